@@ -1,0 +1,1 @@
+"""The vocabulary, the store and the model clients. Imports nothing of ours."""

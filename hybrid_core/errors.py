@@ -1,0 +1,63 @@
+"""The error family. Every error says what happened, to what, and what to do; doors map it once."""
+
+from __future__ import annotations
+
+
+class PageIndexError(Exception):
+    """Base of every error this project raises on purpose.
+
+    ``advice`` is one sentence that tells the user what to do. ``retryable`` says whether the same
+    call may succeed later without any change.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}".strip()
+
+
+class UsageError(PageIndexError):
+    """The call itself is wrong: an empty question, a bad page list, an unknown setting."""
+
+
+class DocumentError(PageIndexError):
+    """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit)."""
+
+
+class PasswordError(DocumentError):
+    """The file is encrypted and the password is missing or wrong."""
+
+
+class LimitError(DocumentError):
+    """The file was stopped by a limit (time, memory, pages)."""
+
+
+class NotFoundError(PageIndexError):
+    """A library, document, page or section that does not exist."""
+
+
+class StoreError(PageIndexError):
+    """The home cannot be read or written."""
+
+
+class SchemaError(StoreError):
+    """The store was written by a newer version of this software."""
+
+
+class IndexDamagedError(StoreError):
+    """The derived vector index cannot be trusted; it is rebuilt from the catalog."""
+
+
+class BusyError(StoreError):
+    """Somebody else holds what this call needs."""
+
+    retryable = True
+
+
+class Cancelled(PageIndexError):
+    """The caller asked for the work to stop."""

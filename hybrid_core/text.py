@@ -1,0 +1,141 @@
+"""Text as every room reads it: cleaning, and one tokeniser for documents and queries.
+
+The rule for terms (recorded in each index as ``TOKENISER``):
+
+* Unicode NFKC, case-folded, accents removed; a word broken by a hyphen at a line end is joined.
+* Latin-script words are stemmed with Snowball English; possessive endings are dropped.
+* Runs of Chinese characters, kana, Thai, Lao, Khmer and Burmese become overlapping bigrams.
+* Numbers lose their thousands separators and trailing decimal zeros (``1,577.00`` -> ``1577``).
+  ``FY18``, ``FY2018`` and ``'18`` after FY become the year 2018.
+* English stop words are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+import mmh3
+import Stemmer
+
+TOKENISER = "snowball-en+bigrams-1"
+
+STOP_WORDS = frozenset(
+    "a about above after again against all also am an and any are as at be because been before being below "
+    "between both but by can could did do does doing down during each few for from further had has have having "
+    "he her here hers him his how i if in into is it its itself just me more most my no nor not of off on once "
+    "only or other our out over own per same she should so some such than that the their them then there these "
+    "they this those through to too under until up upon very was we were what when where which while who whom "
+    "why will with would you your shall may must".split()
+)
+
+_SPACES = {ord(c): " " for c in "\t\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"}
+_REMOVED = {c: None for c in (*range(0, 9), *range(14, 32), 0x7F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+_CLEAN = {**_SPACES, **_REMOVED, 0x00AD: "", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
+_RUNS = re.compile(r" {2,}")
+
+_JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_JOINED_RUN = re.compile(f"[{_JOINED}]+")
+_TOKEN = re.compile(
+    rf"(?P<fy>fy\s?'?(?P<year>\d{{4}}|\d{{2}})(?!\d))"
+    rf"|(?P<joined>[{_JOINED}]+)"
+    r"|(?P<number>\d[\d,]*(?:\.\d+)*)"
+    r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)?)"
+)
+_HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[a-z])")
+_stemmer = Stemmer.Stemmer("english")
+
+
+def clean(text: str) -> str:
+    """One line of text as it is stored: NFC, plain single spaces, no invisible or control characters."""
+    if text.isascii() and "  " not in text and text.isprintable():
+        return text
+    return _RUNS.sub(" ", unicodedata.normalize("NFC", text.translate(_CLEAN)))
+
+
+def fold(text: str) -> str:
+    """NFKC, case-folded, accents removed (combining marks of other scripts are kept)."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("\u00ad", "")
+    decomposed = unicodedata.normalize("NFD", folded)
+    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """The term of one folded word; "" where it is a stop word."""
+    word = word.removesuffix("'s").replace("'", "")
+    if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
+        return ""
+    return str(_stemmer.stemWord(word)) if word.isascii() else word
+
+
+def number_term(digits: str) -> str:
+    """A number as one term: ``1,577.00`` -> ``1577``; ``8.70`` -> ``8.7``; ``2.4.1`` stays."""
+    plain = digits.replace(",", "").rstrip(".")
+    if plain.count(".") == 1:
+        plain = plain.rstrip("0").rstrip(".")
+    return plain
+
+
+def full_year(digits: str) -> str:
+    """``18`` -> ``2018``, ``97`` -> ``1997``, four digits as they are."""
+    if len(digits) == 4:
+        return digits
+    return ("20" if int(digits) < 70 else "19") + digits
+
+
+def tokenise(text: str) -> list[str]:
+    """The terms of a text in order, by the rule at the top of this file."""
+    terms: list[str] = []
+    add = terms.append
+    for match in _TOKEN.finditer(_HYPHEN_BREAK.sub("", fold(text))):
+        kind = match.lastgroup
+        token = match.group()
+        if kind == "word":
+            if term := stem(token):
+                add(term)
+        elif kind == "number":
+            add(number_term(token))
+        elif kind == "joined":
+            terms.extend(token[i : i + 2] for i in range(len(token) - 1)) if len(token) > 1 else add(token)
+        else:
+            add(full_year(match["year"]))
+    return terms
+
+
+def is_number(term: str) -> bool:
+    """Whether a term is a number other than a year between 1900 and 2099."""
+    return term[:1].isdigit() and not is_year(term)
+
+
+def is_year(term: str) -> bool:
+    return len(term) == 4 and term.isdigit() and term[:2] in ("19", "20")
+
+
+def term_hash(term: str) -> int:
+    """Unsigned 32-bit murmur3 of a term: its index in sparse vectors and term counts."""
+    return mmh3.hash(term, 0, signed=False)
+
+
+@lru_cache(maxsize=200_000)
+def cached_hash(term: str) -> int:
+    return term_hash(term)
+
+
+def counts(terms: Iterable[str]) -> Counter[int]:
+    """How often each term occurs, by its hash."""
+    return Counter(map(cached_hash, terms))
+
+
+def readable(text: str) -> bool:
+    """False where a text is mostly replacement or private-use characters (a font without a mapping)."""
+    letters = [c for c in text if not c.isspace()]
+    if not letters:
+        return False
+    broken = sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" for c in letters)
+    return broken <= 0.3 * len(letters)

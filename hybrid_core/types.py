@@ -1,0 +1,190 @@
+"""The vocabulary: values that the rooms hand to each other. All are frozen; pages are 1-based and inclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Effort = Literal["fast", "auto", "deep"]
+EvidenceLevel = Literal["strong", "weak", "none"]
+HeadingSource = Literal["bookmark", "printed_toc", "layout", "synthetic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text on a page, in reading order.
+
+    The box is in points with the origin at the top left of the page as it is shown (after rotation).
+    ``size`` is the font size in points of most of the line's characters; ``bold``, ``italic`` and
+    ``font`` likewise.
+    """
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    italic: bool
+    font: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """What a parser read from one page. ``text`` is its lines joined by newlines."""
+
+    number: int
+    label: str  # printed page label, "" where the document defines none
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+    images: int  # raster images shown on the page
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """One entry of a document's own outline. ``page`` is 0 where the target is missing or outside."""
+
+    level: int  # 1 is the top
+    title: str
+    page: int
+    y: float | None  # points from the top of the page, None where the bookmark names only a page
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A whole parsed file. ``metadata`` holds the file's own fields (title, author, …), never empty strings."""
+
+    format: str
+    pages: tuple[ParsedPage, ...]
+    bookmarks: tuple[Bookmark, ...]
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A node of the section tree, stored flat in preorder.
+
+    ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999).
+    The section's text begins at character ``anchor`` of page ``start_page`` and ends before character
+    ``end_anchor`` of page ``end_page`` (``None``: at the end of that page); the range includes its
+    children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups).
+    """
+
+    node_id: str
+    parent_id: str | None
+    level: int
+    title: str
+    start_page: int
+    end_page: int
+    anchor: int = 0
+    end_anchor: int | None = None
+    anchor_y: float = 0.0
+    source: HeadingSource = "layout"
+    synthetic: bool = False
+    summary: str = ""
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Text of one section on one page: characters ``start`` to ``end`` of the page's text."""
+
+    number: int
+    node_id: str
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points."""
+
+    number: int
+    label: str
+    width: float
+    height: float
+    text: str
+    summary: str
+    boxes: tuple[tuple[int, int, int, int], ...] = ()
+    needs_ocr: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time a document is about. ``quarter`` and ``date`` are None where not said."""
+
+    year: int
+    quarter: int | None = None
+    date: str | None = None  # ISO, the day the period ends or the document bears
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a document is, read from its file name, title, first pages and metadata."""
+
+    names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
+    years: tuple[int, ...] = ()  # fiscal and calendar readings, best first
+    quarter: int | None = None
+    date: str | None = None
+    type: str = ""  # canonical document type, "" where unknown
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file in a library at its published version."""
+
+    doc_id: str
+    library: str
+    path: str
+    name: str  # file name with extension
+    sha256: str
+    content_id: str
+    format: str
+    pages: int
+    sections: int
+    title: str
+    description: str
+    metadata: Mapping[str, str]
+    card: Card
+    size: int
+    mtime: float
+    indexed_at: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page found by the coarse pass. ``score`` is higher for better."""
+
+    doc_id: str
+    content_id: str
+    page: int
+    score: float
+    sparse: float = 0.0
+    dense: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedContent:
+    """Everything the indexers make of one file's bytes: what a publication writes."""
+
+    sha256: str
+    format: str
+    metadata: Mapping[str, str]
+    title: str
+    description: str
+    pages: tuple[Page, ...]
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    terms: bytes  # hybrid_core.term_counts.TermCounts of the pages' text
+    heading_terms: bytes  # the same, of the headings that begin on each page
+    warnings: tuple[str, ...] = ()

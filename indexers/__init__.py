@@ -1,0 +1,1 @@
+"""A document becomes an index: pages, section tree, chunks, summaries, terms."""

@@ -1,0 +1,1 @@
+"""Evidence of headings (bookmarks, printed contents, layout) reconciled into one outline."""

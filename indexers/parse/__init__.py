@@ -1,0 +1,1 @@
+"""A file becomes parsed pages, in worker processes."""

@@ -1,0 +1,1 @@
+"""A question finds its sections and pages."""
