@@ -20,7 +20,7 @@ class TermCounts:
     """Postings of one document. Pages are 0-based here (row p is page p + 1).
 
     terms: uint32 (t,), ascending hashes. starts: int64 (t + 1,), where each term's postings begin.
-    pages: uint32 (p,), ascending within a term. counts: uint16 (p,), at most 65,535.
+    pages: uint32 (p,), ascending within a term. counts: uint16 (p,), at most 255.
     lengths: uint32 (n,), the number of words on each page (numbers do not count).
     """
 
@@ -36,7 +36,7 @@ class TermCounts:
         sizes = [len(page) for page in per_page]
         total = sum(sizes)
         terms = np.fromiter((t for page in per_page for t in page), np.uint32, total)
-        counts = np.fromiter((min(c, 65_535) for page in per_page for c in page.values()), np.uint16, total)
+        counts = np.fromiter((min(c, 255) for page in per_page for c in page.values()), np.uint16, total)
         pages = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
         order = np.lexsort((pages, terms))
         unique, first = np.unique(terms[order], return_index=True)
@@ -69,7 +69,7 @@ class TermCounts:
         header = _HEADER.pack(_MAGIC, self.page_count, len(self.terms), len(self.pages))
         parts = (
             self.terms.astype("<u4"), np.diff(self.starts).astype("<u4"), self.pages.astype(narrow),
-            np.minimum(self.counts, 255).astype(np.uint8), self.lengths.astype("<u4"),
+            self.counts.astype(np.uint8), self.lengths.astype("<u4"),
         )  # fmt: skip
         return header + b"".join(part.tobytes() for part in parts)
 

@@ -24,17 +24,33 @@ import Stemmer
 TOKENISER = "snowball-en+bigrams-1"
 
 STOP_WORDS = frozenset(
+    (
     "a about above after again against all also am an and any are as at be because been before being below "
-    "between both but by can could did do does doing down during each few for from further had has have having "
-    "he her here hers him his how i if in into is it its itself just me more most my no nor not of off on once "
-    "only or other our out over own per same she should so some such than that the their them then there these "
-    "they this those through to too under until up upon very was we were what when where which while who whom "
-    "why will with would you your shall may must".split()
+    "between both but by can could did do does doing down during each few for from further had has have having he "
+    "her here hers him his how i if in into is it its itself just me more most my no nor not of off on once only "
+    "or other our out over own per same she should so some such than that the their them then there these they "
+    "this those through to too under until up upon very was we were what when where which while who whom why will "
+    "with would you your shall may must"
+).split()
 )
 
-_SPACES = {ord(c): " " for c in "\t\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"}
-_REMOVED = {c: None for c in (*range(0, 9), *range(14, 32), 0x7F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-_CLEAN = {**_SPACES, **_REMOVED, 0x00AD: "", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
+_SPACES = {
+    ord(c): " "
+    for c in "\t\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+}
+_REMOVED = dict.fromkeys(
+    (*range(0, 9), *range(14, 32), 127, 8203, 8204, 8205, 8288, 65279, *range(8234, 8239), *range(8294, 8298))
+)
+_CLEAN = {
+    **_SPACES,
+    **_REMOVED,
+    0x00AD: "",
+    0xFB00: "ff",
+    0xFB01: "fi",
+    0xFB02: "fl",
+    0xFB03: "ffi",
+    0xFB04: "ffl",
+}
 _RUNS = re.compile(r" {2,}")
 
 _JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -132,10 +148,12 @@ def counts(terms: Iterable[str]) -> Counter[int]:
     return Counter(map(cached_hash, terms))
 
 
+_BROKEN = re.compile("[\ufffd\ue000-\uf8ff]")
+
+
 def readable(text: str) -> bool:
     """False where a text is mostly replacement or private-use characters (a font without a mapping)."""
-    letters = [c for c in text if not c.isspace()]
-    if not letters:
-        return False
-    broken = sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" for c in letters)
-    return broken <= 0.3 * len(letters)
+    if text.isascii():
+        return bool(text.strip())
+    broken = len(_BROKEN.findall(text))
+    return broken <= 0.3 * len("".join(text.split())) if broken else bool(text.strip())

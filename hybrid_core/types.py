@@ -40,7 +40,7 @@ class ParsedPage:
     width: float
     height: float
     lines: tuple[Line, ...]
-    images: int  # raster images shown on the page
+    images: int  # raster images on the page; on a page without text, whatever is drawn there
 
     @property
     def text(self) -> str:
@@ -121,7 +121,7 @@ class Page:
 class Period:
     """A stretch of time a document is about. ``quarter`` and ``date`` are None where not said."""
 
-    year: int
+    year: int  # 0 where only a quarter is said
     quarter: int | None = None
     date: str | None = None  # ISO, the day the period ends or the document bears
 
@@ -131,9 +131,12 @@ class Card:
     """What a document is, read from its file name, title, first pages and metadata."""
 
     names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
+    symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
+    parties: tuple[str, ...] = ()  # others whom the document binds or names, with their short names
     years: tuple[int, ...] = ()  # fiscal and calendar readings, best first
     quarter: int | None = None
-    date: str | None = None
+    date: str | None = None  # ISO, the day its period ends or it bears
+    dates: tuple[str, ...] = ()  # every date that may be called the document's own
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
 
@@ -159,6 +162,11 @@ class Document:
     mtime: float
     indexed_at: str
     warnings: tuple[str, ...] = ()
+    error: str = ""  # why the newest attempt failed; an older version may still be published
+
+    @property
+    def published(self) -> bool:
+        return bool(self.content_id)
 
 
 @dataclass(frozen=True, slots=True)

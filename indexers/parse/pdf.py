@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pymupdf
 from hybrid_core.errors import DocumentError, PasswordError
 from hybrid_core.text import clean
 from hybrid_core.types import Bookmark, Line, ParsedPage
+from indexers.parse.info import FileInfo
 
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
@@ -19,14 +19,6 @@ _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is alw
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
-
-
-@dataclass(frozen=True, slots=True)
-class PdfInfo:
-    pages: int
-    bookmarks: tuple[Bookmark, ...]
-    metadata: dict[str, str]
-    warnings: tuple[str, ...]
 
 
 def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
@@ -46,7 +38,7 @@ def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
         raise DocumentError(f"{path}: not a PDF (it does not begin with %PDF-).")
     try:
         document = pymupdf.open(path, filetype="pdf")
-    except Exception as error:  # noqa: BLE001 - MuPDF raises many types for damaged input
+    except Exception as error:
         raise DocumentError(f"{path}: damaged, no PDF reader can open it ({error}).") from error
     if document.needs_pass and not document.authenticate(password or ""):
         document.close()
@@ -58,7 +50,7 @@ def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
     return document
 
 
-def read_info(document: pymupdf.Document) -> PdfInfo:
+def read_info(document: pymupdf.Document) -> FileInfo:
     """Page count, bookmarks and metadata of an open PDF; what is damaged is left out and said."""
     warnings = []
     if document.is_repaired:
@@ -68,15 +60,23 @@ def read_info(document: pymupdf.Document) -> PdfInfo:
     except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
         bookmarks = ()
         warnings.append(f"its bookmarks are damaged and were ignored ({error})")
-    metadata = {key: clean(value).strip() for key, value in (document.metadata or {}).items() if value and isinstance(value, str)}
-    return PdfInfo(document.page_count, bookmarks, {k: v for k, v in metadata.items() if v}, tuple(warnings))
+    metadata = {
+        key: clean(value).strip()
+        for key, value in (document.metadata or {}).items()
+        if value and isinstance(value, str)
+    }
+    return FileInfo(document.page_count, bookmarks, {k: v for k, v in metadata.items() if v}, tuple(warnings))
 
 
 def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
     for level, title, page, target in document.get_toc(simple=False):
         point = target.get("to")
         inside = 1 <= page <= document.page_count
-        y = float(point.y) if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO else None
+        y = (
+            float(point.y)
+            if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO
+            else None
+        )
         if title := clean(title.replace("\n", " ")).strip():
             yield Bookmark(level, title, page if inside else 0, y)
 
@@ -103,7 +103,7 @@ def _read_page(document: pymupdf.Document, number: int) -> ParsedPage:
         width=float(found["width"]),
         height=float(found["height"]),
         lines=lines,
-        images=len(page.get_images()),
+        images=len(page.get_images()) if lines else len(page.get_bboxlog()),
     )
 
 

@@ -1,0 +1,294 @@
+"""How well questions are routed to documents by their cards.
+
+    python benchmarks/routing.py [--data DIR] [--weight 1.0] [--errors]
+
+DIR holds the evaluation sets (default: the environment's PAGEINDEX_EVAL_DATA). doc@k counts ties fairly: it is
+the expected value when documents of equal score come in random order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import math
+import os
+import pickle
+import re
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+import bm25s
+import numpy as np
+from routing_templates import Case, card_cases, title_cases
+
+from hybrid_core.cards import read_card
+from hybrid_core.errors import DocumentError
+from hybrid_core.periods import find_periods
+from hybrid_core.text import is_number, tokenise
+from hybrid_core.types import Card, ParsedPage
+from indexers.parse.pdf import open_pdf, read_info, read_pages
+from retrievers.question import Question, read_question
+from retrievers.route import Router
+
+WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+TOP_PAGES = 200
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Asked:
+    text: str
+    docs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Library:
+    cards: dict[str, Card]
+    pages: dict[str, list[str]]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_file(path: Path) -> tuple[str, dict[str, str], list[str]]:
+    document = open_pdf(path)
+    info = read_info(document)
+    pages = [
+        p.text if isinstance(p, ParsedPage) else "" for p in read_pages(document, range(1, info.pages + 1))
+    ]
+    return path.name, info.metadata, pages
+
+
+def read_library(folder: Path) -> Library:
+    """Cards and page texts of the PDFs in a folder; the texts are kept in the temporary folder between runs."""
+    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".pdf")
+    stamp = hashlib.sha256(
+        "".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()
+    ).hexdigest()
+    kept = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
+    if not kept.exists():
+        with ProcessPoolExecutor(2) as pool:
+            kept.write_bytes(pickle.dumps(list(pool.map(_read_or_nothing, paths))))
+    read = pickle.loads(kept.read_bytes())
+    cards, pages, times = {}, {}, []
+    for name, metadata, texts in read:
+        begun = time.perf_counter()
+        cards[Path(name).stem] = read_card(name, metadata, "", texts[:3])
+        times.append(1e3 * (time.perf_counter() - begun))
+        pages[Path(name).stem] = texts
+    print(
+        f"{len(cards)} documents; read_card {statistics.mean(times):.2f} ms mean, {max(times):.2f} ms worst"
+    )
+    return Library(cards, pages)
+
+
+def _read_or_nothing(path: Path) -> tuple[str, dict[str, str], list[str]]:
+    try:
+        return read_file(path)
+    except DocumentError:
+        return path.name, {}, [""]
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def at(k: int, scores: Scores, relevant: frozenset[str], everyone: Sequence[str]) -> float:
+    """The expected chance that a relevant document is among the first k, ties in random order."""
+    values = [scores.get(doc, 0.0) for doc in everyone]
+    order = sorted(set(values), reverse=True)
+    place, missed = 0, 1.0
+    for value in order:
+        tied = [doc for doc, own in zip(everyone, values, strict=True) if own == value]
+        good = sum(doc in relevant for doc in tied)
+        room = min(k - place, len(tied))
+        if room <= 0:
+            break
+        missed *= math.comb(len(tied) - good, room) / math.comb(len(tied), room)
+        place += len(tied)
+    return 1.0 - missed
+
+
+def document_scores(library: Library, questions: Iterable[Question]) -> list[dict[str, float]]:
+    """DocScore of page BM25 (k1 1.2, b 1): Σ s/√(N+1) over a document's N pages among the best 200, s = score/best,
+    then divided by the best document's."""
+    owners = [doc for doc, pages in library.pages.items() for _ in pages]
+    texts = [text for pages in library.pages.values() for text in pages]
+    vocabulary: dict[str, int] = {}
+    for text in texts:
+        for term in _terms(tokenise(text)):
+            vocabulary.setdefault(term, len(vocabulary))
+    index = bm25s.BM25(method="lucene", k1=1.2, b=1.0)
+    index.index([_terms(tokenise(text)) for text in texts], show_progress=False)
+    result = []
+    for question in questions:
+        terms = [t for t in _terms(question.terms) if t in vocabulary]
+        scores = index.get_scores(terms) if terms else np.zeros(len(texts))
+        best = np.argsort(-scores)[:TOP_PAGES]
+        best = best[scores[best] > 0]
+        found: dict[str, list[float]] = {}
+        for page in best:
+            found.setdefault(owners[page], []).append(float(scores[page] / scores[best[0]]))
+        docs = {doc: sum(s) / math.sqrt(len(s) + 1) for doc, s in found.items()}
+        top = max(docs.values(), default=1.0)
+        result.append({doc: score / top for doc, score in docs.items()})
+    return result
+
+
+def _terms(terms: Iterable[str]) -> list[str]:
+    return [t for t in terms if not is_number(t)]
+
+
+def combined(content: Scores, routing: Scores, weight: float) -> dict[str, float]:
+    return {d: content.get(d, 0.0) + weight * routing.get(d, 0.0) for d in {*content, *routing}}
+
+
+# ---------------------------------------------------------------- changing questions
+
+
+def without_time(text: str) -> str:
+    """The question with its years, quarters and dates cut out."""
+    kept, position = [], 0
+    for mention in find_periods(text):
+        kept.append(text[position : mention.start])
+        position = mention.end
+    text = "".join([*kept, text[position:]])
+    return re.sub(
+        r"\s{2,}",
+        " ",
+        re.sub(r"\b(?:as of|in|for|during|of|on|between|from|to)\s+(?=[?.,)]|and\b|$)", "", text),
+    )
+
+
+VARIANTS: dict[str, Callable[[str], str]] = {
+    "as is": str,
+    "without years and quarters": without_time,
+    "lower case": str.lower,
+    "UPPER CASE": str.upper,
+}
+
+
+# ---------------------------------------------------------------- reporting
+
+
+def report_questions(title: str, library: Library, asked: Sequence[Asked], errors: bool) -> None:
+    router, everyone = Router(library.cards), list(library.cards)
+    print(f"\n{title}: {len(asked)} questions over {len(everyone)} documents")
+    print(f"{'':30}{'routing alone':>20}{'':4}doc@1 of DocScore + weight x routing; weight =")
+    print(f"{'':30}{'doc@1':>10}{'doc@3':>10}{'':4}" + "".join(f"{w:>7}" for w in WEIGHTS))
+    for name, change in VARIANTS.items():
+        questions = [read_question(change(a.text)) for a in asked]
+        routed = [router.route(q).scores for q in questions]
+        content = document_scores(library, questions)
+        alone = [
+            statistics.mean(at(k, r, a.docs, everyone) for a, r in zip(asked, routed, strict=True))
+            for k in (1, 3)
+        ]
+        curve = []
+        for weight in WEIGHTS:
+            mixed = [combined(c, r, weight) for c, r in zip(content, routed, strict=True)]
+            curve.append(
+                statistics.mean(at(1, m, a.docs, everyone) for a, m in zip(asked, mixed, strict=True))
+            )
+            if errors and weight == 1.0:
+                _show_errors(name, asked, mixed, everyone)
+        print(
+            f"{name:30}{alone[0]:>10.3f}{alone[1]:>10.3f}{'':4}"
+            + "".join(f"{value:>7.3f}" for value in curve)
+        )
+
+
+def _show_errors(name: str, asked: Sequence[Asked], mixed: Sequence[Scores], everyone: Sequence[str]) -> None:
+    for a, scores in zip(asked, mixed, strict=True):
+        if at(1, scores, a.docs, everyone) < 1.0:
+            best = sorted(scores, key=lambda d: -scores[d])[:3]
+            print(
+                f"  [{name}] {a.text[:100]!r} wants {sorted(a.docs)[:2]}, got {[(b, round(scores[b], 2)) for b in best]}"
+            )
+
+
+def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], errors: bool) -> None:
+    """Templated questions: right where the expected documents, and only they, are the best."""
+    begun = time.perf_counter()
+    router = Router(cards)
+    built = time.perf_counter() - begun
+    got: dict[str, list[float]] = {}
+    wrong: Counter[str] = Counter()
+    times = []
+    for case in cases:
+        question = read_question(case.text)
+        begun = time.perf_counter()
+        scores = router.route(question).scores
+        times.append(1e3 * (time.perf_counter() - begun))
+        top = max(scores.values(), default=0.0)
+        best = [d for d, s in scores.items() if s >= top - 0.021]
+        value = sum(d in case.docs for d in best) / len(best) if best else 0.0
+        for label in case.labels:
+            got.setdefault(label, []).append(value)
+        if value < 1.0 and errors and wrong[case.labels[0]] < 4:
+            wrong[case.labels[0]] += 1
+            print(
+                f"  {case.text!r} wants {sorted(case.docs)[:2]}, got {[(b, round(scores[b], 3)) for b in best[:3]]}"
+            )
+    print(
+        f"\n{title}: {len(cases)} templated questions over {len(cards)} documents; Router built in {1e3 * built:.0f} ms,"
+    )
+    print(f"  route() {statistics.median(times):.3f} ms median, {max(times):.2f} ms worst")
+    for label, values in got.items():
+        print(f"  {label:44}{len(values):>7}{statistics.mean(values):>8.3f}")
+
+
+def financebench(data: Path) -> tuple[Library, list[Asked]]:
+    lines = (data / "financebench/questions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    asked = [Asked(row["question"], frozenset(e["doc"] for e in row["evidence"])) for row in rows]
+    return read_library(data / "financebench/pdfs"), asked
+
+
+def sec10q(data: Path) -> tuple[Library, list[Asked]]:
+    library = read_library(data / "sec10q/docs")
+    asked = []
+    with (data / "sec10q/qna_data.csv").open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file):
+            patterns = [p.strip() for p in re.split(r"[,;\n]", row["Source Docs"]) if p.strip()]
+            docs = frozenset(d for d in library.cards for p in patterns if fnmatch(d, p.removesuffix(".pdf")))
+            if docs:
+                asked.append(Asked(row["Question"], docs))
+    return library, asked
+
+
+def statutes(data: Path) -> dict[str, Card]:
+    paths = [p for p in sorted((data / "statutes_zh/laws").rglob("*.md")) if not p.name.startswith("_")]
+    return {p.stem: read_card(p.name, {}, "", [p.read_text()[:3_000]]) for p in paths}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, default=os.environ.get("PAGEINDEX_EVAL_DATA"))
+    parser.add_argument("--errors", action="store_true", help="show what went wrong")
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("no evaluation data: give --data or set PAGEINDEX_EVAL_DATA")
+    data = Path(options.data)
+    filings, asked = financebench(data)
+    report_questions("FinanceBench", filings, asked, options.errors)
+    quarterly, asked = sec10q(data)
+    report_questions("sec10q", quarterly, asked, options.errors)
+    both = filings.cards | quarterly.cards
+    report_cases("Filings", both, card_cases(both), options.errors)
+    contracts = read_library(data / "cuad/pdfs").cards
+    report_cases("Contracts", contracts, card_cases(contracts), options.errors)
+    laws = statutes(data)
+    report_cases("Statutes (Chinese)", laws, title_cases(laws), options.errors)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""A document's card: which organisation or subject, which period, which type, read without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from hybrid_core import cover
+from hybrid_core.document_types import TypeMention, document_types, finder, name_finder, type_by_ending
+from hybrid_core.names import GENERIC, has_cjk, name_key, name_words, split_camel
+from hybrid_core.periods import find_periods, period_end, quarter_of
+from hybrid_core.text import clean
+from hybrid_core.types import Card
+
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
+_PARTS = re.compile(r"\s+[-–—|]+\s+|[()（）\[\]【】|]+|\s{2,}|-(?=\s)|(?<=\s)-")
+_GOES_ON = re.compile(r"[\s\-]+[a-z]")
+_TYPE_SAID = 700  # characters of the first page within which a document says what it is
+_COVER = 4_000  # characters of the first page on which a type, a label or a party is looked for
+
+
+def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: Sequence[str]) -> Card:
+    """What the document is. ``name`` is the file name with its extension, ``first_pages`` the text of up to
+    three pages; all may be empty. Never raises for odd input."""
+    stem = clean(_EXTENSION.sub("", name)).strip()
+    spaced = stem.replace("_", " ")
+    pages = [page[: 3 * _COVER] for page in first_pages[:3]]
+    front = "\n".join(pages)
+    best_title = _best_title(title, metadata, stem)
+    type_name = _type(spaced, best_title, pages)
+    binding = bool(type_name) and document_types()[type_name].parties
+    names = _names(spaced, stem, best_title, metadata, pages[0] if pages else "", binding)
+    symbols = cover.symbols("\n".join(pages[:2]))
+    parties = cover.parties(front[:_COVER]) if binding else []
+    years, quarter, date, dates = _period(stem, best_title, front, metadata, type_name)
+    own = {name_key(n) for n in names}
+    return Card(
+        names=tuple(names),
+        symbols=tuple(symbols),
+        parties=tuple(p for p in parties if name_key(p) not in own),
+        years=years,
+        quarter=quarter,
+        date=date,
+        dates=dates,
+        type=type_name,
+        title=best_title,
+    )
+
+
+def card_to_json(card: Card) -> dict[str, Any]:
+    """The card as plain JSON values, empty fields left out."""
+    return {
+        key: list(v) if isinstance(v, tuple) else v
+        for key, v in asdict(card).items()
+        if v not in ((), None, "")
+    }
+
+
+def card_from_json(data: Mapping[str, Any]) -> Card:
+    """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
+    known = {field.name for field in fields(Card)}
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known
+    }
+    return Card(**values)
+
+
+def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
+    for candidate in (title, metadata.get("title", "")):
+        text = clean(candidate.replace("\n", " ")).strip()
+        if sum(c.isalpha() for c in text) >= 4:
+            return text[:300]
+    return stem[:300]
+
+
+def _type(spaced: str, title: str, pages: Sequence[str]) -> str:
+    """File names put the type last (``Acme 2019 Supply Agreement``), titles and covers say it early."""
+    if in_name := [mention.type for mention in name_finder().find(spaced) if _is_type(mention, spaced)]:
+        return in_name[-1]
+    for text in (_without_periods(spaced, "").strip(), title):
+        if ending := type_by_ending(text):
+            return ending
+    for text in (title, *(page[:_TYPE_SAID] for page in pages[:1])):
+        for mention in finder().find(text):
+            return mention.type
+    return ""
+
+
+def _is_type(mention: TypeMention, spaced: str) -> bool:
+    """In a long file name, which is a title, a word such as «policy» must end its part to be the type."""
+    return len(spaced.split()) + spaced.count("-") <= 6 or not _GOES_ON.match(spaced, mention.end)
+
+
+def _without_periods(text: str, cut: str = "\n") -> str:
+    pieces, position = [], 0
+    for mention in find_periods(text):
+        pieces.append(text[position : mention.start])
+        position = mention.end
+    return cut.join([*pieces, text[position:]])
+
+
+def subject_parts(spaced: str) -> list[str]:
+    """The parts of a file name or title between its periods, types, exhibit numbers and brackets."""
+    text = _EXHIBIT.sub("\n", _without_periods(spaced))
+    pieces, position = [], 0
+    for mention in name_finder().find(text):
+        pieces.append(text[position : mention.start])
+        position = mention.end
+    text = "\n".join([*pieces, text[position:]])
+    parts = (part.strip(" -–—_.,;:'’()") for line in text.split("\n") for part in _PARTS.split(line))
+    return [
+        part for part in parts if part and not all(w in GENERIC for w in re.findall(r"[^\W_]+", part.lower()))
+    ]
+
+
+def _names(
+    spaced: str, stem: str, title: str, metadata: Mapping[str, str], first: str, binding: bool
+) -> list[str]:
+    """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
+    found: list[str] = []
+    if has_cjk(stem):
+        found.append(_without_periods(stem, "").strip(" ()（）_-") or stem)
+    elif (parts := subject_parts(split_camel(spaced))) and any(c.isalpha() for c in parts[0]):
+        found.append(parts[0])
+    labelled = cover.labelled_names(first)
+    found.extend(labelled)
+    if not binding:
+        if not labelled:
+            found.extend(cover.announcing_names(first[:_COVER]))
+        for text in (title, metadata.get("author", "")):
+            found.extend(name for name in cover.legal_names(text[:200])[:1] if name.lower() in first.lower())
+    return _distinct(found)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Each name once, in the spelling that shows its words (a squashed file name hides them)."""
+    kept: dict[str, str] = {}
+    for name in names:
+        key = name_key(name)
+        if len(key) > 1 and (key not in kept or len(name_words(name)) > len(name_words(kept[key]))):
+            kept[key] = name
+    return list(kept.values())
+
+
+def _period(
+    stem: str, title: str, front: str, metadata: Mapping[str, str], type_name: str
+) -> tuple[tuple[int, ...], int | None, str | None, tuple[str, ...]]:
+    covers = document_types()[type_name].covers if type_name else ""
+    named, titled = list(find_periods(stem)), list(find_periods(title))
+    shown = list(find_periods(front[:_COVER]))
+    years = [m.period.year for m in named if m.period.year]
+    dates = [m.period.date for m in named if m.period.date]
+    if not covers:
+        dates.extend(
+            m.period.date for m in [*titled, *[m for m in shown if m.period.date][:3]] if m.period.date
+        )
+        years.extend(m.period.year for m in titled if m.period.year)
+        years.extend(int(date[:4]) for date in dates)
+        quarter = next((m.period.quarter for m in [*named, *titled] if m.period.quarter), None)
+        return _distinct_years(years), quarter, dates[0] if dates else None, tuple(dict.fromkeys(dates))
+    # What such a report is dated or was filed is not the time that it reports on.
+    end = period_end(front)
+    fiscal = [m.period for m in [*titled, *shown] if m.fiscal and m.period.year]
+    quarter = None
+    if covers == "quarter":
+        said = [m.period.quarter for m in [*named, *titled]] + [period.quarter for period in fiscal]
+        quarter = next((q for q in said if q), quarter_of(end) if end else None)
+    years.extend([int(end[:4])] if end else [])
+    years.extend(period.year for period in fiscal[:1])
+    if not years:
+        years.extend(
+            m.period.year for m in [*titled, *find_periods(metadata.get("subject", ""))] if m.period.year
+        )
+    dates.extend([end] if end else [])
+    return _distinct_years(years), quarter, end or (dates[0] if dates else None), tuple(dict.fromkeys(dates))
+
+
+def _distinct_years(years: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(years))

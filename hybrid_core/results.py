@@ -1,0 +1,112 @@
+"""What a search answers with. Field names are those of the JSON that every door returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hybrid_core.types import Effort, EvidenceLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How well the library can answer. ``score`` is 0 to 1: the question's terms, weighted by rarity, that the best pages hold."""  # fmt: skip
+
+    level: EvidenceLevel
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class EffortUsed:
+    asked: Effort
+    used: Effort
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionFound:
+    """A section and its NodeScore (compared among siblings only; higher is better)."""
+
+    node_id: str
+    title: str
+    path: tuple[str, ...]
+    start_page: int
+    end_page: int
+    node_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Why a page was returned.
+
+    ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
+    page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
+    ``structure`` are the parts that add up to the result's score. ``dense`` is None without vectors.
+    """
+
+    terms: Mapping[str, float]
+    coarse: float | None
+    dense: float | None
+    page: float
+    document: float
+    structure: float
+    doc_score: float
+    routing: float
+    routing_reason: str
+    section_path: tuple[str, ...]
+    node_score: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageFound:
+    doc_id: str
+    doc_name: str
+    page: int
+    label: str
+    score: float
+    snippet: str
+    section: SectionFound
+    receipt: Receipt
+    also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRanked:
+    doc_id: str
+    doc_name: str
+    section: SectionFound
+    best_pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRanked:
+    """``score`` = DocScore divided by the best + routing; the parts beside it."""
+
+    doc_id: str
+    doc_name: str
+    score: float
+    doc_score: float
+    routing: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index)."""
+
+    query: str
+    library: str
+    evidence: Evidence
+    effort: EffortUsed
+    results: tuple[PageFound, ...]
+    sections: tuple[SectionRanked, ...]
+    documents: tuple[DocumentRanked, ...]
+    embedded_share: float
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape."""
+        return asdict(self)

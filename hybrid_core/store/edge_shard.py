@@ -1,0 +1,211 @@
+"""One Qdrant Edge shard and the guards it needs; nothing else of ours calls Edge's data methods.
+
+Edge is a beta, so: every vector is checked before it is written (a bad one can make the shard unreadable),
+only whole points are written and only by id, in small batches (a call holds the GIL), free space is checked
+first (a full disk kills the process), and Rust panics, which are no ``Exception``, become
+``IndexDamagedError``. Never fork a process that holds a shard: the child hangs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import qdrant_edge as edge
+
+from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
+from hybrid_core.store.vectors import PagePoint, sparse_lists
+from hybrid_core.types import Hit
+
+_T = TypeVar("_T")
+LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
+SPARSE = "bm25"
+BATCH = 250
+_SCROLL = 1000
+_HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
+_POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
+_TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
+_NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
+
+
+def shard_config() -> edge.EdgeConfig:
+    """How a shard is made. Exact search (m=0) is fast enough, loses nothing and needs no graph."""
+    return edge.EdgeConfig(
+        sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
+    )
+
+
+def point_id(doc_id: str, content_id: str, page: int) -> str:
+    """The same page of the same version always has the same id, so writing it again changes nothing."""
+    return str(uuid.uuid5(_NAMESPACE, f"{doc_id}\0{content_id}\0{page}"))
+
+
+class Shard:
+    """A shard that is open in this process. Not thread-safe: the owner serialises the calls."""
+
+    def __init__(self, folder: Path, shard: edge.EdgeShard) -> None:
+        self.folder = folder
+        self._shard = shard
+        self._process = os.getpid()
+
+    @classmethod
+    def create(cls, folder: Path) -> Shard:
+        """A new empty shard in a folder that does not exist."""
+        require_space(folder, _HEADROOM_BYTES)
+        with _translated(folder):
+            shard = edge.EdgeShard.create(str(folder), shard_config())
+            for key in ("doc_id", "content_id"):
+                shard.update(edge.UpdateOperation.create_field_index(key, edge.PayloadSchemaType.Keyword))
+            shard.flush()
+        return cls(folder, shard)
+
+    @classmethod
+    def load(cls, folder: Path) -> Shard:
+        """Open a shard. Raises ``IndexDamagedError``, or ``BusyError`` where another process has it open."""
+        with _translated(folder):
+            return cls(folder, edge.EdgeShard.load(str(folder)))
+
+    def upsert(self, points: Iterable[PagePoint]) -> Iterator[str]:
+        """Write whole points as their ids are drawn. Raises ``StoreError`` where the disk is too full."""
+        for some in _batches(points):
+            ids = [point_id(p.doc_id, p.content_id, p.page) for p in some]
+            vectors = [sparse_lists(p.indices, p.values) for p in some]
+            terms = sum(len(indices) for indices, _ in vectors)
+            require_space(self.folder, _HEADROOM_BYTES + len(some) * _POINT_BYTES + terms * _TERM_BYTES)
+            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            batch = [
+                edge.Point(
+                    key,
+                    {SPARSE: edge.SparseVector(indices, values)},
+                    {"doc_id": p.doc_id, "content_id": p.content_id, "page": p.page},
+                )
+                for key, p, (indices, values) in zip(ids, some, vectors, strict=True)
+            ]
+            with self._calling() as shard:
+                shard.update(edge.UpdateOperation.upsert_points(batch))
+            yield from ids
+
+    def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
+        """Delete every point of a document but those with an id in ``keep``; how many they were."""
+        stale = [key for key in self._ids(doc_id) if key not in keep]
+        for some in _batches(stale):
+            # By id and not by filter: replayed after a crash it cannot match anything else.
+            with self._calling() as shard:
+                shard.update(edge.UpdateOperation.delete_points([*some]))
+        return len(stale)
+
+    def _ids(self, doc_id: str) -> list[str]:
+        ids: list[str] = []
+        offset: edge.PointId | None = None
+        while True:
+            request = edge.ScrollRequest(
+                offset=offset,
+                limit=_SCROLL,
+                filter=_in_documents([doc_id]),
+                with_payload=False,
+                with_vector=False,
+            )
+            with self._calling() as shard:
+                records, offset = shard.scroll(request)
+            ids += [str(record.id) for record in records]
+            if offset is None:
+                return ids
+
+    def search(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
+    ) -> list[Hit]:
+        """The best pages in an order that does not depend on Edge's order of ties."""
+        asked = limit + 1
+        while True:
+            hits = self._query(indices, values, asked, doc_ids)
+            # Which of several equal hits made it over the limit is Edge's accident: look at all of them.
+            if len(hits) < asked or hits[-1].score < hits[limit - 1].score:
+                return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
+            asked *= 2
+
+    def _query(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
+    ) -> list[Hit]:
+        request = edge.QueryRequest(
+            limit=limit,
+            query=edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=SPARSE),
+            filter=None if doc_ids is None else _in_documents(doc_ids),
+            # Without a corpus the idf counts deleted points until the next load.
+            params=edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter())),
+            with_payload=True,
+        )
+        with self._calling() as shard:
+            found = shard.query(request)
+        return [_hit(scored) for scored in found]
+
+    def count(self) -> int:
+        """Exact number of points with their vector, since a damaged shard may lose one without the other."""
+        whole = edge.Filter(must=[edge.HasVectorCondition(SPARSE)])
+        with self._calling() as shard:
+            return shard.count(edge.CountRequest(exact=True, filter=whole))
+
+    def flush(self) -> None:
+        """Make everything written durable."""
+        with self._calling() as shard:
+            shard.flush()
+
+    def close(self) -> None:
+        """Let go of the files; safe to call twice."""
+        with self._calling() as shard:
+            shard.close()
+
+    @contextmanager
+    def _calling(self) -> Iterator[edge.EdgeShard]:
+        if os.getpid() != self._process:
+            raise StoreError("The search index was opened before this process was forked.", "Open it here anew.")
+        with _translated(self.folder):
+            yield self._shard
+
+
+def require_space(folder: Path, need: int) -> None:
+    """Raise ``StoreError`` where the disk of ``folder`` has fewer than ``need`` bytes free."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(there).free
+    if free < need:
+        raise StoreError(
+            f"The search index needs {need >> 20} MB and the disk of {folder} has {free >> 20} MB free.",
+            f"Free at least {(need - free >> 20) + 1} MB.",
+        )
+
+
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    rest = iter(items)
+    while some := list(islice(rest, BATCH)):
+        yield some
+
+
+def _hit(scored: edge.ScoredPoint) -> Hit:
+    payload, score = scored.payload or {}, scored.score
+    try:
+        return Hit(payload["doc_id"], payload["content_id"], payload["page"], score=score, sparse=score)
+    except KeyError as error:
+        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+
+
+def _in_documents(doc_ids: Collection[str]) -> edge.Filter:
+    return edge.Filter(must=[edge.FieldCondition("doc_id", match=edge.MatchAny(list(doc_ids)))])
+
+
+@contextmanager
+def _translated(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        panic = type(error).__module__ == "pyo3_runtime"  # PanicException cannot be imported
+        if not panic and type(error) is not Exception:  # Edge's own errors are bare Exceptions
+            raise
+        if "WouldBlock" in str(error):
+            raise BusyError(f"Another process has the search index {folder} open.", "Try again.") from error
+        raise IndexDamagedError(f"The search index {folder} failed: {str(error)[:300]}") from error

@@ -1,0 +1,210 @@
+"""The catalog's tables, and how it is opened: SQLite in WAL mode, one schema version."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+)  # fmt: skip
+from sqlalchemy.exc import DBAPIError
+
+from hybrid_core.errors import SchemaError, StoreError
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 60
+
+metadata = MetaData()
+
+meta = Table(
+    "meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False)
+)
+
+libraries = Table(
+    "libraries", metadata,
+    Column("name", String, primary_key=True),
+    Column("created_at", String, nullable=False),
+)  # fmt: skip
+
+contents = Table(
+    "contents", metadata,  # what was made of one file's bytes by one pipeline; never changed once written
+    Column("content_id", String, primary_key=True),
+    Column("sha256", String, nullable=False, index=True),
+    Column("format", String, nullable=False),
+    Column("pages", Integer, nullable=False),
+    Column("sections", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("metadata", Text, nullable=False),  # JSON object of strings
+    Column("warnings", Text, nullable=False),  # JSON list of strings
+)  # fmt: skip
+
+documents = Table(
+    "documents", metadata,
+    Column("doc_id", String, primary_key=True),
+    Column("library", String, ForeignKey("libraries.name"), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: nothing published
+    Column("card", Text, nullable=False),  # JSON object
+    Column("size", Integer, nullable=False),
+    Column("mtime", Float, nullable=False),
+    Column("indexed_at", String, nullable=False),
+    Column("error", Text, nullable=False),
+    UniqueConstraint("library", "path"),
+)  # fmt: skip
+
+pages = Table(
+    "pages", metadata,
+    Column("content_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("label", String, nullable=False),
+    Column("width", Float, nullable=False),
+    Column("height", Float, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("boxes", LargeBinary, nullable=False),  # zlib of int16 (lines, 4)
+    Column("needs_ocr", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+sections = Table(
+    "sections", metadata,
+    Column("content_id", String, primary_key=True),
+    Column("position", Integer, primary_key=True),  # preorder, from 1; the node_id is its four-digit form
+    Column("parent", Integer, nullable=False),  # 0 at the top
+    Column("level", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("start_page", Integer, nullable=False),
+    Column("end_page", Integer, nullable=False),
+    Column("anchor", Integer, nullable=False),
+    Column("end_anchor", Integer),
+    Column("anchor_y", Float, nullable=False),
+    Column("source", String, nullable=False),
+    Column("synthetic", Boolean, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("flags", String, nullable=False),  # space separated
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+chunks = Table(
+    "chunks", metadata,
+    Column("content_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("section", Integer, nullable=False),  # position in sections
+    Column("page", Integer, nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+terms = Table(
+    "terms", metadata,
+    Column("content_id", String, primary_key=True),
+    Column("body", LargeBinary, nullable=False),  # TermCounts of the pages' text
+    Column("headings", LargeBinary, nullable=False),  # TermCounts of the headings beginning on each page
+)  # fmt: skip
+
+changes = Table(
+    "changes", metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("library", String, nullable=False),
+    Column("doc_id", String, nullable=False),
+    Column("content_id", String),  # NULL: removed
+    Index("changes_by_library", "library", "seq"),
+    sqlite_autoincrement=True,  # a position must never be used twice, even after the newest row is deleted
+)  # fmt: skip
+
+cache = Table(
+    "cache", metadata,  # what can be made again: page images, later model replies
+    Column("key", String, primary_key=True),  # begins with its kind, then the hashes it depends on
+    Column("value", LargeBinary, nullable=False),
+    Column("used_at", Float, nullable=False),
+    Index("cache_by_use", "used_at"),
+)  # fmt: skip
+
+
+def open_engine(path: Path) -> Engine:
+    """Open (or create) the catalog file.
+
+    Raises StoreError where the folder cannot be written or the file is no catalog, SchemaError where
+    a newer version wrote it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path.parent}: this home cannot be written ({error.strerror}).",
+            "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
+        ) from error
+    engine = create_engine(
+        f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+    )
+    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "begin", _on_begin)
+    try:
+        with engine.connect() as connection:
+            _ensure_schema(connection, path)
+    except DBAPIError as error:
+        engine.dispose()
+        raise _translated(error, path) from error
+    return engine
+
+
+def _on_connect(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves: sqlite3's own way breaks read snapshots
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA mmap_size=268435456")
+
+
+def _on_begin(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _ensure_schema(connection: Connection, path: Path) -> None:
+    if not inspect(connection).has_table("meta"):
+        connection.rollback()
+        connection = connection.execution_options(writing=True)
+        with connection.begin():
+            metadata.create_all(connection)
+            if connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) is None:
+                connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
+        return
+    found = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
+    if found > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{path}: written by a newer version (schema {found}, this one knows {SCHEMA_VERSION}).",
+            "Upgrade hybrid-pageindex, or use another --home.",
+        )
+
+
+def _translated(error: DBAPIError, path: Path) -> StoreError:
+    reason = str(error.orig)
+    if "not a database" in reason or "malformed" in reason:
+        return StoreError(f"{path}: not a catalog, or damaged ({reason}).", "Move it away and index again.")
+    return StoreError(
+        f"{path}: cannot be opened ({reason}).", "Check the folder's permissions, or choose another --home."
+    )

@@ -1,0 +1,180 @@
+"""Who may use which shard folder: the library's own shard for the first process, a private one for any other.
+
+::
+
+    FOLDER/shard            the library's own shard
+    FOLDER/state.json       what it holds (shard_state.py)
+    FOLDER/owner.lock       held for life by the handle that owns the shard
+    FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
+    FOLDER/private/<name>/  shard/ and a lock file, of every further handle, until its process is gone
+    FOLDER/private.lock     held while private folders are made and removed
+
+All locks are flock: the system drops them when their process dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hybrid_core.errors import BusyError, StoreError
+
+_POLL_SECONDS = 0.02
+_BLOCK = 1 << 16
+_ZEROS = bytes(_BLOCK)
+
+
+class FolderLock:
+    """An exclusive flock on a file of its own, also against other handles in this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = -1
+
+    def acquire(self, timeout: float = 0.0) -> bool:
+        """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(handle)
+                    return False
+                time.sleep(_POLL_SECONDS)
+            except BaseException:
+                os.close(handle)
+                raise
+            else:
+                self._handle = handle
+                return True
+
+    def release(self) -> None:
+        """Let go; safe to call twice. The file stays: were it unlinked, two could hold «the» lock."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    @property
+    def handle(self) -> int:
+        """The file descriptor, −1 while not held. A child that inherits it keeps the lock alive."""
+        return self._handle
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class ShardPlace:
+    """The folder one handle may write, and how to give it back."""
+
+    def __init__(self, folder: Path, home: Path, life: FolderLock, private: bool) -> None:
+        self.shard = home / "shard"
+        self.private = private
+        self._folder = folder
+        self._home = home
+        self._life = life
+        self._write = FolderLock(folder / "write.lock")
+
+    @property
+    def own_shard(self) -> Path:
+        """The library's own shard, whoever owns it."""
+        return self._folder / "shard"
+
+    @property
+    def state(self) -> Path:
+        """The record of what the library's own shard holds."""
+        return self._folder / "state.json"
+
+    @property
+    def handles(self) -> tuple[int, ...]:
+        """Locks that a child working on the shard must inherit, so that they outlive this process with it."""
+        return tuple(h for h in (self._life.handle, self._write.handle) if h >= 0)
+
+    @contextmanager
+    def whole(self, timeout: float) -> Iterator[None]:
+        """Keep every other process from writing or copying the library's own shard.
+
+        Raises ``BusyError`` where that is not possible within ``timeout`` seconds.
+        """
+        if self._write.handle >= 0:
+            raise StoreError("The shard's write lock is already held by this handle.")
+        if not self._write.acquire(timeout):
+            raise BusyError(f"The search index {self._folder} is being written.", "Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._write.release()
+
+    def release(self) -> None:
+        """Give the folder back, and remove it where it was private. Safe to call twice."""
+        if self.private and self._life.handle >= 0:
+            shutil.rmtree(self._home, ignore_errors=True)
+        self._life.release()
+
+
+def claim(folder: Path) -> ShardPlace:
+    """The library's own shard where it is free, else a new private folder. Removes those of the dead."""
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = FolderLock(folder / "owner.lock")
+    owned = owner.acquire()
+    guard = FolderLock(folder / "private.lock")
+    if not guard.acquire(timeout=0.0 if owned else 30.0):
+        if owned:
+            return ShardPlace(folder, folder, owner, private=False)
+        raise BusyError(f"The search index {folder} is busy.", "Try again in a moment.")
+    try:
+        _remove_abandoned(folder / "private")
+        if owned:
+            return ShardPlace(folder, folder, owner, private=False)
+        home = folder / "private" / f"{os.getpid()}-{secrets.token_hex(4)}"
+        home.mkdir(parents=True)
+        life = FolderLock(home / "lock")
+        life.acquire()
+        return ShardPlace(folder, home, life, private=True)
+    finally:
+        guard.release()
+
+
+def _remove_abandoned(private: Path) -> None:
+    for home in private.iterdir() if private.is_dir() else ():
+        lock = FolderLock(home / "lock")
+        try:
+            if lock.acquire():
+                shutil.rmtree(home, ignore_errors=True)
+        except OSError:
+            continue  # not ours to remove, or vanishing; the next opener looks again
+        finally:
+            lock.release()
+
+
+def copy_shard(source: Path, target: Path) -> None:
+    """Copy a shard folder. Its files are mostly holes (pre-allocated pages), and stay so."""
+    for path in sorted(source.rglob("*")):
+        place = target / path.relative_to(source)
+        if path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _copy_sparse(path, place)
+
+
+def _copy_sparse(source: Path, target: Path) -> None:
+    with source.open("rb") as read, target.open("wb") as write:
+        while block := read.read(_BLOCK):
+            if block == _ZEROS:
+                write.seek(_BLOCK, os.SEEK_CUR)
+            else:
+                write.write(block)
+        write.truncate(read.tell())
+
+
+def allocated_bytes(folder: Path) -> int:
+    """Bytes on the disk (not counting holes) of all files below a folder."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,66 @@
+"""state.json beside a shard: what it held at the last flush. Where it is missing the shard is not trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """What the shard holds. While ``writing``, it may hold more than ``position`` and ``count`` say.
+
+    ``churn`` is how many points were written or deleted since the shard was last optimised.
+    """
+
+    manifest: Mapping[str, str | int]
+    position: int
+    count: int
+    churn: int = 0
+    writing: bool = False
+
+
+def read_state(path: Path) -> ShardState | None:
+    """The recorded state, None where there is none or it cannot be read."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(raw, dict):
+        return None
+    try:
+        state = ShardState(**raw)
+    except TypeError:
+        return None
+    numbers = (state.position, state.count, state.churn)
+    sound = isinstance(state.manifest, dict) and all(type(n) is int and n >= 0 for n in numbers)
+    return state if sound and isinstance(state.writing, bool) else None
+
+
+def write_state(path: Path, state: ShardState) -> None:
+    """Replace the recorded state; it is on the disk when this returns."""
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(asdict(state), file, ensure_ascii=False, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def forget_state(path: Path) -> None:
+    """Remove the recorded state, durably: from now on the shard is not to be trusted."""
+    path.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,138 @@
+"""Reading the catalog at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, select
+
+from hybrid_core.store import rows, schema
+from hybrid_core.store.vectors import Change
+from hybrid_core.term_counts import TermCounts
+from hybrid_core.types import Chunk, Document, Page, Section
+
+_DOCUMENT_COLUMNS: Select[Any] = select(
+    *schema.documents.c,
+    *(schema.contents.c[n] for n in ("sha256", "format", "pages", "sections", "title", "description", "metadata", "warnings")),
+).select_from(schema.documents.outerjoin(schema.contents))  # fmt: skip
+
+
+class Snapshot:
+    """A view of the catalog that does not change while it is open."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def libraries(self) -> list[str]:
+        return list(
+            self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name))
+        )
+
+    def position(self, library: str) -> int:
+        """The newest change of a library; 0 where there is none."""
+        newest = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == library)
+        return self._connection.scalar(newest) or 0
+
+    def changes(self, library: str, after: int) -> list[Change]:
+        found = self._connection.execute(
+            select(schema.changes.c.seq, schema.changes.c.doc_id, schema.changes.c.content_id)
+            .where(schema.changes.c.library == library, schema.changes.c.seq > after)
+            .order_by(schema.changes.c.seq)
+        )
+        return [Change(row.seq, row.doc_id, row.content_id) for row in found]
+
+    def documents(self, library: str) -> list[Document]:
+        """Every document of a library, by path; failed ones too."""
+        found = self._connection.execute(
+            _DOCUMENT_COLUMNS.where(schema.documents.c.library == library).order_by(schema.documents.c.path)
+        )
+        return [rows.to_document(row) for row in found]
+
+    def published(self, library: str) -> dict[str, str]:
+        """doc_id -> content_id of every searchable document."""
+        found = self._connection.execute(
+            select(schema.documents.c.doc_id, schema.documents.c.content_id).where(
+                schema.documents.c.library == library, schema.documents.c.content_id.is_not(None)
+            )
+        )
+        return {row.doc_id: row.content_id for row in found}
+
+    def expected_points(self, library: str) -> int:
+        """How many pages the published documents of a library have together."""
+        total = select(func.coalesce(func.sum(schema.contents.c.pages), 0)).select_from(
+            schema.documents.join(schema.contents)
+        ).where(schema.documents.c.library == library)  # fmt: skip
+        return self._connection.scalar(total) or 0
+
+    def has_content(self, content_id: str) -> bool:
+        return bool(
+            self._connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id))
+        )
+
+    def title_and_metadata(self, content_id: str) -> tuple[str, str]:
+        """A content's title and its metadata as a JSON object."""
+        row = self._connection.execute(
+            select(schema.contents.c.title, schema.contents.c.metadata).where(
+                schema.contents.c.content_id == content_id
+            )
+        ).one()
+        return row.title, row.metadata
+
+    def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
+        """Pages in order; only those asked for that exist."""
+        query = select(schema.pages).where(schema.pages.c.content_id == content_id)
+        if numbers is not None:
+            query = query.where(schema.pages.c.number.in_(list(numbers)))
+        return [rows.to_page(row) for row in self._connection.execute(query.order_by(schema.pages.c.number))]
+
+    def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """The text of single pages, by (content_id, number)."""
+        texts: dict[tuple[str, int], str] = {}
+        by_content: dict[str, list[int]] = {}
+        for content_id, number in wanted:
+            by_content.setdefault(content_id, []).append(number)
+        for content_id, numbers in by_content.items():
+            found = self._connection.execute(
+                select(schema.pages.c.number, schema.pages.c.text).where(
+                    schema.pages.c.content_id == content_id, schema.pages.c.number.in_(numbers)
+                )
+            )
+            texts |= {(content_id, row.number): row.text for row in found}
+        return texts
+
+    def sections(self, content_id: str) -> tuple[Section, ...]:
+        """The section tree in preorder."""
+        query = select(schema.sections).where(schema.sections.c.content_id == content_id)
+        found = self._connection.execute(query.order_by(schema.sections.c.position))
+        return tuple(rows.to_section(row) for row in found)
+
+    def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
+        """Chunks in order; ``numbers`` limits them to these pages."""
+        query = select(schema.chunks).where(schema.chunks.c.content_id == content_id)
+        if numbers is not None:
+            query = query.where(schema.chunks.c.page.in_(list(numbers)))
+        found = self._connection.execute(query.order_by(schema.chunks.c.number))
+        return [Chunk(row.number, rows.node_id(row.section), row.page, row.start, row.end) for row in found]
+
+    def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
+        """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
+        row = self._connection.execute(
+            select(schema.terms.c.body, schema.terms.c.headings).where(
+                schema.terms.c.content_id == content_id
+            )
+        ).one_or_none()
+        return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """library -> (published documents, pages)."""
+        found = self._connection.execute(
+            select(
+                schema.libraries.c.name,
+                func.count(schema.contents.c.content_id),
+                func.coalesce(func.sum(schema.contents.c.pages), 0),
+            )
+            .select_from(schema.libraries.outerjoin(schema.documents).outerjoin(schema.contents))
+            .group_by(schema.libraries.c.name)
+        )
+        return {name: (count, pages) for name, count, pages in found}

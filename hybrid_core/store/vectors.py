@@ -1,0 +1,122 @@
+"""What every vector index does, and what it is filled from. Backends: ``qdrant_edge``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid_core.errors import StoreError
+from hybrid_core.types import Hit
+
+IntVector = NDArray[np.uint32] | Sequence[int]
+FloatVector = NDArray[np.float32] | Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PagePoint:
+    """One page as the vector index holds it: its sparse BM25 document weights.
+
+    ``indices`` is uint32 (n,), unique, in any order; ``values`` is float32 (n,), finite. Both are
+    empty for a page without text, which still counts as a page (for idf and for ``count``).
+    """
+
+    doc_id: str
+    content_id: str
+    page: int
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a library's change log. ``content_id`` is None where the document was removed."""
+
+    seq: int
+    doc_id: str
+    content_id: str | None
+
+
+class PointSource(Protocol):
+    """The truth a vector index is derived from (the catalog). Others may write it between any two calls."""
+
+    def position(self) -> int:
+        """Newest ``seq`` of the change log, 0 when it is empty."""
+        ...
+
+    def changes(self, after: int) -> Iterable[Change]:
+        """Every change with a ``seq`` above ``after``, in order of ``seq``."""
+        ...
+
+    def published(self) -> Iterable[tuple[str, str]]:
+        """(doc_id, content_id) of every published document version."""
+        ...
+
+    def points(self, doc_id: str, content_id: str) -> Iterable[PagePoint]:
+        """The page points of one version, nothing when it no longer exists."""
+        ...
+
+    def expected_points(self) -> int:
+        """Number of page points of all published versions."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """A searchable index of page points that follows a ``PointSource``. Several threads may use it."""
+
+    @property
+    def position(self) -> int:
+        """``seq`` of the newest change that was applied and made durable."""
+        ...
+
+    def catch_up(self, source: PointSource) -> None:
+        """Apply the log up to ``source.position()``; calling it again, or replaying, changes nothing.
+
+        Raises ``StoreError`` where the index cannot be written (disk full) and ``IndexDamagedError``
+        where it disagrees with the source even after a rebuild.
+        """
+        ...
+
+    def search(
+        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
+    ) -> list[Hit]:
+        """The ``limit`` best pages that share a term with the query, higher score better.
+
+        The score is Σ query value · idf(term) · document value over the shared terms, with
+        idf = ln(1 + (N − n + 0.5) / (n + 0.5)) over all N pages of the index (also under a filter),
+        n of which hold the term. Ordered by (−score, doc_id, page). ``indices`` must be unique.
+        ``doc_ids`` keeps the pages of these documents only; an empty collection keeps none.
+        """
+        ...
+
+    def count(self) -> int:
+        """Exact number of page points."""
+        ...
+
+    def close(self) -> None:
+        """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
+        ...
+
+
+def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
+    """A checked sparse vector as plain lists, the only form every backend takes.
+
+    Raises ``StoreError`` for unequal lengths, an index outside uint32 or given twice, or a value that
+    is not finite in float32: one such vector in a write-ahead log can make an index unreadable.
+    """
+    with np.errstate(over="ignore"):
+        terms, weights = np.asarray(indices), np.asarray(values, dtype=np.float32)
+    if terms.ndim != 1 or terms.shape != weights.shape:
+        raise StoreError(f"A sparse vector has {terms.shape} indices and {weights.shape} values.")
+    if not len(terms):
+        return [], []
+    if terms.dtype.kind not in "iu" or int(terms.min()) < 0 or int(terms.max()) > 0xFFFFFFFF:
+        raise StoreError("A sparse vector has an index that is not a 32-bit unsigned number.")
+    if len(np.unique(terms)) != len(terms):
+        raise StoreError("A sparse vector holds the same index twice.")
+    if not np.isfinite(weights).all():
+        raise StoreError("A sparse vector holds a value that is not finite.")
+    return terms.tolist(), weights.tolist()

@@ -1,0 +1,159 @@
+"""One function per command: call the engine, show what it says."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex.cli import show
+from hybrid_pageindex.cli.progress import index_progress
+from hybrid_pageindex.engine import Engine
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out the parsed command; returns the exit code."""
+    engine = Engine(getattr(options, "home", None))
+    try:
+        return asyncio.run(_COMMANDS[options.command](engine, options))
+    finally:
+        engine.close()
+
+
+def _json(options: argparse.Namespace) -> bool:
+    return getattr(options, "json", False)
+
+
+def _library(options: argparse.Namespace) -> str | None:
+    return getattr(options, "library", None)
+
+
+def _dump(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+async def _index(engine: Engine, options: argparse.Namespace) -> int:
+    with index_progress(quiet=_json(options)) as on_progress:
+        report = await engine.index(
+            options.paths,
+            library=_library(options),
+            workers=options.workers,
+            password=options.password,
+            prune=options.prune,
+            on_progress=on_progress,
+        )
+    if _json(options):
+        _dump({"files": [asdict(file) for file in report.files], "removed": list(report.removed)})
+    else:
+        show.index_report(report)
+    return 1 if any(file.status == "failed" for file in report.files) else 0
+
+
+async def _search(engine: Engine, options: argparse.Namespace) -> int:
+    result = await engine.search(
+        options.question,
+        library=_library(options),
+        documents=options.doc,
+        where=options.where,
+        top_k=options.top_k,
+        effort=options.effort,
+        expert=options.expert,
+    )
+    _dump(result.to_dict()) if _json(options) else show.search_result(result)
+    return 0
+
+
+async def _outline(engine: Engine, options: argparse.Namespace) -> int:
+    found = await engine.outline(
+        options.document, library=_library(options), query=options.query, depth=options.depth
+    )
+    if options.format == "pageindex":
+        _dump(found.to_pageindex())
+    elif options.format == "json" or _json(options):
+        _dump(found.to_dict())
+    else:
+        show.outline(found)
+    return 0
+
+
+async def _page(engine: Engine, options: argparse.Namespace) -> int:
+    library = _library(options)
+    pages = await engine.pages(options.document, options.pages, library=library)
+    images: list[str] = []
+    if options.image:
+        target = Path(options.image)
+        if target.suffix.lower() != ".png":
+            raise UsageError(f"'{target}' does not end in .png.", "Images are written as PNG.")
+        for page in pages:
+            image = await engine.page_image(
+                page.doc_id, page.page, library=library, password=options.password
+            )
+            path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
+            try:
+                path.write_bytes(image)
+            except OSError as error:
+                raise StoreError(
+                    f"{path}: cannot be written ({error.strerror}).", "Choose another file."
+                ) from error
+            images.append(str(path))
+    _dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(
+        pages, images
+    )
+    return 0
+
+
+async def _list(engine: Engine, options: argparse.Namespace) -> int:
+    documents = await engine.documents(library=_library(options), where=options.where)
+    _dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(
+        documents
+    )
+    return 0
+
+
+async def _info(engine: Engine, options: argparse.Namespace) -> int:
+    document = await engine.info(options.document, library=_library(options))
+    _dump(show.document_dict(document)) if _json(options) else show.info(document)
+    return 0
+
+
+async def _remove(engine: Engine, options: argparse.Namespace) -> int:
+    removed = await engine.remove(options.documents, library=_library(options))
+    if _json(options):
+        _dump({"removed": [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removed]})
+    else:
+        show.removed([d.name for d in removed])
+    return 0
+
+
+async def _libraries(engine: Engine, options: argparse.Namespace) -> int:
+    sizes = await engine.libraries()
+    _dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]}) if _json(options) else show.libraries(sizes, engine.home)  # fmt: skip
+    return 0
+
+
+async def _clear(engine: Engine, options: argparse.Namespace) -> int:
+    library = _library(options)
+    what = f"library '{library}'" if library else "all libraries"
+    if not options.yes:
+        raise UsageError(
+            f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it."
+        )
+    cleared = await engine.clear(library=library)
+    _dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
+    return 0
+
+
+async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
+    found = await engine.doctor()
+    _dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
+    return 0 if found.ok else 1
+
+
+_COMMANDS = {
+    "index": _index, "search": _search, "outline": _outline, "page": _page, "list": _list, "info": _info,
+    "remove": _remove, "libraries": _libraries, "clear": _clear, "doctor": _doctor,
+}  # fmt: skip

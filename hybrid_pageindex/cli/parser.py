@@ -1,0 +1,84 @@
+"""What can be typed. Imports nothing of the engine, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+
+from hybrid_pageindex import __version__
+
+PROGRAM = "hybrid-pageindex"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)")  # fmt: skip
+    common.add_argument("--json", action="store_true", help="print JSON for programs")
+    scoped = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
+    scoped.add_argument("--library", "-L", metavar="NAME", help="library to use (default: default)")
+
+    parser = argparse.ArgumentParser(
+        PROGRAM,
+        description="Find the right pages of long documents. Start with: index FILES, then search QUESTION.",
+        parents=[common],
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
+    index.add_argument("paths", nargs="+", metavar="PATH")
+    index.add_argument(
+        "--workers", type=_count, metavar="N", help="parsing processes (default: one per core)"
+    )
+    index.add_argument("--password", metavar="P", help="password of encrypted files")
+    index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
+
+    search = commands.add_parser("search", parents=[scoped], help="ask; get pages with receipts")
+    search.add_argument("question", metavar="QUESTION")
+    search.add_argument(
+        "--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)"
+    )
+    search.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)")  # fmt: skip
+    search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
+    search.add_argument(
+        "--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)"
+    )
+    search.add_argument("--expert", metavar="FILE|none", help="expert knowledge to use")
+
+    outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
+    outline.add_argument("document", metavar="DOC")
+    outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
+    outline.add_argument("--query", metavar="Q", help="score every section for a question")
+    outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
+
+    page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
+    page.add_argument("document", metavar="DOC")
+    page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
+    page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file")
+    page.add_argument("--password", metavar="P", help="password of an encrypted original")
+
+    listing = commands.add_parser("list", parents=[scoped], help="the documents of a library")
+    listing.add_argument("--where", action="append", default=[], metavar="KEY=VALUE")
+
+    info = commands.add_parser("info", parents=[scoped], help="everything known of a document")
+    info.add_argument("document", metavar="DOC")
+
+    remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
+    remove.add_argument("documents", nargs="+", metavar="DOC")
+
+    commands.add_parser("libraries", parents=[common], help="all libraries with their sizes")
+
+    clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
+    clear.add_argument("--yes", action="store_true", help="really delete")
+
+    commands.add_parser("doctor", parents=[common], help="check that everything works")
+    return parser
+
+
+def _count(written: str) -> int:
+    try:
+        number = int(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
+    return number

@@ -1,0 +1,67 @@
+"""Progress of an index run on stderr: a bar with time left on a terminal, a line per file elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from indexers.pipeline import FileResult, IndexProgress
+
+
+@contextmanager
+def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
+    """A callback for ``Engine.index``. ``quiet`` leaves out the lines, not the bar."""
+    if not sys.stderr.isatty():
+        yield _ignore if quiet else _lines
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[pages]} pages"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    lock = threading.Lock()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        files = bar.add_task("files", total=None, pages=0)
+
+        def show(progress: IndexProgress) -> None:
+            with lock:  # the bar moves by bytes, so that one long document moves it too
+                share = progress.bytes_done / progress.bytes if progress.bytes else 0.0
+                done = min(max(share * progress.files, progress.files_done), progress.files)
+                bar.update(files, total=progress.files, completed=round(done, 1), pages=progress.pages_done)
+
+        yield show
+
+
+def _ignore(_: IndexProgress) -> None:
+    return None
+
+
+def _lines(progress: IndexProgress) -> None:
+    if progress.finished is not None:
+        sys.stderr.write(f"[{progress.files_done}/{progress.files}] {line(progress.finished)}\n")
+        sys.stderr.flush()
+
+
+def line(file: FileResult) -> str:
+    """One file's outcome in a line."""
+    name = Path(file.path).name
+    if file.status == "failed":
+        return f"failed     {name}: {file.error}"
+    note = f" ({file.note})" if file.note else ""
+    return (
+        f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{note}"
+    )

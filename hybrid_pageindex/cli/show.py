@@ -1,0 +1,181 @@
+"""What people see: tables and short texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hybrid_core.results import SearchResult
+from hybrid_core.types import Document
+from hybrid_pageindex.outline import Outline
+from hybrid_pageindex.reading import PageRead
+from hybrid_pageindex.upkeep import Health, LibrarySize
+
+if TYPE_CHECKING:
+    from indexers.pipeline import IndexReport
+
+console = Console(highlight=False, soft_wrap=True)
+_PATH = " › "
+
+
+def index_report(report: IndexReport) -> None:
+    counts = {
+        status: sum(f.status == status for f in report.files) for status in ("indexed", "unchanged", "failed")
+    }
+    pages = sum(file.pages for file in report.files if file.status == "indexed")
+    console.print(
+        f"{counts['indexed']} indexed ({pages} pages), {counts['unchanged']} unchanged, {counts['failed']} failed"
+        + (f", {len(report.removed)} removed" if report.removed else "")
+    )
+    for file in report.files:
+        if file.status == "failed":
+            console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
+        elif file.note:
+            console.print(f"  [yellow]note[/] {escape(Path(file.path).name)}: {escape(file.note)}")
+
+
+def search_result(result: SearchResult) -> None:
+    evidence = result.evidence
+    colour = {"strong": "green", "weak": "yellow", "none": "red"}[evidence.level]
+    console.print(
+        f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}) · effort {result.effort.used}"
+        f" ({escape(result.effort.why)}) · {result.timings_ms['total']:.0f} ms"
+    )
+    for note in result.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
+    for rank, found in enumerate(result.results, 1):
+        receipt = found.receipt
+        console.print(
+            f"\n[bold]{rank}. {escape(found.doc_name)}, page {found.page}[/]  score {found.score:.3f}"
+        )
+        console.print(f"   {escape(_PATH.join(found.section.path))}  (pages {found.section.start_page}-{found.section.end_page})")  # fmt: skip
+        console.print(f"   [italic]{escape(found.snippet)}[/]")
+        terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
+        parts = (
+            f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
+        )
+        routed = f"; routed by {escape(receipt.routing_reason)}" if receipt.routing_reason else ""
+        console.print(
+            f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]"
+        )
+        if found.also_in:
+            console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
+    if not result.results:
+        console.print("No page found.")
+
+
+def outline(found: Outline) -> None:
+    document = found.document
+    console.print(f"[bold]{escape(document.name)}[/]  {escape(document.description)}")
+    for node in found.nodes:
+        section = node.section
+        indent = "  " * section.level
+        span = str(section.start_page) if section.start_page == section.end_page else f"{section.start_page}-{section.end_page}"  # fmt: skip
+        title = f"[dim]{escape(section.title)}[/]" if section.synthetic else escape(section.title)
+        scored = ""
+        if node.node_score is not None:
+            best = f", best {', '.join(map(str, node.best_pages))}" if node.best_pages else ""
+            scored = f"  [cyan]{node.node_score:.2f}{best}[/]"
+        console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]p. {span}[/]{scored}")
+
+
+def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
+    for page in read:
+        label = f" (printed {escape(page.label)})" if page.label and page.label != str(page.page) else ""
+        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label}")
+        for section in page.sections:
+            console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
+        if page.needs_ocr:
+            console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
+        if page.summary:
+            console.print(f"[italic]Summary: {escape(page.summary)}[/]")
+        console.print(f"\n{escape(page.text)}\n")
+    for image in images:
+        console.print(f"image written: {escape(image)}")
+
+
+def documents(found: Sequence[Document]) -> None:
+    table = Table(
+        "id",
+        "name",
+        "pages",
+        "sections",
+        "what it is",
+        "indexed",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
+    for document in found:
+        error = f"[red]{escape(document.error)}[/]" if document.error else ""
+        table.add_row(
+            document.doc_id, escape(document.name), str(document.pages), str(document.sections),
+            error or escape(_card(document)), document.indexed_at,
+        )  # fmt: skip
+    Console(highlight=False).print(table) if found else console.print("The library is empty.")
+
+
+def _card(document: Document) -> str:
+    card = document.card
+    when = str(card.years[0]) if card.years else ""
+    parts = [
+        card.names[0] if card.names else "",
+        card.type,
+        when + (f" Q{card.quarter}" if card.quarter else ""),
+    ]
+    return ", ".join(part for part in parts if part) or document.title
+
+
+def info(document: Document) -> None:
+    for key, value in document_dict(document).items():
+        if value in ("", [], {}, None):
+            continue
+        if isinstance(value, dict):
+            value = "; ".join(f"{k}: {v}" for k, v in value.items() if v not in ("", [], (), None))
+        elif isinstance(value, list):
+            value = "; ".join(map(str, value))
+        console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
+
+
+def document_dict(document: Document) -> dict[str, Any]:
+    """The JSON shape of a document."""
+    status = "failed" if document.error else "indexed"
+    return {"status": status} | asdict(document) | {"warnings": list(document.warnings)}
+
+
+def removed(names: Sequence[str]) -> None:
+    for name in names:
+        console.print(f"removed {escape(name)}")
+    if not names:
+        console.print("nothing to remove")
+
+
+def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
+    table = Table(
+        "library",
+        "documents",
+        "pages",
+        "failed",
+        "vector index",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
+    for size in sizes:
+        table.add_row(escape(size.name), str(size.documents), str(size.pages), str(size.failed), f"{size.vector_bytes / 1e6:.1f} MB")  # fmt: skip
+    Console(highlight=False).print(table) if sizes else console.print(
+        f"No library in {escape(str(home))} yet."
+    )
+
+
+def health(found: Health) -> None:
+    console.print(f"hybrid-pageindex {found.version}, home {escape(found.home)}")
+    for check in found.checks:
+        mark = "[green]ok[/]    " if check.ok else "[red]failed[/]"
+        console.print(f"{mark} {escape(check.name)}: {escape(check.detail)}")

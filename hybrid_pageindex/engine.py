@@ -1,0 +1,245 @@
+"""The engine: every door (command line, Python, later MCP and HTTP) calls these methods."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hybrid_core.errors import UsageError
+from hybrid_core.results import SearchResult
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.types import Document, Effort
+from hybrid_pageindex import outline, reading
+from hybrid_pageindex.indexing import index_paths
+from hybrid_pageindex.searching import Searcher
+from hybrid_pageindex.settings import Settings, load_settings
+from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+
+if TYPE_CHECKING:
+    from indexers.pipeline import IndexProgress, IndexReport
+
+T = TypeVar("T")
+
+
+class Engine:
+    """One home with its libraries. Methods are async; computation runs in threads and worker processes.
+
+    Usable as ``async with Engine() as engine``; forgetting to close loses nothing. Every method raises
+    errors of one family, ``PageIndexError``.
+    """
+
+    def __init__(self, home: str | Path | None = None, *, settings: Settings | None = None) -> None:
+        """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use."""
+        loaded = settings or load_settings(home)
+        if settings is not None and home is not None:
+            loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
+        self.settings = loaded
+        self._lock = threading.Lock()
+        self._opened: tuple[Catalog, Searcher] | None = None
+
+    @property
+    def home(self) -> Path:
+        return self.settings.storage_path
+
+    async def index(
+        self,
+        paths: Sequence[str | Path] | str | Path,
+        *,
+        library: str | None = None,
+        workers: int | None = None,
+        password: str | None = None,
+        prune: bool = False,
+        on_progress: Callable[[IndexProgress], None] = lambda _: None,
+    ) -> IndexReport:
+        """Index files, folders and globs. Failures are in the report, not raised.
+
+        ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents
+        already published stay.
+        """
+        listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        settings = self.settings if workers is None else replace(self.settings, workers=workers)
+        stop = threading.Event()
+        work = asyncio.to_thread(
+            lambda: index_paths(
+                self._catalog(),
+                library or self.settings.library,
+                listed,
+                settings,
+                password,
+                prune,
+                on_progress,
+                stop,
+            )
+        )
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([task])
+            raise
+
+    async def search(
+        self,
+        question: str,
+        *,
+        library: str | None = None,
+        documents: Sequence[str] = (),
+        where: Sequence[str] = (),
+        top_k: int | None = None,
+        effort: Effort | None = None,
+        expert: str | Path | None = None,
+    ) -> SearchResult:
+        """The pages that answer a question, best first.
+
+        ``documents`` (ids or names) and ``where`` (``key=value``) are filters. ``expert`` is the path
+        of an expert file or ``none``. Without a model ``auto`` and ``deep`` answer with ``fast`` and
+        say so. Raises UsageError for an empty question, NotFoundError for an unknown library or document.
+        """
+        return await asyncio.to_thread(
+            self.search_now, question, library=library, documents=documents, where=where, top_k=top_k, effort=effort,
+            expert=expert,
+        )  # fmt: skip
+
+    def search_now(
+        self,
+        question: str,
+        *,
+        library: str | None = None,
+        documents: Sequence[str] = (),
+        where: Sequence[str] = (),
+        top_k: int | None = None,
+        effort: Effort | None = None,
+        expert: str | Path | None = None,
+    ) -> SearchResult:
+        """``search`` in the calling thread."""
+        if not question.strip():
+            raise UsageError(
+                "The question is empty.", 'Ask something, for example: search "capital expenditure 2018".'
+            )
+        return self._searcher().search(
+            question,
+            library=library or self.settings.library,
+            documents=tuple(documents),
+            where=tuple(where),
+            top_k=self.settings.top_k if top_k is None else top_k,
+            effort=effort or self.settings.effort,  # type: ignore[arg-type]  # checked by Settings
+            expert=str(expert or self.settings.expert),
+        )
+
+    async def outline(
+        self, document: str, *, library: str | None = None, query: str | None = None, depth: int | None = None
+    ) -> outline.Outline:
+        """A document's section tree; with ``query`` every node scored."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(
+            lambda: outline.outline(self._catalog(), self._searcher(), name, document, query, depth)
+        )
+
+    async def pages(
+        self, document: str, numbers: str | Sequence[int], *, library: str | None = None
+    ) -> list[reading.PageRead]:
+        """Pages by number or page list («3,7-9»): text, summary, section path."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
+
+    async def page_image(
+        self,
+        document: str,
+        page: int,
+        *,
+        library: str | None = None,
+        dpi: int | None = None,
+        password: str | None = None,
+    ) -> bytes:
+        """A page rendered from the original file, as PNG."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(
+            lambda: reading.page_image(
+                self._catalog(), name, document, page, dpi or self.settings.image_dpi, self.settings.max_cache_size, password
+            )
+        )  # fmt: skip
+
+    async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
+        """Every document of a library, by path; those that failed too."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, where))
+
+    async def info(self, document: str, *, library: str | None = None) -> Document:
+        """One document."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(lambda: reading.document(self._catalog(), name, document))
+
+    async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
+        """Remove documents by id or name; all are found before any is removed. Original files stay."""
+        name = library or self.settings.library
+        return await asyncio.to_thread(lambda: remove(self._catalog(), name, documents))
+
+    async def libraries(self) -> list[LibrarySize]:
+        """Every library with its documents, pages and disk use."""
+        return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home))
+
+    async def clear(self, *, library: str | None = None) -> list[str]:
+        """Delete one library, or all of them. Returns their names. Original files stay."""
+        return await asyncio.to_thread(lambda: clear(self._catalog(), self._searcher(), self.home, library))
+
+    async def doctor(self) -> Health:
+        """Whether everything needed works, with advice where it does not."""
+        return await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._searcher))
+
+    def close(self) -> None:
+        """Give the vector indexes back to other processes. Safe to call twice."""
+        with self._lock:
+            if self._opened:
+                self._opened[1].close()
+                self._opened[0].close()
+                self._opened = None
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _catalog(self) -> Catalog:
+        return self._parts()[0]
+
+    def _searcher(self) -> Searcher:
+        return self._parts()[1]
+
+    def _parts(self) -> tuple[Catalog, Searcher]:
+        with self._lock:
+            if self._opened is None:
+                catalog = Catalog(self.home / "catalog.sqlite")
+                self._opened = (catalog, Searcher(catalog, self.home))
+            return self._opened
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for one engine call from ordinary code, also where an event loop is already running (notebooks)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+            failure.append(error)
+
+    thread = threading.Thread(target=call, name="pageindex-run")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]

@@ -1,0 +1,103 @@
+"""The section tree of a document as people and programs see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.types import Document, Section
+from hybrid_pageindex.reading import one, section_path
+from hybrid_pageindex.searching import Searcher
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineNode:
+    """A section; ``node_score`` and ``best_pages`` only where a question was asked."""
+
+    section: Section
+    path: tuple[str, ...]
+    children: int
+    node_score: float | None = None
+    best_pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Nodes in preorder, cut below ``depth``."""
+
+    document: Document
+    query: str | None
+    nodes: tuple[OutlineNode, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested nodes with everything known of each."""
+        document = self.document
+        return {
+            "doc_id": document.doc_id, "doc_name": document.name, "title": document.title,
+            "description": document.description, "pages": document.pages, "query": self.query,
+            "nodes": _nested(self.nodes, _full),
+        }  # fmt: skip
+
+    def to_pageindex(self) -> dict[str, Any]:
+        """The tree in PageIndex's own shape."""
+        return {
+            "doc_name": self.document.name,
+            "doc_description": self.document.description,
+            "structure": _nested(self.nodes, _pageindex),
+        }
+
+
+def outline(
+    catalog: Catalog, searcher: Searcher, library: str, name: str, query: str | None, depth: int | None
+) -> Outline:
+    """Raises NotFoundError for an unknown document."""
+    with catalog.snapshot() as snapshot:
+        document = one(snapshot, library, name)
+        sections = snapshot.sections(document.content_id)
+    by_id = {section.node_id: section for section in sections}
+    children: dict[str, int] = {}
+    for section in sections:
+        if section.parent_id:
+            children[section.parent_id] = children.get(section.parent_id, 0) + 1
+    scores = searcher.section_scores(query, library, document) if query else None
+    nodes = []
+    for at, section in enumerate(sections):
+        if depth is None or section.level <= depth:
+            said = (None, ()) if scores is None else scores[at]
+            nodes.append(
+                OutlineNode(section, section_path(section, by_id), children.get(section.node_id, 0), *said)
+            )
+    return Outline(document, query, tuple(nodes))
+
+
+def _nested(nodes: Sequence[OutlineNode], shape: Any) -> list[dict[str, Any]]:
+    top: list[dict[str, Any]] = []
+    made: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        made[node.section.node_id] = entry = shape(node)
+        parent = made.get(node.section.parent_id or "")
+        (top if parent is None else parent.setdefault("nodes", [])).append(entry)
+    return top
+
+
+def _pageindex(node: OutlineNode) -> dict[str, Any]:
+    section = node.section
+    entry: dict[str, Any] = {
+        "title": section.title, "node_id": section.node_id, "start_index": section.start_page,
+        "end_index": section.end_page, ("prefix_summary" if node.children else "summary"): section.summary,
+    }  # fmt: skip
+    return entry | ({"synthetic": True} if section.synthetic else {})
+
+
+def _full(node: OutlineNode) -> dict[str, Any]:
+    section = node.section
+    entry: dict[str, Any] = {
+        "node_id": section.node_id, "title": section.title, "level": section.level, "start_page": section.start_page,
+        "end_page": section.end_page, "summary": section.summary, "source": section.source,
+        "synthetic": section.synthetic, "flags": list(section.flags), "children": node.children,
+    }  # fmt: skip
+    if node.node_score is not None:
+        entry |= {"node_score": node.node_score, "best_pages": list(node.best_pages)}
+    return entry

@@ -1,0 +1,105 @@
+"""Settings: defaults, below ``config.yaml`` in the home, below ``PAGEINDEX_…`` variables, below arguments."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hybrid_core.errors import UsageError
+
+PREFIX = "PAGEINDEX_"
+CONFIG_FILE = "config.yaml"
+_FOREIGN = {"PAGEINDEX_EVAL_DATA"}  # read by benchmarks, tests and the harness, not by the engine
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. A variable is the field's name in capitals behind ``PAGEINDEX_``."""
+
+    storage_path: Path = Path("~/.pageindex")
+    library: str = "default"
+    workers: int = 0  # parsing processes; 0: one per core
+    range_pages: int = 100  # pages that one task of a worker parses
+    seconds_per_task: float = 300.0  # a task that takes longer is stopped and its file reported
+    top_k: int = 5
+    effort: str = "auto"
+    expert: str = "none"  # path of an expert file
+    max_cache_size: int = 10**9  # bytes of page images and the like; the oldest go first. "2GB" is understood
+    image_dpi: int = 150
+
+    def __post_init__(self) -> None:
+        _at_least("workers", self.workers, 0)
+        _at_least("range_pages", self.range_pages, 1)
+        _at_least("seconds_per_task", self.seconds_per_task, 1)
+        _at_least("top_k", self.top_k, 1)
+        _at_least("max_cache_size", self.max_cache_size, 0)
+        if not 18 <= self.image_dpi <= 600:
+            raise UsageError(f"image_dpi is {self.image_dpi}.", "Choose 18 to 600.")
+        if self.effort not in ("fast", "auto", "deep"):
+            raise UsageError(f"effort is '{self.effort}'.", "Choose fast, auto or deep.")
+
+
+def load_settings(home: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Settings for a home: ``home`` if given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``.
+
+    Raises UsageError for an unknown key (naming the nearest known one) and for a value of a wrong type.
+    """
+    environment = os.environ if environment is None else environment
+    said = {
+        key.removeprefix(PREFIX).lower(): (value, key)
+        for key, value in environment.items()
+        if key.startswith(PREFIX) and key not in _FOREIGN
+    }
+    path = (
+        Path(home or said.get("storage_path", (str(Settings().storage_path), ""))[0]).expanduser().absolute()
+    )
+    file = path / CONFIG_FILE
+    values: dict[str, Any] = {}
+    if file.is_file():
+        values |= {key: _typed(key, value, f"{file}: {key}") for key, value in _read(file).items()}
+    values |= {key: _typed(key, value, name) for key, (value, name) in said.items()}
+    return replace(Settings(), **(values | {"storage_path": path}))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read as YAML ({' '.join(str(error).split())}).") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{file}: must hold settings as 'key: value' lines.")
+    return {str(key): value for key, value in data.items()}
+
+
+def _typed(key: str, value: Any, where: str) -> Any:
+    known = {field.name: field.type for field in fields(Settings)}
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        if where.startswith(PREFIX):
+            near = [PREFIX + name.upper() for name in near]
+        advice = f"Did you mean {near[0]}?" if near else f"Known settings: {', '.join(known)}."
+        raise UsageError(f"Unknown setting {where}.", advice)
+    try:
+        if key == "max_cache_size":
+            return _bytes(value)
+        return {"int": int, "float": float, "Path": Path, "str": str}[str(known[key])](value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where} is '{value}'.", f"It must be of type {known[key]}.") from error
+
+
+def _bytes(value: Any) -> int:
+    word = str(value).strip().lower().replace(" ", "")
+    number = word.rstrip("bkmgt")
+    return int(float(number) * _UNITS[word[len(number) :]]) if word[len(number) :] in _UNITS else int(word)
+
+
+def _at_least(name: str, value: float, least: float) -> None:
+    if value < least:
+        raise UsageError(f"{name} is {value}.", f"It must be at least {least}.")

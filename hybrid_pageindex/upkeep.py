@@ -1,0 +1,137 @@
+"""Removing, clearing, counting, and the doctor."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.types import Document
+from hybrid_pageindex.reading import known
+from hybrid_pageindex.searching import Searcher, index_folder
+from hybrid_pageindex.settings import Settings
+from retrievers import select
+
+_LEAST_FREE = 500 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySize:
+    """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use."""
+
+    name: str
+    documents: int
+    pages: int
+    failed: int
+    vector_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    home: str
+    version: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+
+def remove(catalog: Catalog, library: str, names: Sequence[str]) -> list[Document]:
+    with catalog.snapshot() as snapshot:
+        documents = select.by_name(known(snapshot, library), names)
+    catalog.remove([document.doc_id for document in documents])
+    return documents
+
+
+def clear(catalog: Catalog, searcher: Searcher, home: Path, library: str | None) -> list[str]:
+    with catalog.snapshot() as snapshot:
+        names = snapshot.libraries()
+    if library is not None and library not in names:
+        raise NotFoundError(f"No library '{library}' in {home}.", f"There are: {', '.join(names) or 'none'}.")
+    cleared = names if library is None else [library]
+    for name in cleared:
+        catalog.remove_library(name)
+        searcher.forget(name)
+    if library is None:
+        catalog.clear_cache()
+    catalog.shrink()
+    return cleared
+
+
+def library_sizes(catalog: Catalog, home: Path) -> list[LibrarySize]:
+    with catalog.snapshot() as snapshot:
+        counts = snapshot.counts()
+        failed = {name: sum(bool(d.error) for d in snapshot.documents(name)) for name in counts}
+    return [
+        LibrarySize(name, documents, pages, failed[name], folder_bytes(index_folder(home, name)))
+        for name, (documents, pages) in sorted(counts.items())
+    ]
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk use of a folder; files that vanish meanwhile do not count."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            stat = path.lstat()
+        except OSError:
+            continue
+        total += stat.st_blocks * 512 if path.is_file() else 0
+    return total
+
+
+def health(settings: Settings, catalog: Callable[[], Catalog], searcher: Callable[[], Searcher]) -> Health:
+    """Try everything a search and an index run need."""
+    home = settings.storage_path
+    checks = [
+        Check("python", sys.version_info >= (3, 11), platform.python_version()),
+        _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
+        _tried("vector index", lambda: f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"),
+        _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
+        _tried("disk", lambda: _free(home)),
+    ]
+    if checks[3].ok:
+        for size in library_sizes(catalog(), home):
+            checks.append(_tried(f"library '{size.name}'", lambda size=size: _library(searcher(), size)))  # type: ignore[misc]
+    checks.append(Check("embedder", True, "none (BM25 and section trees; no model needed)"))
+    checks.append(Check("language model", True, "none (deterministic tree walk)"))
+    return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, attempt())
+    except (PageIndexError, importlib.metadata.PackageNotFoundError) as error:
+        return Check(name, False, str(error))
+
+
+def _free(home: Path) -> str:
+    free = shutil.disk_usage(home).free
+    if free < _LEAST_FREE:
+        raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")
+    return f"{free / 1e9:.1f} GB free"
+
+
+def _library(searcher: Searcher, size: LibrarySize) -> str:
+    points = searcher.points(size.name)
+    if points != size.pages:
+        raise PageIndexError(
+            f"{size.pages} pages but {points} points in its vector index.",
+            f"Delete its folder 'vectors' below libraries/{size.name}; the next search builds it anew.",
+        )
+    failed = f", {size.failed} failed" if size.failed else ""
+    return f"{size.documents} documents, {size.pages} pages{failed}; vector index complete"

@@ -1,0 +1,94 @@
+"""Parsed pages become an index: tree, chunks, summaries, term counts. Pure computation, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hybrid_core import text
+from hybrid_core.term_counts import TermCounts
+from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, Section
+from indexers import chunks, describe, summaries
+from indexers.tree import TreeLimits, build_tree
+from indexers.workers.spool import Spool
+
+PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+{text.TOKENISER}"
+"""What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
+
+
+def build_content(
+    name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()
+) -> IndexedContent:
+    """Make everything that a publication writes from a document's parsed ranges, in order."""
+    info = next(spool.info for spool in spools if spool.info is not None)
+    parsed = tuple(page for spool in spools for page in spool.pages)
+    terms = [page for spool in spools for page in spool.terms]
+    sections = build_tree(ParsedDocument("pdf", parsed, info.bookmarks, info.metadata), limits)
+    texts = [page.text for page in parsed]
+    per_page = [page.counts for page in terms]
+    summary = summaries.summarise(texts, sections, per_page, summaries.find_furniture(texts))
+    pages = tuple(
+        _page(page, page_text, said)
+        for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
+    )
+    sections = tuple(replace(s, summary=said) for s, said in zip(sections, summary.sections, strict=True))
+    title = describe.find_title(name, info.metadata, parsed)
+    return IndexedContent(
+        sha256=sha256,
+        format="pdf",
+        metadata=info.metadata,
+        title=title,
+        description=describe.describe(title, sections, len(pages)),
+        pages=pages,
+        sections=sections,
+        chunks=tuple(chunks.cut(sections, pages)),
+        terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
+        heading_terms=_heading_terms(sections, len(pages)).to_bytes(),
+        warnings=(*info.warnings, *(w for spool in spools for w in spool.warnings), *_text_warnings(pages)),
+    )
+
+
+def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
+    return Page(
+        number=page.number,
+        label=page.label,
+        width=page.width,
+        height=page.height,
+        text=page_text,
+        summary=summary,
+        boxes=tuple((_int16(s.x0), _int16(s.y0), _int16(s.x1), _int16(s.y1)) for s in page.lines),
+        needs_ocr=page.images > 0 if not page_text else not text.readable(page_text),
+    )
+
+
+def _int16(points: float) -> int:
+    return max(-32_768, min(32_767, round(points)))
+
+
+def _heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
+    words: list[list[str]] = [[] for _ in range(pages)]
+    for section in sections:
+        if not section.synthetic:
+            words[section.start_page - 1] += text.tokenise(section.title)
+    return TermCounts.build([text.counts(page) for page in words], [len(page) for page in words])
+
+
+def _text_warnings(pages: Sequence[Page]) -> list[str]:
+    unread = [page.number for page in pages if page.needs_ocr]
+    if unread:
+        return [f"{len(unread)} of {len(pages)} pages have no readable text (scanned?): {ranges(unread)}"]
+    if not any(page.text for page in pages):
+        return ["no page has text"]
+    return []
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``[1, 2, 3, 7]`` -> ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
+    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

@@ -1,0 +1,139 @@
+"""Levels: each heading finds its parent among the open ones, by its frame, its numbering, or its look."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from indexers.outline.layout import Candidate
+from indexers.outline.numbering import Numbering, as_letter, numbering
+
+Kind = tuple[str, float, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A heading to be given its level. ``level``: what the frame says, 0 where it is from layout alone."""
+
+    title: str
+    level: int
+    look: Candidate | None
+    flat: bool = False  # stands alone at the top (the document's title): nothing goes below it
+
+
+@dataclass(slots=True)
+class _Open:
+    item: Item
+    number: Numbering | None
+    level: int
+
+
+def levels(items: list[Item]) -> list[int]:
+    """A level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
+    known = _known(items)
+    stack: list[_Open] = []
+    out: list[int] = []
+    for item in items:
+        if item.flat:
+            stack.clear()
+            out.append(1)
+            continue
+        number = _number(item, stack)
+        if item.level:
+            level = item.level
+            while stack and stack[-1].level >= level:
+                stack.pop()
+        else:
+            level = _place(item, number, stack, known)
+        stack.append(_Open(item, number, level))
+        out.append(level)
+    return out
+
+
+def _kind(item: Item) -> Kind | None:
+    c = item.look
+    return (c.number.kind if c.number else "", *c.style) if c else None
+
+
+def _known(items: list[Item]) -> dict[Kind, int]:
+    """Kinds of heading that the frame puts at one level nearly always."""
+    seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
+    for item in items:
+        kind = _kind(item)
+        if item.level and kind is not None:
+            seen[kind][item.level] += 1
+    out = {}
+    for kind, counted in seen.items():
+        level, count = counted.most_common(1)[0]
+        if count >= 2 and count >= 0.7 * counted.total():
+            out[kind] = level
+    return out
+
+
+def _number(item: Item, stack: list[_Open]) -> Numbering | None:
+    letter = as_letter(item.title)
+    if letter is not None:
+        for node in reversed(stack):
+            if node.number and node.number.kind == letter.kind and node.number.value[0] == letter.value[0] - 1:
+                return letter
+    return item.look.number if item.look else numbering(item.title)
+
+
+def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict[Kind, int]) -> int:
+    """Close what this heading does not belong to and say its level."""
+    c = item.look
+    if number is not None:
+        for at in range(len(stack) - 1, -1, -1):
+            other = stack[at].number
+            if other is None or not _alike(c, stack[at].item.look):
+                continue
+            if other.kind == number.kind:
+                if len(other.value) == len(number.value) and (number.value > other.value or not _first(number)):
+                    return _close_to(stack, stack[at].level)
+            elif _deeper(number, other):
+                del stack[at + 1 :]
+                return stack[at].level + 1
+    kind = _kind(item)
+    if kind is not None and kind in known:
+        return _close_to(stack, known[kind])
+    first = number is not None and _first(number)
+    while stack and not _below(c, stack[-1].item.look, first):
+        stack.pop()
+    return stack[-1].level + 1 if stack else 1
+
+
+def _close_to(stack: list[_Open], level: int) -> int:
+    while stack and stack[-1].level >= level:
+        stack.pop()
+    return level
+
+
+def _first(number: Numbering) -> bool:
+    return number.value[-1] == 1
+
+
+def _deeper(number: Numbering, other: Numbering) -> bool:
+    """Whether 2.1.3 goes below an open 2.1 (or 2)."""
+    return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
+
+
+def _alike(c: Candidate | None, other: Candidate | None) -> bool:
+    return c is None or other is None or abs(c.size - other.size) <= 0.12 * max(c.size, other.size)
+
+
+def _below(c: Candidate | None, top: Candidate | None, first: bool) -> bool:
+    """Whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
+    if c is None or top is None:
+        return True
+    if abs(c.size - top.size) > 0.4:
+        return c.size < top.size
+    mine, its = _weight(c), _weight(top)
+    if mine != its:
+        return mine < its
+    return first
+
+
+def _weight(c: Candidate) -> int:
+    """Bold over capitals over upright over italic."""
+    look = c.style[1]
+    return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

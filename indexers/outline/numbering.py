@@ -1,0 +1,119 @@
+"""The numbering of headings (``Chapter IV``, ``2.1``, ``B.``, ``第三章``) and titles compared without it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hybrid_core.text import fold
+
+_WORDS = (
+    "part|book|volume|chapter|section|sec\\.|article|art\\.|item|note|appendix|annex|schedule|exhibit|attachment|addendum|"
+    "title|division|subpart|subsection|module|unit|lesson|step|"
+    "teil|kapitel|abschnitt|artikel|anhang|partie|chapitre|annexe|parte|capítulo|capitulo|sección|artículo|anexo|capitolo|"
+    "часть|глава|раздел|статья|приложение|الفصل|الباب|القسم|المادة|פרק|חלק"
+)
+_ORDINALS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth"
+_HAN = "零〇一二三四五六七八九十百千两0-9０-９"
+_NUMBERING = re.compile(
+    rf"(?P<word>{_WORDS})\s*(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-z]|{_ORDINALS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
+    rf"|第\s*(?P<han>[{_HAN}]+)\s*(?P<hanword>[编編章节節条條款部篇回卷])(?:分)?"
+    r"|§+\s*(?P<par>\d+(?:\.\d+)*[a-z]?)\.?"
+    r"|(?P<decimal>\d{1,3}(?:\.\d{1,3})+)(?:[.:)](?=\s|$)|(?=\s|$))"
+    r"|(?P<integer>\d{1,3})(?:[.:)](?![\d])|(?=\s|$))"
+    r"|\((?P<bracket>[ivx]{1,5}|[a-z]{1,2}|\d{1,2})\)"
+    r"|(?P<roman>[ivxlc]{1,7})[.)](?=\s|$)"
+    r"|(?P<letter>[a-z]{1,2})[.)](?=\s|$)"
+    r"|(?P<letterdec>[a-z]\.\d{1,2}(?:\.\d{1,2})*)(?:[.:)]?(?=\s|$))"
+    rf"|[（(](?P<hanbracket>[{_HAN}]+)[)）]|(?P<hanlist>[一二三四五六七八九十]+)[、．.]",
+    re.IGNORECASE,
+)
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+_JUNK = re.compile(r"[\W_]+")
+_GAP = re.compile(r"[\s|:.–—-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …); ``value`` its place; ``end`` where the title begins."""
+
+    kind: str
+    value: tuple[int, ...]
+    end: int
+
+
+def roman(text: str) -> int:
+    """The value of a Roman numeral, 0 where it is none."""
+    total = last = 0
+    for character in reversed(text.lower()):
+        value = _ROMAN.get(character, 0)
+        if not value:
+            return 0
+        total += -value if value < last else value
+        last = max(last, value)
+    return total
+
+
+def _value(text: str) -> tuple[int, ...]:
+    if text[0].isdigit():
+        return tuple(int(part) for part in re.findall(r"\d+", text))
+    if value := roman(text):
+        return (value,)
+    return (ord(text[0].lower()) - 96,) if text[0].isascii() else (0,)
+
+
+@lru_cache(maxsize=50_000)
+def numbering(title: str) -> Numbering | None:
+    """What numbers a title, None where nothing does."""
+    match = _NUMBERING.match(title)
+    if match is None:
+        return None
+    end = match.end()
+    gap = _GAP.match(title, end)
+    end = gap.end() if gap else end
+    found = match.lastgroup or ""
+    if match["word"]:
+        return Numbering(match["word"].lower(), _value(match["of"]), end)
+    if found == "hanword":
+        return Numbering("han-" + match["hanword"], (0,), end)
+    text = match[found]
+    if found == "decimal":
+        value = _value(text)
+        return Numbering(f"decimal{len(value)}", value, end)
+    if found == "letterdec":
+        return Numbering(f"letter{text.count('.') + 1}", (ord(text[0].lower()) - 96, *_value(text[2:])), end)
+    if found in ("roman", "letter", "bracket"):
+        case = "digit" if text.isdigit() else "upper" if text.isupper() else "lower"
+        if found == "roman" and len(text) == 1 and text.lower() in "clm":
+            found = "letter"
+        if found == "letter" and len(text) == 2:
+            if text[0] != text[1] or case == "upper":
+                return None
+            case = "double"
+        value = (ord(text[0].lower()) - 96,) if found == "letter" else _value(text)
+        return Numbering(f"{found}-{case}", value, end)
+    if found == "integer":
+        mark = title[match.end() - 1 : match.end() + 2].strip().lstrip("0123456789")[:1]
+        return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _value(text), end)
+    return Numbering(found, _value(text) if found == "par" else (0,), end)
+
+
+def as_letter(text: str) -> Numbering | None:
+    """The reading of a single ``I.``, ``V.`` or ``X.`` as a letter rather than a Roman numeral."""
+    if len(text) > 1 and text[0].lower() in "ivx" and text[1] in ".)":
+        case = "upper" if text[0].isupper() else "lower"
+        found = numbering(text)
+        return Numbering(f"letter-{case}", (ord(text[0].lower()) - 96,), found.end if found else 2)
+    return None
+
+
+def compact(text: str) -> str:
+    """Letters and digits only, folded: what titles are compared by."""
+    return _JUNK.sub("", fold(text))
+
+
+def bare(title: str) -> str:
+    """``compact`` without the numbering; the whole where nothing else is left."""
+    found = numbering(title)
+    return (compact(title[found.end :]) if found else "") or compact(title)

@@ -1,0 +1,218 @@
+"""The printed table of contents: its entries find their places in the body."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from statistics import median
+
+from indexers.outline.heading import Heading
+from indexers.outline.locate import TitleIndex, find_title
+from indexers.outline.numbering import Numbering, as_letter, compact, numbering
+from indexers.outline.toc_pages import PARTS, Contents, Entry, Row, entries, find_contents, label_value
+from indexers.outline.view import DocumentView
+
+_NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedToc:
+    """What printed contents say. ``pages`` hold contents or lists of figures and nothing else."""
+
+    headings: tuple[Heading, ...]
+    pages: frozenset[int]
+    located: float  # share of entries whose title was found
+    finer: tuple[Heading, ...] = ()  # from contents of single chapters; levels count from there
+    names: frozenset[str] = frozenset()  # rows that are no entries (authors), letters and digits only
+
+
+def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
+    """The best printed table of contents in the first ``search`` pages, each entry at its physical page."""
+    found, skip = find_contents(doc, search)
+    if not found:
+        return PrintedToc((), skip, 0.0)
+    index = TitleIndex(doc, skip)
+    labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
+    tocs = [toc for contents in found if (toc := _place(contents, doc, index, labels, skip)).located >= 0.4]
+    if not tocs:
+        return PrintedToc((), skip, 0.0)
+    best = max(tocs, key=lambda toc: (len(toc.headings) ** 0.5) * toc.located * _span(toc))
+    taken = {(h.page, h.unit) for h in best.headings}
+    finer = [h for toc in tocs if toc is not best and _span(toc) < 0.5 * _span(best) for h in toc.headings]
+    names = frozenset[str]().union(*(toc.names for toc in tocs))
+    return replace(best, finer=tuple(h for h in finer if h.unit >= 0 and (h.page, h.unit) not in taken), names=names)
+
+
+def _span(toc: PrintedToc) -> int:
+    return toc.headings[-1].page - toc.headings[0].page + 1 if toc.headings else 0
+
+
+def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dict[str, int], skip: frozenset[int]) -> PrintedToc:
+    rows = entries(contents)
+    places = [next((found for title in row.titles if (found := index.places(title))), []) for row in rows]
+    if not contents.labelled:
+        return _in_order(rows, places, skip)
+    offsets = _offsets(rows, places, labels)
+    headings: list[Heading] = []
+    depth = _depths([row.row for row in rows], [row.titles[0] for row in rows])
+    tried = hits = 0
+    for i, row in enumerate(rows):
+        if not row.label:
+            continue
+        tried += 1
+        offset = offsets[i]
+        expected = label_value(row.label) + offset if offset is not None else 0
+        inside = 1 <= expected <= len(doc.pages)
+        title, place = row.titles[-1], None
+        for title in row.titles:
+            place = find_title(title, doc, expected, slack=2, least=0.75 if title is not row.titles[-1] else 0.0) if inside else None
+            if place is not None:
+                break
+        if place is None and len(places[i]) == 1 and offset is None:
+            place = places[i][0]
+        if place is not None:
+            hits += 1
+            headings.append(Heading(title, *place, depth[i], "printed_toc"))
+        elif inside and expected not in skip:
+            headings.append(Heading(row.titles[0], expected, -1, depth[i], "printed_toc"))
+    parts, names = _unlabelled(rows, places, headings, depth, doc)
+    headings += parts
+    headings.sort(key=lambda h: (h.page, h.unit))
+    return PrintedToc(tuple(headings), skip, hits / tried if tried else 0.0, (), names)
+
+
+def _offsets(rows: list[Entry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
+    """Per entry what to add to its label to get its physical page, None where nothing tells.
+
+    Titles found in the body vote for their offset; the votes of the nearest entries of the same kind
+    of label (Roman, Arabic) decide, so that front matter and labels that restart get their own.
+    """
+    votes: list[Counter[int]] = []
+    for row, found in zip(rows, places, strict=True):
+        vote: Counter[int] = Counter()
+        if value := label_value(row.label):
+            for page, _ in found:
+                vote[page - value] += 12 // len(found) + 1
+            if row.label in labels:
+                vote[labels[row.label] - value] += 4
+        votes.append(vote)
+    whole: dict[bool, Counter[int]] = {True: Counter(), False: Counter()}
+    for row, vote in zip(rows, votes, strict=True):
+        whole[row.label.isdigit()].update(vote)
+    out: list[int | None] = []
+    for i, row in enumerate(rows):
+        kind = row.label.isdigit()
+        near = Counter({offset: count * 0.1 for offset, count in whole[kind].most_common(3)})
+        for j in range(max(0, i - _NEIGHBOURS), min(len(rows), i + _NEIGHBOURS + 1)):
+            if rows[j].label and rows[j].label.isdigit() == kind:
+                for offset, count in votes[j].items():
+                    near[offset] += count
+        out.append(max(near, key=lambda offset: (near[offset], -abs(offset))) if near and row.label else None)
+    return out
+
+
+def _in_order(rows: list[Entry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
+    """Contents without page numbers: each title where it first stands after the one before it."""
+    headings = []
+    last = (0, 0)
+    depth = _depths([row.row for row in rows], [row.titles[0] for row in rows])
+    for i, found in enumerate(places):
+        if after := [place for place in found if place > last]:
+            last = after[0]
+            headings.append(Heading(rows[i].titles[0], *last, depth[i], "printed_toc"))
+    share = len(headings) / len(rows) if rows else 0.0
+    if len(headings) < 3 or share < 0.6:
+        return PrintedToc((), skip, 0.0)
+    return PrintedToc(tuple(headings), skip, share)
+
+
+def _unlabelled(
+    rows: list[Entry], places: list[list[tuple[int, int]]], placed: list[Heading], depth: list[int], doc: DocumentView
+) -> tuple[list[Heading], frozenset[str]]:
+    """Rows without a label: parts, which stand in the body before the next entry; and what is no heading (authors)."""
+    parts, names = [], set()
+    by_title = {compact(h.title): h.page for h in placed}
+    at = [next((by_title[k] for title in row.titles if (k := compact(title)) in by_title), 0) for row in rows]
+    labelled = [entry.row for entry in rows if entry.label]
+    size = median(row.size for row in labelled) if labelled else 0.0
+    bold = sum(row.bold for row in labelled) > 0.5 * len(labelled)
+    for i, entry in enumerate(rows):
+        if entry.label:
+            continue
+        row = entry.row
+        if not (numbering(row.title) or row.size > size + 0.4 or (row.bold and not bold) or row.title.isupper()):
+            names.add(compact(row.title))
+            continue
+        before = next((at[j] for j in range(i - 1, -1, -1) if at[j]), 1)
+        after = next((at[j] for j in range(i + 1, len(rows)) if at[j]), 0)
+        for page, unit in places[i]:
+            if max(before, after - 4) <= page <= (after or len(doc.pages)):
+                parts.append(Heading(row.title, page, unit, depth[i], "printed_toc"))
+                break
+    return parts, frozenset(names)
+
+
+def _depths(rows: list[Row], titles: list[str]) -> list[int]:
+    """Levels from numbering, indentation and type, by nesting."""
+    shift = _shifts(rows)
+    stack: list[tuple[Row, Numbering | None]] = []
+    out = []
+    for row, title in zip(rows, titles, strict=True):
+        number = numbering(title)
+        letter = as_letter(title)
+        if letter and any(n and n.kind == letter.kind and n.value[0] == letter.value[0] - 1 for _, n in stack):
+            number = letter
+        shifted = replace(row, x0=row.x0 - shift[row.page])
+        follows = [at for at, (_, n) in enumerate(stack) if number and n and _next(n, number)]
+        if follows:
+            del stack[follows[-1] :]
+        while stack and not follows and not _inside(shifted, number, *stack[-1]):
+            stack.pop()
+        stack.append((shifted, number))
+        out.append(len(stack))
+    return out
+
+
+def _shifts(rows: list[Row]) -> dict[int, float]:
+    """How far each page's rows are set off sideways: by its right-aligned labels, else by its leftmost row."""
+    right: dict[int, float] = {}
+    for row in rows:
+        if row.label:
+            right[row.page] = max(right.get(row.page, 0.0), row.x1)
+    most = median(right.values()) if right else 0.0
+    return {row.page: right[row.page] - most if row.page in right else 0.0 for row in rows}
+
+
+def _next(before: Numbering, number: Numbering) -> bool:
+    """Whether a number comes right after another of its scheme."""
+    same = before.kind == number.kind and len(before.value) == len(number.value)
+    return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
+
+
+_CHAPTER = frozenset(["chapter", "kapitel", "chapitre", "item", "article", "artikel"])
+
+
+def _inside(row: Row, number: Numbering | None, top: Row, top_number: Numbering | None) -> bool:
+    if number and top_number:
+        if number.kind == top_number.kind:
+            return False
+        if "decimal" in number.kind or "decimal" in top_number.kind:
+            if len(number.value) != len(top_number.value):
+                return len(number.value) > len(top_number.value)
+        if (top_number.kind in PARTS and row.x0 >= top.x0 - 4) or not top.label:
+            return True
+        if number.kind in PARTS and (not row.label or row.x0 <= top.x0 + 4):
+            return False
+        if top_number.kind in _CHAPTER:
+            return not number.kind.startswith("integer") or row.x0 > top.x0 + 4
+        if number.kind in _CHAPTER:
+            return False
+    if abs(row.x0 - top.x0) > 4:
+        return row.x0 > top.x0
+    if number and top_number:
+        return number.value == (1,)
+    if abs(row.size - top.size) > 0.6:
+        return row.size < top.size
+    if top_number and top_number.kind in PARTS:
+        return True
+    return top.bold and not row.bold

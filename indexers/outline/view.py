@@ -1,0 +1,200 @@
+"""A document as headings are looked for in it: units of text, body style, running heads marked."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from hybrid_core.types import Line, ParsedPage
+from indexers.outline.numbering import compact, roman
+
+_FRAGMENT = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}")
+_DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A line as it is read: a number standing alone is joined to the words beside it. ``line`` is its first line."""
+
+    text: str
+    line: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    italic: bool
+    font: str
+
+
+@dataclass(slots=True)
+class PageView:
+    page: ParsedPage
+    units: tuple[Unit, ...]
+    running: frozenset[int]  # lines that are running heads, feet or page numbers
+    _compact: list[str] | None = field(default=None)
+
+    @property
+    def compact(self) -> list[str]:
+        """The units' letters and digits, in the units' order."""
+        if self._compact is None:
+            self._compact = [compact(unit.text) for unit in self.units]
+        return self._compact
+
+    def offset(self, unit: int) -> int:
+        """Where in the page's text a section begins whose heading is this unit.
+
+        That is the heading's line; or the first line below it where the file draws the heading after
+        its text; or 0 where nothing but running heads comes before.
+        """
+        heading, lines = self.units[unit], self.page.lines
+        first = heading.line
+        while first > 0:
+            before = lines[first - 1]
+            below = before.y0 >= heading.y1 - 1 and before.x0 < heading.x1 and before.x1 > heading.x0
+            if not (below or first - 1 in self.running):
+                break
+            first -= 1
+        while first < heading.line and first in self.running:
+            first += 1
+        if all(index in self.running for index in range(first)):
+            return 0
+        return sum(len(lines[index].text) + 1 for index in range(first))
+
+    def unit_at(self, y: float) -> int:
+        """The unit nearest below a height, -1 where there is none."""
+        under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
+        return min(under)[1] if under else -1
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    pages: tuple[PageView, ...]
+    body: Line | None  # a line in the style most of the text is set in
+    gap: float  # usual distance between the tops of neighbouring body lines
+
+    def __getitem__(self, number: int) -> PageView:
+        """The page of a 1-based number."""
+        return self.pages[number - 1]
+
+
+def view(pages: Sequence[ParsedPage]) -> DocumentView:
+    running = running_lines(pages)
+    views = tuple(PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True))
+    return DocumentView(views, *_body(pages))
+
+
+def _units(lines: tuple[Line, ...], skip: frozenset[int]) -> list[Unit]:
+    alone = [i for i, line in enumerate(lines) if i not in skip and len(line.text) <= 10 and _FRAGMENT.fullmatch(line.text)]
+    joined: dict[int, int] = {}
+    if alone:
+        by_top = sorted((line.y0, i) for i, line in enumerate(lines) if i not in skip)
+        tops = [top for top, _ in by_top]
+        taken: set[int] = set()
+        for i in alone:
+            number = lines[i]
+            best: tuple[float, int] | None = None
+            for top, j in by_top[bisect_left(tops, number.y0 - 6) :]:
+                if top > number.y0 + 6:
+                    break
+                right = lines[j]
+                distance = right.x0 - number.x1
+                level = min(right.y1, number.y1) - max(right.y0, number.y0) > 0.5 * (number.y1 - number.y0)
+                if i != j and level and -1 <= distance < 60 and j not in taken and any(map(str.isalpha, right.text)):
+                    best = min(best or (distance, j), (distance, j))
+            if best:
+                joined[best[1]] = i
+                taken.update((i, best[1]))
+    numbers = set(joined.values())
+    units = []
+    for i, line in enumerate(lines):
+        if i in skip or i in numbers:
+            continue
+        text, first, x0 = line.text, i, line.x0
+        if (number_at := joined.get(i)) is not None:
+            text, x0 = f"{lines[number_at].text} {text}", lines[number_at].x0
+            first = number_at if number_at == i - 1 else i
+        units.append(Unit(text, first, x0, line.y0, line.x1, line.y1, line.size, line.bold, line.italic, line.font))
+    return units
+
+
+def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
+    weights: Counter[tuple[float, bool, bool, str]] = Counter()
+    examples: dict[tuple[float, bool, bool, str], Line] = {}
+    gaps: Counter[float] = Counter()
+    for page in pages:
+        last: Line | None = None
+        for line in page.lines:
+            style = (line.size, line.bold, line.italic, line.font)
+            weights[style] += len(line.text)
+            examples.setdefault(style, line)
+            if last is not None and last.size == line.size and 0 < line.y0 - last.y0 < 3 * line.size:
+                gaps[round((line.y0 - last.y0) / line.size, 1)] += 1
+            last = line
+    if not weights:
+        return None, 14.0
+    best = examples[max(weights, key=lambda style: weights[style])]
+    return best, (gaps.most_common(1)[0][0] if gaps else 1.2) * best.size
+
+
+def running_lines(pages: Sequence[ParsedPage]) -> list[frozenset[int]]:
+    """Per page the lines that repeat at the same height near the top or bottom, and page numbers there.
+
+    A line is running where its words (numbers aside) stand at the same height on a page nearby, or
+    where it has the height and style that such lines have throughout the document.
+    """
+    edges: list[list[tuple[int, Line]]] = []
+    seen: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for at, page in enumerate(pages):
+        edge = []
+        if page.lines:
+            height = page.height or 1.0
+            ranked = sorted(range(len(page.lines)), key=lambda i: page.lines[i].y0)
+            for i in {*ranked[:4], *ranked[-4:]}:
+                line = page.lines[i]
+                if line.y0 < 0.14 * height or line.y1 > 0.86 * height:
+                    edge.append((i, line))
+                    for slot in (int(line.y0 // 4), int(line.y0 // 4) + 1):
+                        seen[_words(line.text, at), slot].append(at)
+        edges.append(edge)
+    styles: Counter[tuple[int, float, str]] = Counter()
+    running: list[set[int]] = []
+    for at, edge in enumerate(edges):
+        found = set()
+        for i, line in edge:
+            words = _words(line.text, at)
+            near = max((_near(seen[words, int(line.y0 // 4) + d], at) for d in (0, 1)), default=0)
+            if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2:
+                found.add(i)
+                styles[int(line.y0 // 4), line.size, line.font] += 1
+        running.append(found)
+    for at, edge in enumerate(edges):
+        for i, line in edge:
+            count = max(styles.get((int(line.y0 // 4) + d, line.size, line.font), 0) for d in (-1, 0, 1))
+            if count >= max(4, 0.08 * len(pages)):
+                running[at].add(i)
+    return [frozenset(found) for found in running]
+
+
+def _words(text: str, at: int) -> str:
+    """What a running line keeps from page to page: its words, or how far its page number is from the page."""
+    if len(text) <= 6:
+        value = int(text) if text.isdecimal() else roman(text)
+        if value:
+            return f"#{value - at}"
+    return _DIGITS.sub("", text.lower()).strip(" |-–—.·•/")
+
+
+def _near(places: list[int], at: int) -> int:
+    """How many pages within 6 of this one, itself included, carry the words."""
+    return bisect_left(places, at + 7) - bisect_left(places, at - 6)
+
+
+def starts(page: ParsedPage) -> list[int]:
+    """Character offset of each line in the page's text."""
+    return [0, *accumulate(len(line.text) + 1 for line in page.lines)]

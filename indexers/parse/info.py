@@ -1,0 +1,17 @@
+"""What a file says of itself, apart from its pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hybrid_core.types import Bookmark
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """``warnings`` name what was damaged and had to be left out or repaired."""
+
+    pages: int
+    bookmarks: tuple[Bookmark, ...]
+    metadata: dict[str, str]
+    warnings: tuple[str, ...]

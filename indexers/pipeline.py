@@ -1,0 +1,332 @@
+"""The one path from files to the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from hybrid_core.cards import read_card
+from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.types import Card, Document, IndexedContent
+from indexers.build import PIPELINE
+from indexers.discover import discover
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import BuildTask, ParseTask
+
+_NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
+_CARD_PAGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses."""
+
+    workers: int = 0
+    password: str | None = None
+    prune: bool = False
+    range_pages: int = 100
+    seconds_per_task: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What became of one file. ``note`` says what else the user should know (moved, pages without text)."""
+
+    path: str
+    status: Literal["indexed", "unchanged", "failed"]
+    error: str | None = None
+    doc_id: str | None = None
+    pages: int = 0
+    sections: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    files: tuple[FileResult, ...]
+    removed: tuple[str, ...] = ()  # paths of documents that --prune removed
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """Sent whenever something moved. Bytes measure the work: pages are not known before a file is opened."""
+
+    files: int
+    files_done: int
+    pages_done: int
+    bytes: int
+    bytes_done: int
+    finished: FileResult | None = None  # the file that was just done with
+
+
+@dataclass
+class _Tally:
+    """Progress shared by the threads of one run."""
+
+    report: Callable[[IndexProgress], None]
+    files: int
+    bytes: int
+    files_done: int = 0
+    pages_done: int = 0
+    bytes_done: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, *, pages: int = 0, size: float = 0.0, finished: FileResult | None = None) -> None:
+        with self.lock:
+            self.pages_done += pages
+            self.bytes_done += size
+            self.files_done += finished is not None
+            done = min(round(self.bytes_done), self.bytes)
+            self.report(
+                IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished)
+            )
+
+
+def index(
+    catalog: Catalog,
+    library: str,
+    paths: Sequence[str | Path],
+    options: IndexOptions,
+    scratch: Path,
+    on_progress: Callable[[IndexProgress], None] = lambda _: None,
+    cancelled: threading.Event | None = None,
+) -> IndexReport:
+    """Index what ``paths`` name into a library; every file that can be published is, whatever happens to others.
+
+    ``scratch`` is a folder for working files. Raises Cancelled once ``cancelled`` is set (what was
+    published stays), UsageError for a bad library name, StoreError where the catalog cannot be written.
+    """
+    catalog.ensure_library(library)
+    found = discover(paths)
+    results = [FileResult(path, "failed", error) for path, error in found.problems]
+    sizes = {file: _size(file) for file in found.files}
+    tally = _Tally(on_progress, len(found.files), sum(sizes.values()))
+    tally.add()
+    workers = options.workers or os.cpu_count() or 1
+    with scratch_folder(scratch) as folder:
+        run = _Run(catalog, library, options, folder, tally, workers)
+        try:
+            results += run.all(found.files, cancelled or threading.Event())
+        finally:
+            run.close()
+    removed = _prune(catalog, library, found.roots) if options.prune else ()
+    return IndexReport(tuple(results), removed)
+
+
+def content_id(sha256: str) -> str:
+    """The identity of what this pipeline makes of a file's bytes."""
+    return hashlib.sha256(f"{sha256}|{PIPELINE}".encode()).hexdigest()[:24]
+
+
+class _Run:
+    """One indexing run: a few documents at a time, their page ranges spread over the workers."""
+
+    def __init__(
+        self, catalog: Catalog, library: str, options: IndexOptions, folder: Path, tally: _Tally, workers: int
+    ) -> None:
+        self._catalog, self._library, self._options = catalog, library, options
+        self._folder, self._tally = folder, tally
+        self._pool = WorkerPool(workers, options.seconds_per_task)
+        self._in_flight = workers + 1
+        self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
+        self._content_locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+        with catalog.snapshot() as snapshot:
+            known = snapshot.documents(library)
+        self._by_path = {document.path: document for document in known}
+        self._by_content: dict[str, list[Document]] = {}
+        for document in known:
+            self._by_content.setdefault(document.content_id, []).append(document)
+        self._ids = {document.doc_id for document in known}
+
+    def close(self) -> None:
+        self._pool.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def all(self, files: Sequence[Path], cancelled: threading.Event) -> list[FileResult]:
+        pending: dict[Future[FileResult], int] = {}
+        results: dict[int, FileResult] = {}
+        waiting = list(enumerate(files))[::-1]
+        while waiting or pending:
+            while waiting and len(pending) < self._in_flight:
+                at, file = waiting.pop()
+                pending[self._threads.submit(self._one, file)] = at
+            done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                results[pending.pop(future)] = future.result()
+            if cancelled.is_set():
+                raise Cancelled(
+                    f"Indexing was stopped; {len(results)} of {len(files)} files are done and stay.",
+                    "Run the same command again to complete the rest.",
+                )
+        return [results[at] for at in sorted(results)]
+
+    def _one(self, file: Path) -> FileResult:
+        began = time.monotonic()
+        counted = [0.0]  # bytes of this file already shown as done
+        known = self._by_path.get(str(file))
+        try:
+            result = self._index(file, known, counted)
+        except Cancelled:
+            raise
+        except (DocumentError, NotFoundError) as error:
+            message = str(error).removeprefix(f"{file}: ")
+            doc_id = known.doc_id if known else self._new_id(file)
+            self._catalog.record_failure(
+                library=self._library,
+                doc_id=doc_id,
+                path=str(file),
+                size=_size(file),
+                mtime=0.0,
+                error=message,
+            )
+            result = FileResult(
+                str(file), "failed", message, known.doc_id if known and known.published else None
+            )
+        seconds = round(time.monotonic() - began, 3)
+        result = FileResult(result.path, result.status, result.error, result.doc_id, result.pages, result.sections, seconds, result.note)  # fmt: skip
+        self._tally.add(size=_size(file) - counted[0], finished=result)
+        return result
+
+    def _index(self, file: Path, known: Document | None, counted: list[float]) -> FileResult:
+        stat, sha256 = _fingerprint(file)
+        content = content_id(sha256)
+        where = {"path": str(file), "size": stat.st_size, "mtime": stat.st_mtime}
+        if known and known.content_id == content:
+            if (known.size, known.mtime, known.error) != (stat.st_size, stat.st_mtime, ""):
+                self._catalog.touch(known.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime)
+            return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
+        moved = None if known else self._moved_here(content)
+        if moved is not None:
+            card = self._card_of_stored(file, content)
+            self._catalog.touch(
+                moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card
+            )
+            note = f"moved from {moved.path}"
+            return FileResult(
+                str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note
+            )
+        doc_id = known.doc_id if known else self._new_id(file)
+        publish = {"library": self._library, "doc_id": doc_id, "content_id": content, **where}
+        with self._content_lock(content):  # the same bytes twice in one run are parsed once
+            with self._catalog.snapshot() as snapshot:
+                shared = snapshot.has_content(content)
+            if shared:
+                self._catalog.publish(**publish, content=None, card=self._card_of_stored(file, content))  # type: ignore[arg-type]
+                with self._catalog.snapshot() as snapshot:
+                    document = next(d for d in snapshot.documents(self._library) if d.doc_id == doc_id)
+                return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note="same bytes as a file indexed before")  # fmt: skip
+            made = self._make(file, sha256, counted)
+            if _fingerprint(file)[1] != sha256:
+                raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
+            first_pages = [page.text for page in made.pages[:_CARD_PAGES]]
+            card = read_card(file.name, made.metadata, made.title, first_pages)
+            self._catalog.publish(**publish, content=made, card=card)  # type: ignore[arg-type]
+        return FileResult(str(file), "indexed", None, doc_id, len(made.pages), len(made.sections), note="; ".join(made.warnings))  # fmt: skip
+
+    def _make(self, file: Path, sha256: str, counted: list[float]) -> IndexedContent:
+        work = self._folder / uuid.uuid4().hex
+        work.mkdir()
+        step = self._options.range_pages
+        size, guess = _size(file), [0.0]
+
+        def on_page() -> None:
+            share = guess[0] if counted[0] + guess[0] <= size else 0.0
+            counted[0] += share
+            self._tally.add(pages=1, size=share)
+
+        def parse(start: int) -> Future[object]:
+            task = ParseTask(file, self._options.password, start, start + step, work / f"{start}.pages")
+            return self._pool.submit(task, on_page)
+
+        guess[0] = size / max(step, size / 10_000)  # until its page count is known: about 10 kB a page
+        pages = cast(int, parse(1).result())
+        guess[0] = max(0.0, size - counted[0]) / max(1, pages - step)
+        starts = range(1, pages + 1, step)
+        for future in [parse(start) for start in starts[1:]]:
+            future.result()
+        spools = tuple(work / f"{start}.pages" for start in starts)
+        built = work / "index"
+        self._pool.submit(BuildTask(file.name, sha256, spools, built)).result()
+        made: IndexedContent = pickle.loads(built.read_bytes())
+        for path in (*spools, built):
+            path.unlink()
+        return made
+
+    def _card_of_stored(self, file: Path, content: str) -> Card:
+        with self._catalog.snapshot() as snapshot:
+            title, metadata = snapshot.title_and_metadata(content)
+            pages = snapshot.pages(content, range(1, _CARD_PAGES + 1))
+        return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
+
+    def _moved_here(self, content: str) -> Document | None:
+        """A document with these bytes whose file is gone; each can move only once."""
+        with self._lock:
+            for document in self._by_content.get(content, []):
+                if not Path(document.path).exists():
+                    self._by_content[content].remove(document)
+                    return document
+        return None
+
+    def _new_id(self, file: Path) -> str:
+        """Stable for a path in a library; another where a moved document has taken that one along."""
+        with self._lock:
+            number = 0
+            while True:
+                name = f"{self._library}\n{file}" + (f"\n{number}" if number else "")
+                doc_id = uuid.uuid5(_NAMESPACE, name).hex[:12]
+                if doc_id not in self._ids:
+                    self._ids.add(doc_id)
+                    return doc_id
+                number += 1
+
+    def _content_lock(self, content: str) -> threading.Lock:
+        with self._lock:
+            return self._content_locks.setdefault(content, threading.Lock())
+
+
+def _fingerprint(file: Path) -> tuple[os.stat_result, str]:
+    try:
+        with file.open("rb") as stream:
+            return os.fstat(stream.fileno()), hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DocumentError(f"{file}: cannot be read ({error.strerror}).") from error
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
+    with catalog.snapshot() as snapshot:
+        documents = snapshot.documents(library)
+    gone = [
+        document
+        for document in documents
+        if not Path(document.path).exists()
+        and any(
+            root == Path(document.path)
+            or (
+                root.is_dir() and root in Path(document.path).parents
+            )  # a missing folder may be a disk not mounted
+            for root in roots
+        )
+    ]
+    catalog.remove([document.doc_id for document in gone])
+    return tuple(document.path for document in gone)

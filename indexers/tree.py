@@ -1,0 +1,172 @@
+"""Headings and pages become the section tree: every page covered, siblings in order, large nodes split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hybrid_core.types import HeadingSource, ParsedDocument, Section
+from indexers.outline.heading import Heading
+from indexers.outline.merge import outline
+from indexers.outline.view import DocumentView, view
+
+_LEAD = 120  # characters before the first heading that need no node of their own
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """Sizes above which a section is split. ``toc_pages``: pages searched for printed contents at the front."""
+
+    max_pages: int = 10
+    max_tokens: int = 20_000
+    toc_pages: int = 30
+
+    def __post_init__(self) -> None:
+        if min(self.max_pages, self.max_tokens, self.toc_pages) < 1:
+            raise ValueError("Tree limits must be at least 1.")
+
+
+@dataclass(slots=True)
+class _Node:
+    title: str
+    level: int
+    start: tuple[int, int]  # page, character offset
+    y: float
+    source: HeadingSource
+    synthetic: bool = False
+    end: tuple[int, int] = (0, 0)  # exclusive; (page + 1, 0) for the end of a page
+
+
+def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> tuple[Section, ...]:
+    """The document's sections, flat in preorder. Never empty for a document with at least one page."""
+    if not document.pages:
+        return ()
+    doc = view(document.pages)
+    nodes = _nodes(outline(document, doc, limits.toc_pages), doc)
+    nodes = _cover(nodes, doc)
+    _close(nodes, len(doc.pages))
+    nodes = _split(nodes, doc, limits)
+    _close(nodes, len(doc.pages))
+    return _sections(nodes)
+
+
+def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
+    """Headings in reading order, levels without jumps, no two alike at one place."""
+    placed = []
+    for order, h in enumerate(headings):
+        page = doc[h.page]
+        anchor = page.offset(h.unit) if h.unit >= 0 else 0
+        y = page.units[h.unit].y0 if h.unit >= 0 else h.y or 0.0
+        placed.append(((h.page, anchor, y if h.unit >= 0 else -1.0, order), h, anchor, y))
+    placed.sort(key=lambda item: item[0])
+    nodes: list[_Node] = []
+    stack: list[int] = []
+    seen: set[tuple[str, int, int]] = set()
+    for _, h, anchor, y in placed:
+        title = " ".join(h.title.split())
+        if not title or (title, h.page, anchor) in seen:
+            continue
+        seen.add((title, h.page, anchor))
+        while stack and stack[-1] >= h.level:
+            stack.pop()
+        stack.append(h.level)
+        nodes.append(_Node(title, len(stack), (h.page, anchor), max(0.0, y), h.source))
+    return nodes
+
+
+def _cover(nodes: list[_Node], doc: DocumentView) -> list[_Node]:
+    """Front matter before the first heading gets a node; a few stray characters join the first section."""
+    if not nodes:
+        return [_Node(_group_title(1, len(doc.pages)), 1, (1, 0), 0.0, "synthetic", True)]
+    first = nodes[0]
+    page, anchor = first.start
+    if page == 1 and anchor <= _LEAD:
+        for node in nodes:
+            if node.start == (page, anchor):
+                node.start = (1, 0)
+        return nodes
+    return [_Node("Front matter", 1, (1, 0), 0.0, "synthetic", True), *nodes]
+
+
+def _close(nodes: list[_Node], pages: int) -> None:
+    """Each node ends where the next one that is not inside it begins."""
+    open_nodes: list[_Node] = []
+    for node in nodes:
+        while open_nodes and open_nodes[-1].level >= node.level:
+            open_nodes.pop().end = node.start
+        open_nodes.append(node)
+    for node in open_nodes:
+        node.end = (pages + 1, 0)
+
+
+def _split(nodes: list[_Node], doc: DocumentView, limits: TreeLimits) -> list[_Node]:
+    """Page groups wherever text without headings of its own runs over the limits."""
+    tokens = [0]
+    for page in doc.pages:
+        tokens.append(tokens[-1] + len(page.page.text.encode()) // 4)
+    out: list[_Node] = []
+    for i, node in enumerate(nodes):
+        out.append(node)
+        has_child = i + 1 < len(nodes) and nodes[i + 1].level > node.level
+        end = nodes[i + 1].start if has_child else node.end
+        last = end[0] if end[1] else end[0] - 1
+        groups = _groups(node.start[0], last, tokens, limits)
+        if len(groups) < 2:
+            continue
+        for a, b in groups:
+            start = node.start if a == node.start[0] else (a, 0)
+            out.append(
+                _Node(
+                    _group_title(a, b),
+                    node.level + 1,
+                    start,
+                    node.y if a == node.start[0] else 0.0,
+                    "synthetic",
+                    True,
+                )
+            )
+    return out
+
+
+def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> list[tuple[int, int]]:
+    """Even runs of pages, none over the limits unless it is a single page."""
+    size = last - first + 1
+    total = tokens[last] - tokens[first - 1] if last >= first else 0
+    if size <= 1 or (size <= limits.max_pages and total <= limits.max_tokens):
+        return [(first, last)]
+    count = max(-(-size // limits.max_pages), -(-total // limits.max_tokens))
+    most_pages, most_tokens = -(-size // count), limits.max_tokens
+    groups: list[tuple[int, int]] = []
+    start = first
+    for page in range(first, last + 1):
+        if page > start and (page - start >= most_pages or tokens[page] - tokens[start - 1] > most_tokens):
+            groups.append((start, page - 1))
+            start = page
+    groups.append((start, last))
+    return groups
+
+
+def _group_title(first: int, last: int) -> str:
+    return f"Page {first}" if first == last else f"Pages {first}–{last}"
+
+
+def _sections(nodes: list[_Node]) -> tuple[Section, ...]:
+    path: list[str] = []
+    out = []
+    for number, node in enumerate(nodes, 1):
+        node_id = f"{number:04d}"
+        del path[node.level - 1 :]
+        page, anchor = node.start
+        end_page, end_anchor = node.end
+        if end_anchor == 0 and end_page > page:
+            end_page, closed = end_page - 1, None
+        else:
+            closed = end_anchor
+        out.append(
+            Section(
+                node_id=node_id, parent_id=path[-1] if path else None, level=node.level, title=node.title,
+                start_page=page, end_page=end_page, anchor=anchor, end_anchor=closed, anchor_y=node.y,
+                source=node.source, synthetic=node.synthetic,
+            )
+        )  # fmt: skip
+        path.append(node_id)
+    return tuple(out)

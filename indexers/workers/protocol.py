@@ -1,0 +1,69 @@
+"""What the indexing process and its workers say to each other: pickled frames over pipes."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from hybrid_core.errors import PageIndexError
+
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTask:
+    """Parse pages ``start`` to ``stop`` (1-based, ``stop`` excluded; 0: to the end) into a spool file."""
+
+    path: Path
+    password: str | None
+    start: int
+    stop: int
+    spool: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTask:
+    """Make the index of a document from its parsed ranges, into ``result``."""
+
+    name: str
+    sha256: str
+    spools: tuple[Path, ...]
+    result: Path
+
+
+Task = ParseTask | BuildTask
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """``page``: one more page was parsed. ``done``: the task's value. ``failed``: its error."""
+
+    kind: Literal["page", "done", "failed"]
+    value: object = None
+
+
+def send(stream: BinaryIO, value: Task | Reply) -> None:
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Task | Reply | None:
+    """The next frame; None at the end of the stream (the other side is gone)."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    data = stream.read(_LENGTH.unpack(head)[0])
+    try:
+        value: Task | Reply = pickle.loads(data)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+    return value
+
+
+def portable(error: PageIndexError) -> PageIndexError:
+    """An error that survives pickling: same class, same words."""
+    return type(error)(error.message, error.advice)

@@ -1,0 +1,94 @@
+"""What searching needs of one document, kept in memory while it is in use."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.term_counts import TermCounts
+from hybrid_core.types import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Immutable, as the catalog's contents are: a content_id never means anything else."""
+
+    content_id: str
+    body: TermCounts
+    headings: TermCounts
+    sections: tuple[Section, ...]
+    children: tuple[tuple[int, ...], ...]  # indices into sections; children[-1] are the top ones
+
+    @property
+    def pages(self) -> int:
+        return self.body.page_count
+
+    def path(self, at: int) -> tuple[int, ...]:
+        """Indices of the sections from the top down to ``at``."""
+        path = [at]
+        while (parent := self.sections[path[-1]].parent_id) is not None:
+            path.append(int(parent) - 1)
+        return tuple(reversed(path))
+
+    def section_at(self, page: int, offset: int) -> int:
+        """The deepest section that holds a character of a page (1-based page)."""
+        found = 0
+        for at, section in enumerate(self.sections):  # preorder: the last that has begun is the deepest
+            if (section.start_page, section.anchor) > (page, offset):
+                break
+            if section.end_page > page or (
+                section.end_page == page and (section.end_anchor is None or offset < section.end_anchor)
+            ):
+                found = at
+        return found
+
+
+class ContentCache:
+    """The most recently used contents, up to a number of pages. Safe for several threads."""
+
+    def __init__(self, most_pages: int = 30_000) -> None:
+        self._most = most_pages
+        self._held: OrderedDict[str, Content] = OrderedDict()
+        self._pages = 0
+        self._lock = threading.Lock()
+
+    def get(self, snapshot: Snapshot, content_id: str) -> Content | None:
+        """The content, read from the snapshot unless held; None where the catalog no longer has it."""
+        with self._lock:
+            if content_id in self._held:
+                self._held.move_to_end(content_id)
+                return self._held[content_id]
+        counts = snapshot.terms(content_id)
+        if counts is None:
+            return None
+        sections = snapshot.sections(content_id)
+        content = Content(content_id, *counts, sections, _children(sections))
+        with self._lock:
+            if content_id not in self._held:
+                self._held[content_id] = content
+                self._pages += content.pages
+            while self._pages > self._most and len(self._held) > 1:
+                _, dropped = self._held.popitem(last=False)
+                self._pages -= dropped.pages
+        return content
+
+
+def _children(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:
+    children: list[list[int]] = [[] for _ in range(len(sections) + 1)]
+    for at, section in enumerate(sections):
+        children[-1 if section.parent_id is None else int(section.parent_id) - 1].append(at)
+    return tuple(map(tuple, children))
+
+
+def per_page(content: Content, hits: dict[int, float]) -> npt.NDArray[np.float64]:
+    """Hit scores by page number as float64 (pages,); 0 where there is none."""
+    scores = np.zeros(content.pages)
+    for page, score in hits.items():
+        if 1 <= page <= content.pages:
+            scores[page - 1] = score
+    return scores

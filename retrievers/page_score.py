@@ -1,0 +1,65 @@
+"""Scoring the pages of one document with its own statistics.
+
+A word that every page of a filing holds says nothing inside it, however rare it is in the library: idf
+is therefore taken over the document's own pages. Headings that begin on a page are a second, light
+field (BM25F's idea, Robertson et al. 2004, with the fields' scores added).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core import bm25
+from hybrid_core.bm25 import Bm25
+from hybrid_core.term_counts import TermCounts
+from retrievers.content import Content
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PageScoring:
+    """``heading_weight`` is what a heading's BM25 adds to the text's."""
+
+    k1: float = 1.2
+    b: float = 1.0
+    heading_weight: float = 0.25
+
+
+def page_scores(content: Content, query: Mapping[int, float], scoring: PageScoring = PageScoring()) -> Floats:
+    """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match."""
+    total = _field(content.body, query, scoring)
+    if scoring.heading_weight:
+        total += scoring.heading_weight * _field(content.headings, query, scoring)
+    return total
+
+
+def best_possible(content: Content, query: Mapping[int, float]) -> float:
+    """The score of an imagined page that holds every query term, each saturated; above any page's."""
+    pages = content.pages
+    return sum(w * bm25.idf(pages, len(content.body.postings(t)[0])) for t, w in query.items())
+
+
+def matched(content: Content, page: int, query: Mapping[int, float]) -> dict[int, float]:
+    """Which query terms a page (1-based) holds, and what each adds to its score; best first."""
+    scoring = PageScoring(heading_weight=0.0)
+    adds = {
+        term: float(_field(content.body, {term: weight}, scoring)[page - 1]) for term, weight in query.items()
+    }
+    return {term: add for term, add in sorted(adds.items(), key=lambda item: -item[1]) if add > 0}
+
+
+def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring) -> Floats:
+    pages = counts.page_count
+    scores = np.zeros(pages)
+    average = float(counts.lengths.mean()) if pages else 0.0
+    model = Bm25(scoring.k1, scoring.b, average or 1.0)
+    for term, weight in query.items():
+        held, tf = counts.postings(term)
+        if len(held):
+            scores[held] += weight * bm25.idf(pages, len(held)) * model.weights(tf, counts.lengths[held])
+    return scores

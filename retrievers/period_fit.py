@@ -1,0 +1,98 @@
+"""How well a document's period answers the time a question asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hybrid_core.document_types import document_types
+from hybrid_core.periods import days_between, quarter_of
+from hybrid_core.types import Card, Period
+from retrievers.question import Question
+
+_UNDATED = 0.3  # a document that says no time
+_OTHER_READING = 0.85  # the year is the document's second reading (calendar for fiscal)
+_COMPARED = 0.4  # the year is only compared with: a later year is what the question is about
+_LATER = {1: 0.45, 2: 0.3, 3: 0.15}  # a report of later years repeats the year's figures
+_EARLIER = {1: 0.2, 2: 0.1}  # a report of earlier years holds the outlook
+_WRONG_QUARTER = 0.35
+_WHOLE_YEAR = 0.6  # the annual report, where a quarter is asked for
+_PART_OF_YEAR = 0.7  # a quarter's report, where the year is asked for
+
+
+def period_fit(card: Card, question: Question) -> float:
+    """0 to 1. A date decides over a quarter, a quarter over a year; the first year over those compared with."""
+    if not card.years:
+        return _UNDATED
+    best = max((_date_fit(card, date) for date in question.dates), default=0.0)
+    main = question.years[0] if question.years else 0
+    asked = [p for p in question.quarters if p.year in (0, main)] or list(question.quarters)
+    best = max(best, max((_quarter_fit(card, period) for period in asked), default=0.0))
+    if not asked and not (question.dates and _dated_only(question)):
+        for rank, year in enumerate(question.years):
+            best = max(best, _year_fit(card, year, whole=True) * (1.0 if rank == 0 else _COMPARED))
+    elif question.dates:
+        best = max(best, 0.5 * _year_fit(card, main, whole=True))
+    return best
+
+
+def latest_first(cards: Sequence[Card], numbers: Iterable[int]) -> dict[int, float]:
+    """The newest of the documents gets 1, the others less by rank, the undated 0."""
+    stamps = {n: _stamp(cards[n]) for n in numbers if cards[n].years}
+    order = {stamp: rank for rank, stamp in enumerate(sorted(set(stamps.values()), reverse=True))}
+    return {n: 1.0 / (1 + order[stamp]) for n, stamp in stamps.items()}
+
+
+def _stamp(card: Card) -> tuple[str, int]:
+    return card.date or f"{card.years[0]}-{3 * (card.quarter or 4):02d}-28", card.years[0]
+
+
+def _dated_only(question: Question) -> bool:
+    """Whether every year of the question is that of one of its dates."""
+    return {int(date[:4]) for date in question.dates} >= set(question.years)
+
+
+def _year_fit(card: Card, year: int, whole: bool) -> float:
+    partial = whole and card.quarter is not None
+    best = 0.0
+    for rank, own in enumerate(card.years[:3]):
+        gap = own - year
+        fit = 1.0 if gap == 0 else _LATER.get(gap, 0.0) if gap > 0 else _EARLIER.get(-gap, 0.0)
+        best = max(best, fit * (_OTHER_READING if rank else 1.0))
+    return best * (_PART_OF_YEAR if partial else 1.0)
+
+
+def _quarter_fit(card: Card, asked: Period) -> float:
+    year_fit = _year_fit(card, asked.year, whole=False) if asked.year else 0.8
+    if card.quarter is None:
+        if asked.quarter == 4 and covers(card) == "year":
+            return 0.85 * year_fit
+        if card.date and not covers(card):  # an event: on its day, in that quarter or not
+            inside = quarter_of(card.date) == asked.quarter
+            return (0.8 if inside else _WRONG_QUARTER) * year_fit
+        return _WHOLE_YEAR * year_fit
+    if card.quarter == asked.quarter:
+        return year_fit
+    calendar = (
+        card.date is not None
+        and covers(card) == "quarter"
+        and (quarter_of(card.date) == asked.quarter and int(card.date[:4]) == asked.year)
+    )
+    return 0.7 if calendar else _WRONG_QUARTER * year_fit
+
+
+def _date_fit(card: Card, date: str) -> float:
+    best = 0.5 * _year_fit(card, int(date[:4]), whole=False)
+    for own in card.dates:
+        gap = days_between(date, own)
+        if gap == 0:
+            return 1.0
+        if 0 < gap <= 45:  # dated shortly after what it tells of
+            best = max(best, 0.9 - gap / 100)
+        elif -45 <= gap < 0:
+            best = max(best, 0.6 + gap / 150)
+    return best
+
+
+def covers(card: Card) -> str:
+    """The stretch of time that the card's type reports on: "year", "quarter" or ""."""
+    return document_types()[card.type].covers if card.type in document_types() else ""

@@ -1,0 +1,42 @@
+"""The lines of a page that answer best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hybrid_core import text as words
+
+_WINDOW_CHARS = 280
+
+
+def best_window(text: str, query: Mapping[str, float]) -> tuple[int, str]:
+    """The stretch of about 280 characters with the most query-term weight, and its offset in the text."""
+    lines: list[tuple[int, str, set[str]]] = []
+    offset = 0
+    for line in text.split("\n"):
+        lines.append((offset, line, set(words.tokenise(line)) & query.keys()))
+        offset += len(line) + 1
+    best, best_gain, first = (0, 0), -1.0, 0
+    size = 0
+    for last, (_, line, _) in enumerate(lines):
+        size += len(line) + 1
+        while size > _WINDOW_CHARS and first < last:
+            size -= len(lines[first][1]) + 1
+            first += 1
+        if not lines[last][2]:
+            continue
+        held = set().union(*(found for _, _, found in lines[first : last + 1]))
+        gain = sum(query[term] for term in held) - 0.001 * (last - first)
+        if gain > best_gain:
+            best, best_gain = (first, last), gain
+    if best_gain < 0:  # nothing matches: the beginning
+        return 0, " ".join(text[:_WINDOW_CHARS].split())
+    start, end = best
+    while start < end and not lines[start][2]:  # begin where the match is, end where the room does
+        start += 1
+    room = _WINDOW_CHARS - sum(len(line) + 1 for _, line, _ in lines[start : end + 1])
+    while end + 1 < len(lines) and room > len(lines[end + 1][1]):
+        end += 1
+        room -= len(lines[end][1]) + 1
+    shown = " ".join(" ".join(line for _, line, _ in lines[start : end + 1]).split())
+    return lines[start][0], shown if len(shown) <= 2 * _WINDOW_CHARS else shown[: 2 * _WINDOW_CHARS - 1] + "…"

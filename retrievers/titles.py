@@ -1,0 +1,67 @@
+"""Words that a question shares with documents' names and titles, weighed by their rarity in the library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from hybrid_core.names import GENERIC
+from hybrid_core.text import is_number, is_year, stem, tokenise
+from hybrid_core.types import Card
+
+_GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
+_COMMON = 0.25  # a term in more than this share of the titles tells nothing (in libraries of eight and more)
+_LONGEST = 24  # terms of a title that count
+
+
+class TitleIndex:
+    """Inverted index from title terms to documents, by their numbers."""
+
+    def __init__(self, cards: Sequence[Card]) -> None:
+        self._documents: dict[str, list[int]] = {}
+        own: list[list[str]] = []
+        for number, card in enumerate(cards):
+            terms = [
+                t
+                for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[:_LONGEST])
+                if _tells(t)
+            ]
+            own.append(terms)
+            for term in terms:
+                self._documents.setdefault(term, []).append(number)
+        count = len(cards)
+        most = max(2.0, _COMMON * count) if count >= 8 else count
+        self._idf = {
+            term: math.log(1 + count / len(docs))
+            for term, docs in self._documents.items()
+            if len(docs) <= most
+        }
+        self._norms = [math.sqrt(sum(self._idf.get(t, 0.0) ** 2 for t in terms)) for terms in own]
+
+    def scores(self, terms: Sequence[str]) -> Mapping[int, float]:
+        """Document number -> 0 to 1: the cosine of question and title over title terms; one lone shared word
+        of a longer title is no evidence."""
+        found: dict[int, float] = {}
+        hits: dict[int, int] = {}
+        norm = 0.0
+        for term in dict.fromkeys(terms):
+            idf = self._idf.get(term)
+            if idf is None:
+                continue
+            norm += idf * idf
+            for number in self._documents[term]:
+                found[number] = found.get(number, 0.0) + idf * idf
+                hits[number] = hits.get(number, 0) + 1
+        root = math.sqrt(norm)
+        result = {}
+        for number, dot in found.items():
+            share = dot / (self._norms[number] ** 2)
+            if hits[number] >= 2 or share >= 0.5:
+                result[number] = min(
+                    1.0, max(dot / (root * self._norms[number]) * math.sqrt(share), share * share)
+                )
+        return result
+
+
+def _tells(term: str) -> bool:
+    return not (term in _GENERIC_TERMS or is_number(term) or is_year(term))

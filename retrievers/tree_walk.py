@@ -1,0 +1,106 @@
+"""The deterministic reasoning pass: a best-first walk over the section trees of the chosen documents.
+
+A node's promise is the best value of any page in its subtree, so the walk opens only sections that lead
+to a page it returns, and the pages come out best first. A page's value is its own score plus what its
+section's place earns: along the path from the top, each section's NodeScore relative to its best sibling.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.content import Content
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Walkable:
+    """One document before the walk. ``values`` and ``structure`` are float64 (pages,), ``nodes`` (sections,)."""
+
+    doc_id: str
+    content: Content
+    values: Floats
+    structure: Floats
+    nodes: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A page the walk returns. ``section`` is the index of the section it was reached through."""
+
+    doc: int
+    page: int
+    section: int
+    opened: int  # sections opened before this page came up
+
+
+def path_shares(content: Content, nodes: Floats) -> Floats:
+    """How well each section stands among its siblings, averaged along its path: float64 (sections,), 0 to 1."""
+    shares = np.zeros(len(content.sections))
+    depth = np.zeros(len(content.sections))
+    for parent in range(-1, len(content.sections)):
+        children = content.children[parent]
+        if not children:
+            continue
+        best = max(nodes[child] for child in children)
+        above = (shares[parent], depth[parent]) if parent >= 0 else (0.0, 0.0)
+        for child in children:
+            own = nodes[child] / best if best > 0 else 0.0
+            depth[child] = above[1] + 1
+            shares[child] = (above[0] * above[1] + own) / depth[child]
+    return shares
+
+
+def page_structure(content: Content, shares: Floats) -> Floats:
+    """Each page's best section share: float64 (pages,)."""
+    structure = np.zeros(content.pages)
+    for section, share in zip(content.sections, shares, strict=True):
+        if share > 0:
+            span = slice(section.start_page - 1, section.end_page)
+            np.maximum(structure[span], share, out=structure[span])
+    return structure
+
+
+def walk(documents: Sequence[Walkable], limit: int) -> list[Reached]:
+    """The ``limit`` pages of highest value, each reached through the most promising section that holds it."""
+    queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
+    for doc, document in enumerate(documents):
+        for top in document.content.children[-1]:
+            _push(queue, document, doc, top)
+    reached: list[Reached] = []
+    seen: set[tuple[int, int]] = set()
+    opened = 0
+    while queue and len(reached) < limit:
+        promise, doc, page, at, _ = heapq.heappop(queue)
+        if promise >= 0:
+            break
+        if page:
+            if (doc, page) not in seen:
+                seen.add((doc, page))
+                reached.append(Reached(doc, page, at, opened))
+            continue
+        opened += 1
+        document = documents[doc]
+        children = document.content.children[at]
+        for child in children:
+            _push(queue, document, doc, child)
+        section = document.content.sections[at]
+        last = document.content.sections[children[0]].start_page if children else section.end_page
+        for number in range(section.start_page, last + 1):
+            value = float(document.values[number - 1])
+            if value > 0:
+                heapq.heappush(queue, (-value, doc, number, at, len(queue)))
+    return reached
+
+
+def _push(queue: list[tuple[float, int, int, int, int]], document: Walkable, doc: int, at: int) -> None:
+    section = document.content.sections[at]
+    promise = float(document.values[section.start_page - 1 : section.end_page].max(initial=0.0))
+    if promise > 0:
+        heapq.heappush(queue, (-promise, doc, 0, at, len(queue)))
