@@ -62,18 +62,14 @@ class Library:
 def read_file(path: Path) -> tuple[str, dict[str, str], list[str]]:
     document = open_pdf(path)
     info = read_info(document)
-    pages = [
-        p.text if isinstance(p, ParsedPage) else "" for p in read_pages(document, range(1, info.pages + 1))
-    ]
+    pages = [p.text if isinstance(p, ParsedPage) else "" for p in read_pages(document, range(1, info.pages + 1))]
     return path.name, info.metadata, pages
 
 
 def read_library(folder: Path) -> Library:
     """Cards and page texts of the PDFs in a folder; the texts are kept in the temporary folder between runs."""
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".pdf")
-    stamp = hashlib.sha256(
-        "".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()
-    ).hexdigest()
+    stamp = hashlib.sha256("".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()).hexdigest()
     kept = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
     if not kept.exists():
         with ProcessPoolExecutor(2) as pool:
@@ -85,9 +81,7 @@ def read_library(folder: Path) -> Library:
         cards[Path(name).stem] = read_card(name, metadata, "", texts[:3])
         times.append(1e3 * (time.perf_counter() - begun))
         pages[Path(name).stem] = texts
-    print(
-        f"{len(cards)} documents; read_card {statistics.mean(times):.2f} ms mean, {max(times):.2f} ms worst"
-    )
+    print(f"{len(cards)} documents; read_card {statistics.mean(times):.2f} ms mean, {max(times):.2f} ms worst")
     return Library(cards, pages)
 
 
@@ -189,21 +183,15 @@ def report_questions(title: str, library: Library, asked: Sequence[Asked], error
         routed = [router.route(q).scores for q in questions]
         content = document_scores(library, questions)
         alone = [
-            statistics.mean(at(k, r, a.docs, everyone) for a, r in zip(asked, routed, strict=True))
-            for k in (1, 3)
+            statistics.mean(at(k, r, a.docs, everyone) for a, r in zip(asked, routed, strict=True)) for k in (1, 3)
         ]
         curve = []
         for weight in WEIGHTS:
             mixed = [combined(c, r, weight) for c, r in zip(content, routed, strict=True)]
-            curve.append(
-                statistics.mean(at(1, m, a.docs, everyone) for a, m in zip(asked, mixed, strict=True))
-            )
+            curve.append(statistics.mean(at(1, m, a.docs, everyone) for a, m in zip(asked, mixed, strict=True)))
             if errors and weight == 1.0:
                 _show_errors(name, asked, mixed, everyone)
-        print(
-            f"{name:30}{alone[0]:>10.3f}{alone[1]:>10.3f}{'':4}"
-            + "".join(f"{value:>7.3f}" for value in curve)
-        )
+        print(f"{name:30}{alone[0]:>10.3f}{alone[1]:>10.3f}{'':4}" + "".join(f"{value:>7.3f}" for value in curve))
 
 
 def _show_errors(name: str, asked: Sequence[Asked], mixed: Sequence[Scores], everyone: Sequence[str]) -> None:
@@ -226,18 +214,17 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
     for case in cases:
         question = read_question(case.text)
         begun = time.perf_counter()
-        scores = router.route(question).scores
+        routing = router.route(question)
         times.append(1e3 * (time.perf_counter() - begun))
+        scores = routing.scores
         top = max(scores.values(), default=0.0)
-        best = [d for d, s in scores.items() if s >= top - 0.021]
+        best = list(routing.tied) or [d for d, s in scores.items() if s == top]
         value = sum(d in case.docs for d in best) / len(best) if best else 0.0
         for label in case.labels:
             got.setdefault(label, []).append(value)
         if value < 1.0 and errors and wrong[case.labels[0]] < 4:
             wrong[case.labels[0]] += 1
-            print(
-                f"  {case.text!r} wants {sorted(case.docs)[:2]}, got {[(b, round(scores[b], 3)) for b in best[:3]]}"
-            )
+            print(f"  {case.text!r} wants {sorted(case.docs)[:2]}, got {[(b, round(scores[b], 3)) for b in best[:3]]}")
     print(
         f"\n{title}: {len(cases)} templated questions over {len(cards)} documents; Router built in {1e3 * built:.0f} ms,"
     )

@@ -104,9 +104,7 @@ def card_cases(cards: Mapping[str, Card]) -> list[Case]:
                 for time_kind, time in times(card):
                     if number == (len(time_kind) + len(name)) % len(BODIES):  # one body each
                         docs = frozenset(d for d in own if _same_period(card, cards[d])) | {doc}
-                        cases.append(
-                            Case(_fill(body, name, time), docs, (f"time: {time_kind}", f"timed / {kind}"))
-                        )
+                        cases.append(Case(_fill(body, name, time), docs, (f"time: {time_kind}", f"timed / {kind}")))
     return cases
 
 

@@ -21,7 +21,8 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """``covers`` is the stretch of time that a document of this type reports on, "" where none."""
+    """``covers`` is the stretch of time that a document of this type reports on, "" where none; ``supersedes``
+    says that a newer document replaces the older ones."""
 
     name: str
     covers: str = ""
@@ -29,6 +30,7 @@ class DocumentType:
     in_names: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     parties: bool = False
+    supersedes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,13 @@ def document_types() -> Mapping[str, DocumentType]:
     types = {}
     for name, entry in raw.items():
         lists = {key: tuple(map(str, entry.get(key, ()))) for key in ("aliases", "in_names", "endings")}
+        covers = str(entry.get("covers", ""))
         types[str(name)] = DocumentType(
-            str(name), str(entry.get("covers", "")), parties=bool(entry.get("parties", False)), **lists
+            str(name),
+            covers,
+            parties=bool(entry.get("parties", False)),
+            supersedes=bool(covers or entry.get("supersedes", False)),
+            **lists,
         )
     return types
 

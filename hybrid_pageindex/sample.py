@@ -38,7 +38,7 @@ SAMPLE_QUESTIONS = (
     SampleQuestion("What is the lawsuit about the Thornby foundry about?", 10, "stormwater"),
     SampleQuestion("When does the term loan mature?", 22, "June 30, 2029"),
     SampleQuestion("What was the effective tax rate in fiscal 2025?", 23, "23.0 percent"),
-    SampleQuestion("Which dividend was declared after the end of the fiscal year?", 24, "$0.11 per share"),
+    SampleQuestion("Which quarterly dividend did the Board declare in October 2025?", 24, "$0.11 per share"),
 )
 
 # The pages, in a small markup: "# ", "## ", "### " headings by level; "- " an item of a list; "|" a row of
@@ -46,8 +46,7 @@ SAMPLE_QUESTIONS = (
 # depth; "!" a centred line of the cover; anything else a paragraph, ended by an empty line.
 _PAGES = (
     """
-!26 Kestrel Vale
-!26 Water Technologies, Inc.
+!24 Kestrel Vale Water Technologies, Inc.
 
 !18 2025 Annual Report
 
@@ -776,9 +775,7 @@ class _PageWriter:
         step = 88.0 if columns < 4 else 268.0 / columns
         self._y += 17
         if total:
-            self._page.draw_line(
-                (_RIGHT - step * columns + 12, self._y - 11), (_RIGHT, self._y - 11), width=0.4
-            )
+            self._page.draw_line((_RIGHT - step * columns + 12, self._y - 11), (_RIGHT, self._y - 11), width=0.4)
         self._text(_LEFT, self._y, cells[0], 9.5, font)
         for i, cell in enumerate(cells[1:], start=1):
             self._right(_RIGHT - step * (columns - i), self._y, cell, 9.5, font)

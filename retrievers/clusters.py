@@ -43,6 +43,11 @@ class Matched:
     names: dict[int, float] = field(default_factory=dict)  # cluster -> strength
     spans: list[str] = field(default_factory=list)
 
+    @property
+    def best(self) -> float:
+        """The strength of the surest match, 0 where there is none."""
+        return max((strength for strength, _ in self.strengths.values()), default=0.0)
+
 
 class Clusters:
     """Groups documents by their cards' names. Documents and clusters are numbers."""
@@ -67,12 +72,8 @@ class Clusters:
         for organisation, nicknames in aliases.items():
             for cluster in list(self._keys.get(name_key(organisation), ())):
                 for nickname in nicknames:
-                    self._add(
-                        cjk_key(nickname) if has_cjk(nickname) else _squash(nickname), cluster, NICKNAME
-                    )
-        self._cjk_lengths = sorted(
-            {len(k) for k in (*self._keys, *self._party_keys) if has_cjk(k)}, reverse=True
-        )
+                    self._add(cjk_key(nickname) if has_cjk(nickname) else _squash(nickname), cluster, NICKNAME)
+        self._cjk_lengths = sorted({len(k) for k in (*self._keys, *self._party_keys) if has_cjk(k)}, reverse=True)
         self._cjk_starts = {k[:2] for k in (*self._keys, *self._party_keys) if has_cjk(k)}
 
     def name(self, cluster: int) -> str:
@@ -160,12 +161,13 @@ class Clusters:
         spans = [(m.start(), m.end()) for m in _TOKEN.finditer(plain)][:_MOST_WORDS]
         written = [plain[a:b] for a, b in spans]
         words = [fold(w).removesuffix("'s").replace("'", "") for w in written]
+        cased = not (text.islower() or text.isupper())  # else capitals say nothing
         i = 0
         while i < len(words):
             length, key = (0, "") if words[i] in _JOINING else self._longest(words, i)
             if length:
                 start, end = spans[i][0], spans[i + length - 1][1]
-                yield key, plain[start:end], any(c.isupper() for c in plain[start:end])
+                yield key, plain[start:end], cased and any(c.isupper() for c in plain[start:end])
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> tuple[int, str]:
@@ -232,9 +234,7 @@ def _group(cards: Sequence[Card]) -> tuple[list[list[int]], list[list[str]]]:
     members: dict[int, list[int]] = {}
     for number in range(len(cards)):
         members.setdefault(root(number), []).append(number)
-    names = [
-        list(dict.fromkeys(name for n in group for name in cards[n].names)) for group in members.values()
-    ]
+    names = [list(dict.fromkeys(name for n in group for name in cards[n].names)) for group in members.values()]
     for group, own in zip(members.values(), names, strict=True):
         if not own:
             own.append(cards[group[0]].title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
 
 
-@dataclass(frozen=True, slots=True)
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Content:
     """Immutable, as the catalog's contents are: a content_id never means anything else."""
 
@@ -27,6 +31,34 @@ class Content:
     @property
     def pages(self) -> int:
         return self.body.page_count
+
+    @cached_property
+    def spans(self) -> tuple[Ints, Ints]:
+        """First page (0-based) and end page (excluded) of every section."""
+        return (
+            np.array([section.start_page - 1 for section in self.sections], np.int64),
+            np.array([section.end_page for section in self.sections], np.int64),
+        )
+
+    @cached_property
+    def parents(self) -> Ints:
+        """Index of every section's parent; -1 at the top."""
+        return np.array([-1 if s.parent_id is None else int(s.parent_id) - 1 for s in self.sections], np.int64)
+
+    @cached_property
+    def levels(self) -> tuple[Ints, ...]:
+        """Indices of the sections of each level, the top level first."""
+        level = np.array([section.level for section in self.sections], np.int64)
+        return tuple(np.flatnonzero(level == depth) for depth in range(1, int(level.max(initial=0)) + 1))
+
+    @cached_property
+    def covering(self) -> tuple[Ints, Ints]:
+        """The sections that cover each page, page after page, and where each page's begin among them."""
+        start, end = self.spans
+        sections = np.repeat(np.arange(len(start)), end - start)
+        pages = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [sections])
+        order = np.argsort(pages, kind="stable")
+        return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
 
     def path(self, at: int) -> tuple[int, ...]:
         """Indices of the sections from the top down to ``at``."""

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.types import Hit, Section
+from hybrid_core.types import Hit
 
+Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -35,16 +36,14 @@ def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
     return {doc_id: gather(scores) for doc_id, scores in grouped.items()}
 
 
-def node_scores(sections: Sequence[Section], page_hits: Floats) -> Floats:
+def node_scores(spans: tuple[Ints, Ints], page_hits: Floats) -> Floats:
     """NodeScore of every section: float64 (sections,).
 
+    ``spans`` holds their first pages (0-based) and end pages (excluded), int64 (sections,) each;
     ``page_hits`` is float64 (pages,): each page's hit score divided by the question's best, 0 where the
     page is no hit.
     """
-    if not sections:
-        return np.zeros(0)
+    start, end = spans
     sums = np.concatenate(([0.0], np.cumsum(page_hits)))
     numbers = np.concatenate(([0], np.cumsum(page_hits > 0)))
-    start = np.array([section.start_page - 1 for section in sections])
-    end = np.array([section.end_page for section in sections])
     return np.asarray((sums[end] - sums[start]) / np.sqrt(numbers[end] - numbers[start] + 1.0))

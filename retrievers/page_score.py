@@ -25,9 +25,9 @@ Floats = npt.NDArray[np.float64]
 class PageScoring:
     """``heading_weight`` is what a heading's BM25 adds to the text's."""
 
-    k1: float = 1.2
+    k1: float = 2.0
     b: float = 1.0
-    heading_weight: float = 0.25
+    heading_weight: float = 0.5
 
 
 def page_scores(content: Content, query: Mapping[int, float], scoring: PageScoring = PageScoring()) -> Floats:

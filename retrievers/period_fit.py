@@ -16,6 +16,7 @@ _LATER = {1: 0.45, 2: 0.3, 3: 0.15}  # a report of later years repeats the year'
 _EARLIER = {1: 0.2, 2: 0.1}  # a report of earlier years holds the outlook
 _WRONG_QUARTER = 0.35
 _WHOLE_YEAR = 0.6  # the annual report, where a quarter is asked for
+_HAIR = 0.1
 _PART_OF_YEAR = 0.7  # a quarter's report, where the year is asked for
 
 
@@ -35,15 +36,24 @@ def period_fit(card: Card, question: Question) -> float:
     return best
 
 
-def latest_first(cards: Sequence[Card], numbers: Iterable[int]) -> dict[int, float]:
-    """The newest of the documents gets 1, the others less by rank, the undated 0."""
-    stamps = {n: _stamp(cards[n]) for n in numbers if cards[n].years}
-    order = {stamp: rank for rank, stamp in enumerate(sorted(set(stamps.values()), reverse=True))}
-    return {n: 1.0 / (1 + order[stamp]) for n, stamp in stamps.items()}
+def newest(cards: Sequence[Card], clusters: Iterable[Sequence[int]]) -> dict[int, float]:
+    """Documents that are the newest of their type in their cluster: 1 where newer documents of the type replace
+    the older, a hair where they do not. Types are not compared: the question's words decide among them."""
+    result = {}
+    for numbers in clusters:
+        stamps = {n: _stamp(cards[n]) for n in numbers if cards[n].years}
+        best: dict[str, str] = {}
+        for number, stamp in stamps.items():
+            best[cards[number].type] = max(best.get(cards[number].type, ""), stamp)
+        for number, stamp in stamps.items():
+            if stamp == best[cards[number].type]:
+                result[number] = 1.0 if supersedes(cards[number]) else _HAIR
+    return result
 
 
-def _stamp(card: Card) -> tuple[str, int]:
-    return card.date or f"{card.years[0]}-{3 * (card.quarter or 4):02d}-28", card.years[0]
+def _stamp(card: Card) -> str:
+    """The day the document is of, by its date or by the end of its (calendar) year or quarter."""
+    return card.date or f"{card.years[0]}-{3 * (card.quarter or 4):02d}-31"
 
 
 def _dated_only(question: Question) -> bool:
@@ -96,3 +106,8 @@ def _date_fit(card: Card, date: str) -> float:
 def covers(card: Card) -> str:
     """The stretch of time that the card's type reports on: "year", "quarter" or ""."""
     return document_types()[card.type].covers if card.type in document_types() else ""
+
+
+def supersedes(card: Card) -> bool:
+    """Whether a newer document of the card's type replaces this one."""
+    return document_types()[card.type].supersedes if card.type in document_types() else False

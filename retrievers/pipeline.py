@@ -48,12 +48,17 @@ class Weights:
     """How the parts of a score add up; chosen with benchmarks/quality.py (docs/benchmarks.md)."""
 
     coarse_hits: int = 200
-    documents: int = 8
-    pages: int = 2000  # at most this many are scored per question
-    routing: float = 1.5  # beside DocScore / best DocScore
-    document: float = 0.5  # a page's share of its document's score
-    structure: float = 0.05
-    pages_scoring: PageScoring = field(default_factory=PageScoring)
+    documents: int = 8  # looked into per question
+    pages: int = 2000  # scored per question at most
+    routing: float = 3.0  # beside a document's DocScore / best DocScore
+    document: float = 2.0  # beside a page's score / best page's
+    structure: float = 0.1
+    inside: PageScoring = field(default_factory=PageScoring)
+
+    @property
+    def total(self) -> float:
+        """The highest sum of parts, which scores are divided by."""
+        return 1.0 + self.document + self.structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +226,20 @@ def _score(
     best_hit = max((hit.score for hit in hits), default=0.0)
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in hits} if best_hit > 0 else {}
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
-    raw = [page_score.page_scores(c.content, query, weights.pages_scoring) for c in candidates]
+    raw = [page_score.page_scores(c.content, query, weights.inside) for c in candidates]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     best_document = max((c.score for c in candidates), default=0.0) or 1.0
+    by_document: dict[str, dict[int, float]] = {}
+    for (doc_id, page), share in coarse.items():
+        by_document.setdefault(doc_id, {})[page] = share
     walkable = []
     for candidate, scores in zip(candidates, raw, strict=True):
-        own = {page: s for (doc_id, page), s in coarse.items() if doc_id == candidate.document.doc_id}
-        nodes = node_scores(candidate.content.sections, per_page(candidate.content, own))
+        own = by_document.get(candidate.document.doc_id, {})
+        nodes = node_scores(candidate.content.spans, per_page(candidate.content, own))
         structure = page_structure(candidate.content, path_shares(candidate.content, nodes))
         values = scores / best_page
         lifted = values + weights.document * candidate.score / best_document + weights.structure * structure
+        lifted /= weights.total
         walkable.append(
             Walkable(
                 candidate.document.doc_id,
@@ -286,8 +295,8 @@ class _Writer:
         offset, shown = snippet.best_window(page_text, {names[h]: add for h, add in adds.items()})
         section = self._section(reached.doc, content.section_at(reached.page, offset))
         value = float(walked.values[reached.page - 1])
-        structure = self._weights.structure * float(walked.structure[reached.page - 1])
-        from_document = self._weights.document * candidate.score / self._best_document
+        structure = self._weights.structure * float(walked.structure[reached.page - 1]) / self._weights.total
+        from_document = self._weights.document * candidate.score / self._best_document / self._weights.total
         coarse = self._coarse.get((document.doc_id, reached.page))
         return PageFound(
             doc_id=document.doc_id,

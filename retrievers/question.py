@@ -27,6 +27,11 @@ class Question:
     latest: bool = False  # asks for the newest document («most recent», «latest»)
     routing_terms: frozenset[str] = frozenset()  # terms that name periods and types
 
+    @property
+    def timed(self) -> bool:
+        """Whether the question names a year, quarter or date."""
+        return bool(self.years or self.quarters or self.dates)
+
 
 # Whole phrases that speak to the answerer. All repeats are bounded, so that time stays linear.
 _PHRASES = re.compile(
@@ -48,22 +53,36 @@ _PHRASES = re.compile(
 )
 _TRIGGERS = frozenset(
     (
-    "answer answers answering respond responding response reply question questions round rounded rounding assume "
-    "assuming base basing based judgment judgments judgement judgements relying rely utilizing utilize utilise "
-    "utilising using use please state stated explain give giving provide provided providing calculate compute "
-    "computing calculating extract extracting solution solve conclusions conclusion drawing address addressing "
-    "referencing referring refer taking account tell write show according help"
-).split()
+        "answer answers answering respond responding response reply question questions round rounded rounding assume "
+        "assuming base basing based judgment judgments judgement judgements relying rely utilizing utilize utilise "
+        "utilising using use please state stated explain give giving provide provided providing calculate compute "
+        "computing calculating extract extracting solution solve conclusions conclusion drawing address addressing "
+        "referencing referring refer taking account tell write show according help"
+    ).split()
 )
 _FILLERS = frozenset(
     (
-    "us information info details detail data outlined shown showing presented stated primarily clearly plainly "
-    "given following line lines item items asked what's within context document documents text solely exclusively "
-    "decimal decimals place places"
-).split()
+        "us information info details detail data outlined shown showing presented stated primarily clearly plainly "
+        "given following line lines item items asked what's within context document documents text solely exclusively "
+        "decimal decimals place places"
+    ).split()
 )
 _IMPERATIVES = frozenset(
-    ["explain", "describe", "list", "summarize", "summarise", "tell", "please", "identify", "outline", "give", "calculate", "compute", "find"]
+    [
+        "explain",
+        "describe",
+        "list",
+        "summarize",
+        "summarise",
+        "tell",
+        "please",
+        "identify",
+        "outline",
+        "give",
+        "calculate",
+        "compute",
+        "find",
+    ]
 )
 _WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BREAK = re.compile(r"[.?!:;\n]")
@@ -80,17 +99,11 @@ _LATEST = re.compile(
 
 def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = None) -> Question:
     """Read a question. ``type_aliases`` (canonical type -> what people call it) replaces the built-in list."""
-    types_in = (
-        finder()
-        if type_aliases is None
-        else _own_finder(tuple((k, tuple(v)) for k, v in type_aliases.items()))
-    )
+    types_in = finder() if type_aliases is None else _own_finder(tuple((k, tuple(v)) for k, v in type_aliases.items()))
     periods = list(find_periods(text))
     types = list(types_in.find(text))
     content = strip_instructions(text)
-    terms = (
-        tokenise(content) or tokenise(text) or [t for t in map(_any_term, _WORDS.findall(fold(text))) if t]
-    )
+    terms = tokenise(content) or tokenise(text) or [t for t in map(_any_term, _WORDS.findall(fold(text))) if t]
     named = [text[m.start : m.end] for m in periods] + [text[t.start : t.end] for t in types]
     quarters = tuple(dict.fromkeys(m.period for m in periods if m.period.quarter))
     return Question(

@@ -36,10 +36,10 @@ def section_scores(
         return []
     best = max((hit.score for hit in hits), default=0.0)
     found = per_page(content, {hit.page: hit.score / best for hit in hits})
-    nodes = node_scores(content.sections, found)
+    nodes = node_scores(content.spans, found)
     inside = inside_query(question, view.router.route(question))
     values = page_score.page_scores(
-        content, {text.cached_hash(term): weight for term, weight in inside.items()}, weights.pages_scoring
+        content, {text.cached_hash(term): weight for term, weight in inside.items()}, weights.inside
     )
     scored = []
     for section, node in zip(content.sections, nodes, strict=True):

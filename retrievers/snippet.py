@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from hybrid_core import text as words
@@ -11,10 +12,12 @@ _WINDOW_CHARS = 280
 
 def best_window(text: str, query: Mapping[str, float]) -> tuple[int, str]:
     """The stretch of about 280 characters with the most query-term weight, and its offset in the text."""
+    may_hold = re.compile("|".join(sorted(map(_beginning, query))) or "(?!)")
     lines: list[tuple[int, str, set[str]]] = []
     offset = 0
     for line in text.split("\n"):
-        lines.append((offset, line, set(words.tokenise(line)) & query.keys()))
+        held = set(words.tokenise(line)) & query.keys() if may_hold.search(words.fold(line)) else set()
+        lines.append((offset, line, held))
         offset += len(line) + 1
     best, best_gain, first = (0, 0), -1.0, 0
     size = 0
@@ -40,3 +43,8 @@ def best_window(text: str, query: Mapping[str, float]) -> tuple[int, str]:
         room -= len(lines[end][1]) + 1
     shown = " ".join(" ".join(line for _, line, _ in lines[start : end + 1]).split())
     return lines[start][0], shown if len(shown) <= 2 * _WINDOW_CHARS else shown[: 2 * _WINDOW_CHARS - 1] + "…"
+
+
+def _beginning(term: str) -> str:
+    """What a line must hold to hold a term: stemming changes only endings, and numbers may be written with commas."""
+    return term[0] if term[0].isdigit() else re.escape(term[:-1] if len(term) > 3 and term.isascii() else term)

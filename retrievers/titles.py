@@ -22,9 +22,7 @@ class TitleIndex:
         own: list[list[str]] = []
         for number, card in enumerate(cards):
             terms = [
-                t
-                for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[:_LONGEST])
-                if _tells(t)
+                t for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[:_LONGEST]) if _tells(t)
             ]
             own.append(terms)
             for term in terms:
@@ -32,9 +30,7 @@ class TitleIndex:
         count = len(cards)
         most = max(2.0, _COMMON * count) if count >= 8 else count
         self._idf = {
-            term: math.log(1 + count / len(docs))
-            for term, docs in self._documents.items()
-            if len(docs) <= most
+            term: math.log(1 + count / len(docs)) for term, docs in self._documents.items() if len(docs) <= most
         }
         self._norms = [math.sqrt(sum(self._idf.get(t, 0.0) ** 2 for t in terms)) for terms in own]
 
@@ -57,9 +53,7 @@ class TitleIndex:
         for number, dot in found.items():
             share = dot / (self._norms[number] ** 2)
             if hits[number] >= 2 or share >= 0.5:
-                result[number] = min(
-                    1.0, max(dot / (root * self._norms[number]) * math.sqrt(share), share * share)
-                )
+                result[number] = min(1.0, max(dot / (root * self._norms[number]) * math.sqrt(share), share * share))
         return result
 
 

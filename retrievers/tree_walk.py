@@ -42,29 +42,26 @@ class Reached:
 
 def path_shares(content: Content, nodes: Floats) -> Floats:
     """How well each section stands among its siblings, averaged along its path: float64 (sections,), 0 to 1."""
-    shares = np.zeros(len(content.sections))
-    depth = np.zeros(len(content.sections))
-    for parent in range(-1, len(content.sections)):
-        children = content.children[parent]
-        if not children:
-            continue
-        best = max(nodes[child] for child in children)
-        above = (shares[parent], depth[parent]) if parent >= 0 else (0.0, 0.0)
-        for child in children:
-            own = nodes[child] / best if best > 0 else 0.0
-            depth[child] = above[1] + 1
-            shares[child] = (above[0] * above[1] + own) / depth[child]
-    return shares
+    parents = content.parents
+    best = np.zeros(len(nodes) + 1)  # of each section's children; the last are the top sections
+    np.maximum.at(best, parents, nodes)
+    beside = best[parents]
+    own = np.divide(nodes, beside, out=np.zeros(len(nodes)), where=beside > 0)
+    along = own.copy()
+    for level in content.levels[1:]:
+        along[level] += along[parents[level]]
+    depth = np.zeros(len(nodes))
+    for number, level in enumerate(content.levels, 1):
+        depth[level] = number
+    return np.asarray(along / depth)
 
 
 def page_structure(content: Content, shares: Floats) -> Floats:
     """Each page's best section share: float64 (pages,)."""
-    structure = np.zeros(content.pages)
-    for section, share in zip(content.sections, shares, strict=True):
-        if share > 0:
-            span = slice(section.start_page - 1, section.end_page)
-            np.maximum(structure[span], share, out=structure[span])
-    return structure
+    sections, begins = content.covering
+    if not len(begins):
+        return np.zeros(0)
+    return np.asarray(np.maximum.reduceat(shares[sections], begins))
 
 
 def walk(documents: Sequence[Walkable], limit: int) -> list[Reached]:

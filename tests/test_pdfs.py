@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from hybrid_core.errors import DocumentError, PasswordError
 from hybrid_core.types import ParsedPage
+from hybrid_pageindex import sample
 from indexers.parse.info import FileInfo
 from indexers.parse.pdf import open_pdf, read_info, read_pages
 from tests import pdfs
@@ -93,9 +95,7 @@ def test_running_heads_are_on_every_page(tmp_path: Path) -> None:
 
 def test_chinese_and_arabic_are_read_as_written(tmp_path: Path) -> None:
     _, pages = read(pdfs.chinese(tmp_path / "制度.pdf"))
-    assert [tuple(p.text.replace("\n", "\t", 1).replace("\n", "").split("\t")) for p in pages] == [
-        *pdfs.CHINESE
-    ]
+    assert [tuple(p.text.replace("\n", "\t", 1).replace("\n", "").split("\t")) for p in pages] == [*pdfs.CHINESE]
     _, pages = read(pdfs.arabic(tmp_path / "تقرير.pdf"))
     for page, (title, text) in zip(pages, pdfs.ARABIC, strict=True):
         words = unicodedata.normalize("NFKC", page.text).split()
@@ -205,3 +205,56 @@ def test_fiscal_reports_answer_their_questions(tmp_path: Path) -> None:
     answers = ("$418.2 million", "$455.9 million", "Inventories  19.6", "$0.42 per share")
     for (_, name, page), answer in zip(pdfs.FISCAL_QUESTIONS, answers, strict=True):
         assert [n for n, text in enumerate(texts[name], start=1) if answer in text] == [page]
+
+
+def test_the_sample_report_answers_its_questions(tmp_path: Path) -> None:
+    path = sample.write_sample_report(tmp_path / "new folder" / "sample.pdf")
+    info, pages = read(path)
+    assert path.read_bytes() == sample.write_sample_report(tmp_path / "again.pdf").read_bytes()
+    assert len(pages) == 24
+    assert info.bookmarks == ()
+    assert [p.label for p in pages] == [sample.page_label(n) for n in range(1, 25)]
+    for question in sample.SAMPLE_QUESTIONS:
+        holding = [p.number for p in pages if question.answer in " ".join(p.text.split())]
+        assert holding == [question.page], question
+
+
+def test_the_sample_report_prints_where_its_sections_are(tmp_path: Path) -> None:
+    _, pages = read(sample.write_sample_report(tmp_path / "sample.pdf"))
+    entries = re.findall(r"^(.+?) \.{3,}\s+(\w+)$", pages[1].text, re.M)
+    assert len(entries) == 24
+    for title, label in entries:
+        (page,) = [p for p in pages if p.label == label]
+        assert title in page.text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("page", "parts", "total"),
+    [
+        (12, ("Municipal Water", "Industrial Process", "Metering and Service"), 830_500),
+        (17, ("Total current assets", "Property, plant", "Operating", "Goodwill", "Intangible", "Other as"), 933_000),
+        (17, ("Total liabilities", "Shareholders' equity"), 933_000),
+        (18, ("Net cash from op", "Net cash used in inv", "Net cash used in fin", "Effect of"), -14_000),
+        (22, ("Term loan", "Senior notes"), 225_000),
+        (24, ("Municipal", "Industrial", "Metering", "Corporate"), 116_100),
+    ],
+)  # fmt: skip
+def test_the_figures_of_the_sample_report_add_up(page: int, parts: tuple[str, ...], total: int, tmp_path: Path) -> None:
+    _, pages = read(sample.write_sample_report(tmp_path / "sample.pdf"))
+    rows = pages[page - 1].text.split("\n")
+    found = []
+    for part in parts:
+        row = next(row for row in rows if row.startswith(part) and "  " in row)
+        figure = re.split(r" {2,}", row)[1].replace(",", "")
+        found.append(-int(figure[1:-1]) if figure.startswith("(") else int(figure))
+    assert sum(found) == total
+
+
+def test_the_sample_module_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sample.main([]) == 2
+    assert "usage" in capsys.readouterr().err
+    (tmp_path / "file").write_bytes(b"")
+    assert sample.main([str(tmp_path / "file" / "sample.pdf")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert sample.main([str(tmp_path / "sample.pdf")]) == 0
+    assert "24 pages" in capsys.readouterr().out

@@ -66,7 +66,7 @@ class EdgeIndex:
     def open(self, source: PointSource) -> None:
         """Load, copy or build the shard, then catch up. Called once, by ``open_edge``."""
         with self._lock:
-            self._doubt = self._kept.open(source.position())
+            self._doubt = self._kept.open(source.position)
         self.catch_up(source)
         try:
             with self._following, self._lock:

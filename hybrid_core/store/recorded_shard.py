@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
@@ -62,10 +62,11 @@ class RecordedShard:
         """Hold this around every write: nobody copies the shard meanwhile. Raises ``BusyError``."""
         return nullcontext() if self.private else self._place.whole(_WRITE_SECONDS)
 
-    def open(self, newest: int) -> str:
+    def open(self, newest: Callable[[], int]) -> str:
         """Load or copy what is recorded; why that cannot be trusted, "" where it can.
 
-        ``newest`` is the position of the source. Says "new" where there was nothing yet.
+        ``newest`` is the position of the source, asked for after the record was read, since another process may
+        move both. Says "new" where there was nothing yet.
         """
         if self.private:
             return self._open_copy(newest)
@@ -128,11 +129,11 @@ class RecordedShard:
         self._let_go()
         self._place.release()
 
-    def _open_own(self, newest: int) -> str:
+    def _open_own(self, newest: Callable[[], int]) -> str:
         self._recorded = state = read_state(self._place.state)
         if state is None and not self._place.shard.exists():
             return "new"
-        reason = self._distrust(state, newest)
+        reason = self._distrust(state, newest())
         if state is None or reason:
             return reason
         self._churn = state.churn
@@ -144,7 +145,7 @@ class RecordedShard:
             return error.message
         return ""
 
-    def _open_copy(self, newest: int) -> str:
+    def _open_copy(self, newest: Callable[[], int]) -> str:
         reason = ""
         for attempt in range(_COPY_TRIES):
             time.sleep(0.05 * attempt)
@@ -158,10 +159,10 @@ class RecordedShard:
                 return ""
         return reason
 
-    def _copy(self, newest: int) -> None:
+    def _copy(self, newest: Callable[[], int]) -> None:
         with self._place.whole(_COPY_SECONDS):
             state = read_state(self._place.state)
-            reason = self._distrust(state, newest)
+            reason = self._distrust(state, newest())
             if state is None or reason or state.writing:
                 raise IndexDamagedError(reason or "its writer was killed")
             shutil.rmtree(self._place.shard, ignore_errors=True)

@@ -20,6 +20,12 @@ _CAPTION = re.compile(
 _LEADER = re.compile(r"[.·…]{4,}|(?:\s[.·…]){4,}")
 _NOTE_MARK = re.compile(r"(?<=[^\W\d])\d{1,3}$")
 _CELL = re.compile(r" {2}")
+_FIGURES = re.compile(r" {2}.*\d|^\$? ?[\d,.()%–—-]+$")
+_DATE = re.compile(
+    r"(?:as (?:of|at)|(?:for the )?(?:fiscal )?(?:years?|quarters?|months?|weeks?|periods?)(?: then)? ended)?\W*"
+    r"(?:\w{3,9}\.? \d{1,2},? (?:19|20)\d\d|\d{1,2}\.? \w{3,9},? (?:19|20)\d\d|(?:19|20)\d\d)\W*(?:and|,|to)?\W*",
+    re.IGNORECASE,
+)
 STRONG_NUMBER = frozenset(["part", "book", "volume", "chapter", "article", "item", "note", "appendix", "annex", "schedule", "section", "teil", "kapitel"])
 
 
@@ -35,6 +41,7 @@ class Candidate:
     number: Numbering | None
     standing: float  # how much it stands out, 0 to 1
     plain: bool  # only its numbering, font or place tells it from body text
+    rise: float  # how much larger than body text it is set, 0 where about as large
     follows: bool  # stands right below another, larger heading
 
     @property
@@ -62,6 +69,7 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Ca
 def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
     units = page.units
     above, below = _spacing(units)
+    tabular = _tabular(units)
     found: list[Candidate] = []
     i = 0
     while i < len(units):
@@ -72,13 +80,16 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
         run = units[i:end]
         title = _title(run)
         number = numbering(title)
-        if _plausible(title, number):
+        large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG_NUMBER)
+        if _plausible(title, number) and (large or not any(tabular[i:end])):
             standing, plain = _standing(run, title, number, body, gap, above[i], below[end - 1], page.page.width)
             if standing > 0:
                 style = _style(run[0], title, number)
                 last = found[-1] if found else None
                 follows = last is not None and last.last == i - 1 and last.size > style[0] + 0.4
-                found.append(Candidate(title, page.page.number, i, end - 1, style, number, standing, plain, follows))
+                ratio = run[0].size / body.size if body.size else 1.0
+                rise = ratio - 1 if ratio > 1.06 else 0.0
+                found.append(Candidate(title, page.page.number, i, end - 1, style, number, standing, plain, rise, follows))
         i = end
     return found
 
@@ -109,13 +120,37 @@ def _title(run: tuple[Unit, ...]) -> str:
 
 
 def _plausible(title: str, number: Numbering | None) -> bool:
-    if not 2 <= len(title) <= MAX_TITLE or _LEADER.search(title) or _CAPTION.match(title):
+    if not 2 <= len(title) <= MAX_TITLE or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
     rest = title[number.end :] if number else title
     letters = sum(map(str.isalpha, rest))
     if letters < 2 and not (number and number.kind in STRONG_NUMBER):
         return False
     return letters >= 0.5 * len(rest.replace(" ", ""))
+
+
+def _tabular(units: tuple[Unit, ...]) -> list[bool]:
+    """Which units are cells or labels of a table: figures or short text beside them, or table rows around them."""
+    rows = [bool(_CELL.search(unit.text) and _FIGURES.search(unit.text)) for unit in units]
+    out = list(rows)
+    order = sorted(range(len(units)), key=lambda i: units[i].y0 + units[i].y1)
+    for at, i in enumerate(order):
+        unit = units[i]
+        for j in order[at + 1 : at + 5]:
+            other = units[j]
+            if min(unit.y1, other.y1) - max(unit.y0, other.y0) < 0.5 * min(unit.y1 - unit.y0, other.y1 - other.y0):
+                break
+            apart = other.x0 > unit.x1 + 2 or unit.x0 > other.x1 + 2
+            if apart and (len(other.text) < 28 or _CELL.search(other.text)) and (len(unit.text) < 60 or _CELL.search(unit.text)):
+                out[i] = out[j] = True
+            elif apart and len(unit.text) < 28:
+                out[i] = True
+    for before, i, after in zip(order, order[1:], order[2:], strict=False):
+        unit = units[i]
+        close = units[after].y0 - unit.y1 < 1.5 * unit.size and unit.y0 - units[before].y1 < 1.5 * unit.size
+        if close and out[before] and (out[after] or len(units[after].text) < 40):
+            out[i] = True
+    return out
 
 
 def _spacing(units: tuple[Unit, ...]) -> tuple[list[float], list[float]]:

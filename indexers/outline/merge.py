@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hybrid_core.types import ParsedDocument
 from indexers.outline.bookmarks import from_bookmarks
 from indexers.outline.heading import Heading
@@ -23,7 +25,8 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> list
         frame = []
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
     finer = [c for c in settle(looked, doc) if compact(c.title) not in printed.names]
-    return _graft(frame, finer, at, _front(doc, frame, printed.pages), printed)
+    texts = frozenset(p.page.number for p in doc.pages if sum(len(u.text) > 40 for u in p.units) >= 8)
+    return _graft(frame, finer, at, _front(doc, frame, printed.pages), printed, texts)
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
@@ -36,14 +39,15 @@ def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) ->
 
 
 def _graft(
-    frame: list[Heading], looked: list[Candidate], at: dict[tuple[int, int], Candidate], front: int, printed: PrintedToc
+    frame: list[Heading], looked: list[Candidate], at: dict[tuple[int, int], Candidate], front: int,
+    printed: PrintedToc, texts: frozenset[int],
 ) -> list[Heading]:
     """Layout headings between those of the frame, each at its style's level among them, else below them."""
     titles = {(h.page + d, bare(h.title)) for h in frame for d in (-1, 0, 1)}
     taken = {(h.page, h.unit) for h in frame}
     known = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     merged: list[tuple[Heading, Item]] = []
-    for h in frame:
+    for h in _compressed(frame):
         merged.append((h, Item(h.title, h.level, at.get((h.page, h.unit)))))
     for h in printed.finer:
         if (h.page, h.unit) not in taken and (h.page, bare(h.title)) not in titles:
@@ -54,13 +58,26 @@ def _graft(
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or (c.page, bare(c.title)) in titles:
             continue
-        if c.page <= front and c is not title and c.look not in known and not opens_contents(c.title):
-            continue
+        if c.page <= front and c is not title and not opens_contents(c.title):
+            if c.look not in known or c.page not in texts:
+                continue
         heading = Heading(c.title, c.page, c.unit, 0, "layout")
         merged.append((heading, Item(c.title, 0, c, flat=c is title)))
     merged.sort(key=lambda pair: (pair[0].page, pair[0].unit))
     found = levels([item for _, item in merged])
     return [Heading(h.title, h.page, h.unit, level, h.source, h.y) for (h, _), level in zip(merged, found, strict=True)]
+
+
+def _compressed(frame: list[Heading]) -> list[Heading]:
+    """The frame with levels that begin at 1 and never jump."""
+    stack: list[int] = []
+    out = []
+    for h in frame:
+        while stack and stack[-1] >= h.level:
+            stack.pop()
+        stack.append(h.level)
+        out.append(replace(h, level=len(stack)))
+    return out
 
 
 def _title_worth(c: Candidate, cover: list[Candidate]) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from indexers.outline.layout import Candidate
+from indexers.outline.layout import STRONG_NUMBER, Candidate
 from indexers.outline.numbering import Numbering, as_letter, numbering
 
 Kind = tuple[str, float, int, str]
@@ -95,11 +95,25 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
                 return stack[at].level + 1
     kind = _kind(item)
     if kind is not None and kind in known:
-        return _close_to(stack, known[kind])
+        while stack and stack[-1].level >= known[kind]:
+            top = stack[-1].item
+            if top.level and top.look and c and top.look.rise > c.rise + 0.15:
+                return top.level + 1
+            stack.pop()
+        return known[kind]
     first = number is not None and _first(number)
-    while stack and not _below(c, stack[-1].item.look, first):
+    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first)):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
+
+
+def _held(item: Item, top: _Open) -> bool:
+    """A part, chapter, item or note holds every heading without such a number that is not clearly larger."""
+    strong = top.number is not None and top.number.kind in STRONG_NUMBER
+    mine = item.look.number if item.look else None
+    if not strong or (mine and mine.kind in STRONG_NUMBER):
+        return False
+    return item.look is None or top.item.look is None or item.look.rise <= top.item.look.rise + 0.15
 
 
 def _close_to(stack: list[_Open], level: int) -> int:
@@ -125,8 +139,8 @@ def _below(c: Candidate | None, top: Candidate | None, first: bool) -> bool:
     """Whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
     if c is None or top is None:
         return True
-    if abs(c.size - top.size) > 0.4:
-        return c.size < top.size
+    if abs(c.rise - top.rise) > 0.03:
+        return c.rise < top.rise
     mine, its = _weight(c), _weight(top)
     if mine != its:
         return mine < its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import median
 
 from indexers.outline.heading import Heading
@@ -54,7 +55,7 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
         return _in_order(rows, places, skip)
     offsets = _offsets(rows, places, labels)
     headings: list[Heading] = []
-    depth = _depths([row.row for row in rows], [row.titles[0] for row in rows])
+    depth = _depths(rows)
     tried = hits = 0
     for i, row in enumerate(rows):
         if not row.label:
@@ -63,10 +64,10 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
         offset = offsets[i]
         expected = label_value(row.label) + offset if offset is not None else 0
         inside = 1 <= expected <= len(doc.pages)
-        title, place = row.titles[-1], None
-        for title in row.titles:
-            place = find_title(title, doc, expected, slack=2, least=0.75 if title is not row.titles[-1] else 0.0) if inside else None
-            if place is not None:
+        title, place = row.titles[0], None
+        for least, wanted in product((0.9, 0.0), row.titles) if inside else ():
+            if found := find_title(wanted, doc, expected, slack=2, least=least):
+                title, place = wanted, found
                 break
         if place is None and len(places[i]) == 1 and offset is None:
             place = places[i][0]
@@ -115,7 +116,7 @@ def _in_order(rows: list[Entry], places: list[list[tuple[int, int]]], skip: froz
     """Contents without page numbers: each title where it first stands after the one before it."""
     headings = []
     last = (0, 0)
-    depth = _depths([row.row for row in rows], [row.titles[0] for row in rows])
+    depth = _depths(rows)
     for i, found in enumerate(places):
         if after := [place for place in found if place > last]:
             last = after[0]
@@ -126,55 +127,72 @@ def _in_order(rows: list[Entry], places: list[list[tuple[int, int]]], skip: froz
     return PrintedToc(tuple(headings), skip, share)
 
 
+def _stands(rows: list[Entry]) -> list[bool]:
+    """Which entries are headings: those with a label, and those set off from them (parts), not authors."""
+    labelled = [entry.row for entry in rows if entry.label]
+    if not labelled:
+        return [True] * len(rows)
+    size = median(row.size for row in labelled)
+    bold = sum(row.bold for row in labelled) > 0.5 * len(labelled)
+    upper = sum(row.title.isupper() for row in labelled) > 0.5 * len(labelled)
+    out = []
+    for entry in rows:
+        row = entry.row
+        set_off = row.size > size + 0.4 or (row.bold and not bold) or (row.title.isupper() and not upper and row.size > size - 0.6)
+        out.append(bool(entry.label or numbering(row.title) or set_off))
+    return out
+
+
 def _unlabelled(
     rows: list[Entry], places: list[list[tuple[int, int]]], placed: list[Heading], depth: list[int], doc: DocumentView
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Rows without a label: parts, which stand in the body before the next entry; and what is no heading (authors)."""
+    """Entries without a label: parts, which stand in the body before the next entry; and what is no heading (authors)."""
     parts, names = [], set()
     by_title = {compact(h.title): h.page for h in placed}
     at = [next((by_title[k] for title in row.titles if (k := compact(title)) in by_title), 0) for row in rows]
-    labelled = [entry.row for entry in rows if entry.label]
-    size = median(row.size for row in labelled) if labelled else 0.0
-    bold = sum(row.bold for row in labelled) > 0.5 * len(labelled)
-    for i, entry in enumerate(rows):
+    for i, (entry, stands) in enumerate(zip(rows, _stands(rows), strict=True)):
         if entry.label:
             continue
-        row = entry.row
-        if not (numbering(row.title) or row.size > size + 0.4 or (row.bold and not bold) or row.title.isupper()):
-            names.add(compact(row.title))
+        if not stands:
+            names.update(map(compact, entry.titles))
             continue
         before = next((at[j] for j in range(i - 1, -1, -1) if at[j]), 1)
         after = next((at[j] for j in range(i + 1, len(rows)) if at[j]), 0)
         for page, unit in places[i]:
             if max(before, after - 4) <= page <= (after or len(doc.pages)):
-                parts.append(Heading(row.title, page, unit, depth[i], "printed_toc"))
+                title = next((t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1])
+                parts.append(Heading(title, page, unit, depth[i], "printed_toc"))
                 break
     return parts, frozenset(names)
 
 
-def _depths(rows: list[Row], titles: list[str]) -> list[int]:
-    """Levels from numbering, indentation and type, by nesting."""
-    shift = _shifts(rows)
+def _depths(entries: list[Entry]) -> list[int]:
+    """Levels from numbering, indentation and type, by nesting; 1 for what is no heading."""
+    shift = _shifts([entry.row for entry in entries])
     stack: list[tuple[Row, Numbering | None]] = []
     out = []
-    for row, title in zip(rows, titles, strict=True):
+    for entry, stands in zip(entries, _stands(entries), strict=True):
+        if not stands:
+            out.append(1)
+            continue
+        title = entry.titles[0]
         number = numbering(title)
         letter = as_letter(title)
         if letter and any(n and n.kind == letter.kind and n.value[0] == letter.value[0] - 1 for _, n in stack):
             number = letter
-        shifted = replace(row, x0=row.x0 - shift[row.page])
+        row = replace(entry.row, x0=entry.row.x0 - shift[entry.row.page], label=entry.label)
         follows = [at for at, (_, n) in enumerate(stack) if number and n and _next(n, number)]
         if follows:
             del stack[follows[-1] :]
-        while stack and not follows and not _inside(shifted, number, *stack[-1]):
+        while stack and not follows and not _inside(row, number, *stack[-1]):
             stack.pop()
-        stack.append((shifted, number))
+        stack.append((row, number))
         out.append(len(stack))
     return out
 
 
 def _shifts(rows: list[Row]) -> dict[int, float]:
-    """How far each page's rows are set off sideways: by its right-aligned labels, else by its leftmost row."""
+    """How far each page's rows are set off sideways: by its right-aligned labels."""
     right: dict[int, float] = {}
     for row in rows:
         if row.label:
@@ -189,30 +207,36 @@ def _next(before: Numbering, number: Numbering) -> bool:
     return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
 
 
-_CHAPTER = frozenset(["chapter", "kapitel", "chapitre", "item", "article", "artikel"])
+_CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
 def _inside(row: Row, number: Numbering | None, top: Row, top_number: Numbering | None) -> bool:
+    """Whether an entry goes below the open one."""
+    if number and number.kind in PARTS and not row.label:
+        return False
+    if not top.label and top_number and top_number.kind in PARTS:
+        return True
+    if row.label and not top.label:
+        return not (number and top_number and number.kind == top_number.kind)
     if number and top_number:
         if number.kind == top_number.kind:
             return False
-        if "decimal" in number.kind or "decimal" in top_number.kind:
-            if len(number.value) != len(top_number.value):
-                return len(number.value) > len(top_number.value)
-        if (top_number.kind in PARTS and row.x0 >= top.x0 - 4) or not top.label:
+        if ("decimal" in number.kind or "decimal" in top_number.kind) and len(number.value) != len(top_number.value):
+            return len(number.value) > len(top_number.value)
+        if top_number.kind in PARTS and row.x0 >= top.x0 - 4:
             return True
-        if number.kind in PARTS and (not row.label or row.x0 <= top.x0 + 4):
+        if number.kind in PARTS and row.x0 <= top.x0 + 4:
             return False
         if top_number.kind in _CHAPTER:
             return not number.kind.startswith("integer") or row.x0 > top.x0 + 4
         if number.kind in _CHAPTER:
             return False
+    if not row.label and not top.label and abs(row.size - top.size) > 0.6:
+        return row.size < top.size
     if abs(row.x0 - top.x0) > 4:
         return row.x0 > top.x0
     if number and top_number:
         return number.value == (1,)
     if abs(row.size - top.size) > 0.6:
         return row.size < top.size
-    if top_number and top_number.kind in PARTS:
-        return True
     return top.bold and not row.bold

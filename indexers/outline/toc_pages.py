@@ -212,7 +212,7 @@ def entries(contents: Contents) -> list[Entry]:
         if integer and begins and number is not None:
             last_integer = number.value[0]
         if held and (begins or not _near(held[-1], row)):
-            out += [_alone(r) for r in held]
+            out += _alone(held)
             held = []
         if not row.label and contents.labelled:
             last = out[-1] if out and not held else None
@@ -233,21 +233,30 @@ def entries(contents: Contents) -> list[Entry]:
             opening = numbering(others[0].title)
             if opening and opening.kind in PARTS and len(others[0].title) <= opening.end + 1:
                 titles, first = [_join([*others, *wrapped])], others[0]
-            elif len(wrapped) == 1 and all(_like(a, b) for a, b in zip(others, others[1:], strict=False)):
-                titles, first = [_join(others), titles[0]], others[0]
             else:
-                out += [_alone(r) for r in others]
+                titles = [_join([*others, *wrapped]), *titles, _join(others)]
+                out += _alone(others)
         out.append(Entry(replace(first, y1=row.y1), row.label, tuple(titles)))
         held = []
-    out += [_alone(r) for r in held]
+    out += _alone(held)
     return [entry for entry in out if compact(entry.titles[0])]
 
 
 PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte"])
 
 
-def _alone(row: Row) -> Entry:
-    return Entry(row, "", (row.title,))
+def _alone(held: list[Row]) -> list[Entry]:
+    """Rows without a label as entries of their own, wrapped ones put together."""
+    out: list[Entry] = []
+    at = 0
+    while at < len(held):
+        end = at + 1
+        while end < len(held) and _set_alike(held[end - 1], held[end]):
+            end += 1
+        titles = (_join(held[at:end]), held[at].title) if end > at + 1 else (held[at].title,)
+        out.append(Entry(held[at], "", titles))
+        at = end
+    return out
 
 
 def _join(rows: list[Row]) -> str:

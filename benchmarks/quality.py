@@ -1,0 +1,70 @@
+"""Page retrieval on FinanceBench-style questions: the whole library, and with the document given.
+
+    python benchmarks/quality.py [--data DIR] [--home DIR] [--json]
+
+Indexes the filings into HOME unless they are there, asks every question through the public engine,
+and prints doc@1, hit@k and MRR. No model, no expert knowledge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from eval.datasets import Dataset, EvalQuestion, data_folder, financebench
+from eval.measures import hit_at, mean, reciprocal_rank
+from hybrid_pageindex import Engine, run
+
+
+def ask(engine: Engine, question: EvalQuestion, given: bool) -> list[tuple[str, int]]:
+    documents = sorted({gold.document for gold in question.evidence}) if given else []
+    found = engine.search_now(question.text, documents=documents, top_k=20, effort="fast")
+    return [(page.doc_name, page.page) for page in found.results]
+
+
+def measure(engine: Engine, dataset: Dataset, given: bool) -> tuple[dict[str, float], list[str]]:
+    rows: dict[str, list[float]] = {name: [] for name in ("doc@1", "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr")}
+    misses = []
+    for question in dataset.questions:
+        ranked = ask(engine, question, given)
+        gold = {(g.document, g.page) for g in question.evidence}
+        rows["doc@1"].append(hit_at(1, [d for d, _ in ranked], {g.document for g in question.evidence}))
+        for k in (1, 3, 5, 10, 20):
+            rows[f"hit@{k}"].append(hit_at(k, ranked, gold))
+        rows["mrr"].append(reciprocal_rank(ranked, gold))
+        if not rows["hit@5"][-1]:
+            misses.append(f"{question.id} {question.text[:110]!r} gold {sorted(gold)} got {ranked[:5]}")
+    return {name: round(mean(values), 3) for name, values in rows.items()}, misses
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--misses", action="store_true", help="print the questions that missed")
+    options = parser.parse_args()
+    dataset = financebench(data_folder(options.data))
+    with tempfile.TemporaryDirectory() as temporary:
+        engine = Engine(options.home or Path(temporary))
+        run(engine.index(dataset.files))
+        figures = {}
+        for setting, given in (("library", False), ("document given", True)):
+            figures[setting], misses = measure(engine, dataset, given)
+            if options.misses:
+                print(f"\n{setting}: missed at 5\n" + "\n".join(misses))
+        engine.close()
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        print(f"{dataset.name}: {len(dataset.files)} documents, {len(dataset.questions)} questions")
+        for setting, row in figures.items():
+            print(f"{setting:<16}" + "  ".join(f"{name} {value:.3f}" for name, value in row.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
