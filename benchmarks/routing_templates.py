@@ -32,6 +32,7 @@ class Case:
 
 def bare(name: str) -> str:
     """A name without its legal forms, as people say it."""
+    name = re.sub(r"(?i)^the\s+|(?<=\w{4})(?:inc|corp|ltd|llc|plc|co,ltd|,inc|,ltd)$", "", name)
     while (shorter := _LEGAL.sub("", name).strip(" ,.&")) != name:
         name = shorter
     return name

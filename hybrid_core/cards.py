@@ -18,6 +18,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
 _PARTS = re.compile(r"\s+[-–—|]+\s+|[()（）\[\]【】|]+|\s{2,}|-(?=\s)|(?<=\s)-")
 _GOES_ON = re.compile(r"[\s\-]+[a-z]")
+_CJK_AFTER = re.compile(r"\s*[\u3400-\u9fff]")
 _TYPE_SAID = 700  # characters of the first page within which a document says what it is
 _COVER = 4_000  # characters of the first page on which a type, a label or a party is looked for
 
@@ -52,19 +53,13 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
 
 def card_to_json(card: Card) -> dict[str, Any]:
     """The card as plain JSON values, empty fields left out."""
-    return {
-        key: list(v) if isinstance(v, tuple) else v
-        for key, v in asdict(card).items()
-        if v not in ((), None, "")
-    }
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
 
 
 def card_from_json(data: Mapping[str, Any]) -> Card:
     """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
     known = {field.name for field in fields(Card)}
-    values: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known
-    }
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
     return Card(**values)
 
 
@@ -90,7 +85,10 @@ def _type(spaced: str, title: str, pages: Sequence[str]) -> str:
 
 
 def _is_type(mention: TypeMention, spaced: str) -> bool:
-    """In a long file name, which is a title, a word such as «policy» must end its part to be the type."""
+    """In a long file name, which is a title, a word such as «policy» must end its part to be the type; in
+    Chinese always (a law on standards is no standard)."""
+    if _CJK_AFTER.match(spaced, mention.end):
+        return False
     return len(spaced.split()) + spaced.count("-") <= 6 or not _GOES_ON.match(spaced, mention.end)
 
 
@@ -111,14 +109,10 @@ def subject_parts(spaced: str) -> list[str]:
         position = mention.end
     text = "\n".join([*pieces, text[position:]])
     parts = (part.strip(" -–—_.,;:'’()") for line in text.split("\n") for part in _PARTS.split(line))
-    return [
-        part for part in parts if part and not all(w in GENERIC for w in re.findall(r"[^\W_]+", part.lower()))
-    ]
+    return [part for part in parts if part and not all(w in GENERIC for w in re.findall(r"[^\W_]+", part.lower()))]
 
 
-def _names(
-    spaced: str, stem: str, title: str, metadata: Mapping[str, str], first: str, binding: bool
-) -> list[str]:
+def _names(spaced: str, stem: str, title: str, metadata: Mapping[str, str], first: str, binding: bool) -> list[str]:
     """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
     found: list[str] = []
     if has_cjk(stem):
@@ -154,9 +148,7 @@ def _period(
     years = [m.period.year for m in named if m.period.year]
     dates = [m.period.date for m in named if m.period.date]
     if not covers:
-        dates.extend(
-            m.period.date for m in [*titled, *[m for m in shown if m.period.date][:3]] if m.period.date
-        )
+        dates.extend(m.period.date for m in [*titled, *[m for m in shown if m.period.date][:3]] if m.period.date)
         years.extend(m.period.year for m in titled if m.period.year)
         years.extend(int(date[:4]) for date in dates)
         quarter = next((m.period.quarter for m in [*named, *titled] if m.period.quarter), None)
@@ -171,9 +163,7 @@ def _period(
     years.extend([int(end[:4])] if end else [])
     years.extend(period.year for period in fiscal[:1])
     if not years:
-        years.extend(
-            m.period.year for m in [*titled, *find_periods(metadata.get("subject", ""))] if m.period.year
-        )
+        years.extend(m.period.year for m in [*titled, *find_periods(metadata.get("subject", ""))] if m.period.year)
     dates.extend([end] if end else [])
     return _distinct_years(years), quarter, end or (dates[0] if dates else None), tuple(dict.fromkeys(dates))
 

@@ -37,9 +37,7 @@ _SYMBOL_CELL = re.compile(
     r"(?<![\w.])([A-Z]{2,6})[ \n]{1,3}(?:The |the )?(?:New York|Nasdaq|NASDAQ|NYSE|London|[A-Z]\w+ Stock Exchange)"
 )
 _QUOTED = re.compile(r"\([^()\"“]{0,60}[\"“]([^\"“”]{2,40})[\"”]|\(([A-Z][A-Z0-9&]{1,8})\)")
-_NOT_NAMES = re.compile(
-    r"(?i)exchange|commission|securities act|internal revenue|section|exhibit|agreement|pursuant"
-)
+_NOT_NAMES = re.compile(r"(?i)exchange|commission|securities act|internal revenue|section|exhibit|agreement|pursuant")
 _ROLES = """
 whereas dated between agreement contract amendment date effective notice attention attn source company
 customer supplier provider distributor licensor licensee seller buyer purchaser client contractor
@@ -128,8 +126,6 @@ def parties(text: str) -> list[str]:
     for match in _QUOTED.finditer(text):
         term = match[1] or match[2]
         key = name_key(term)
-        if len(key) > 1 and any(
-            k != key and (k.startswith(key) or initials(w) == key) for k, w in words.items()
-        ):
+        if len(key) > 1 and any(k != key and (k.startswith(key) or initials(w) == key) for k, w in words.items()):
             short.append(term)
     return [*names, *dict.fromkeys(term for term in short if term.lower() not in _NOT_FIRST)]

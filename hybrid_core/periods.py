@@ -14,26 +14,17 @@ from datetime import date as _date
 from hybrid_core.text import full_year
 from hybrid_core.types import Period
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")  # fmt: skip
-_MONTH_NUMBER = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
-_ORDINALS = {
-    "first": 1,
-    "1st": 1,
-    "second": 2,
-    "2nd": 2,
-    "third": 3,
-    "3rd": 3,
-    "fourth": 4,
-    "4th": 4,
-    "last": 4,
-}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NUMBER = {name: number for number, name in enumerate(_MONTHS, 1)}
+_ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
 _CHINESE_DIGITS = str.maketrans("〇零○一二三四五六七八九", "000123456789")
 
 _YEAR = r"(?:19|20)\d\d"
-_FISCAL = (
-    r"(?:fye?|cy|fiscal(?:\s{1,3}years?)?|calendar(?:\s{1,3}year)?|financial\s{1,3}years?|the\s{1,3}year)"
+_FISCAL = r"(?:fye?|cy|fiscal(?:\s{1,3}years?)?|calendar(?:\s{1,3}year)?|financial\s{1,3}years?)"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])"
 _NTH = r"(?:first|second|third|fourth|last|1st|2nd|3rd|4th)"
 

@@ -81,7 +81,7 @@ class Engine:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             stop.set()
-            await asyncio.wait([task])
+            await asyncio.gather(task, return_exceptions=True)
             raise
 
     async def search(

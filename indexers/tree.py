@@ -76,7 +76,7 @@ def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
 def _cover(nodes: list[_Node], doc: DocumentView) -> list[_Node]:
     """Front matter before the first heading gets a node; a few stray characters join the first section."""
     if not nodes:
-        return [_Node(_group_title(1, len(doc.pages)), 1, (1, 0), 0.0, "synthetic", True)]
+        return []
     first = nodes[0]
     page, anchor = first.start
     if page == 1 and anchor <= _LEAD:
@@ -104,6 +104,9 @@ def _split(nodes: list[_Node], doc: DocumentView, limits: TreeLimits) -> list[_N
     for page in doc.pages:
         tokens.append(tokens[-1] + len(page.page.text.encode()) // 4)
     out: list[_Node] = []
+    if not nodes:
+        groups = _groups(1, len(doc.pages), tokens, limits)
+        return [_Node(_group_title(a, b), 1, (a, 0), 0.0, "synthetic", True) for a, b in groups]
     for i, node in enumerate(nodes):
         out.append(node)
         has_child = i + 1 < len(nodes) and nodes[i + 1].level > node.level

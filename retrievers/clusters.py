@@ -1,38 +1,31 @@
-"""Organisations (and other subjects) as clusters of names over documents, and finding them in a question.
+"""Organisations (and other subjects) as clusters of names over documents, and which of them a question names.
 
-A cluster gathers the documents that share a name. Its keys are squashed names (see ``hybrid_core.names``): whole
-names tell most, then names without their tail, symbols, initials, and clipped forms (first letters of two words).
+A cluster gathers the documents that share a name. Its keys are squashed names (see ``hybrid_core.names``):
+whole names tell most, then names without their tail, symbols, initials, and clipped forms (the first letters
+of two words). Parties of an agreement belong to that document, not to its cluster.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hybrid_core.names import GENERIC, cjk_key, has_cjk, initials, name_key, name_words
+from hybrid_core.document_types import document_types
+from hybrid_core.names import GENERIC, LEGAL_FORMS, cjk_key, has_cjk, initials, name_key, name_words
 from hybrid_core.text import fold
 from hybrid_core.types import Card
+from retrievers.mentions import MentionFinder, NameFound
 
-WHOLE, NICKNAME, PARTY, SHORTENED, SYMBOL, FIRST_WORD, INITIALS, CLIPPED = (
-    1.0,
-    1.0,
-    0.9,
-    0.9,
-    0.85,
-    0.7,
-    0.7,
-    0.6,
-)
-_LOWER_CASE = 0.4  # for short forms written without a capital
-_CLEAR = 0.85  # a match at least this good silences the weak ones (below _WEAK)
-_WEAK = 0.75
-_LONGEST = 7  # words of a name looked up at once
+# How surely a key means its cluster.
+WHOLE, SHORTENED, PARTY, SYMBOL, FIRST_WORD, INITIALS, CLIPPED = 1.0, 0.9, 0.9, 0.85, 0.7, 0.7, 0.6
+# What is left of that without a capital: it may be a common word («cost», «security»).
+_LOWER_CASE = 0.4
+_CASELESS = 0.55  # where the whole question is in one case, so that capitals say nothing
+_LOWER_ORGANISATION = 0.85  # a whole name of what is surely an organisation
+_CLEAR, _WEAK = 0.85, 0.75  # a match as clear as the first silences those below the second
 _SHARED = 3  # a short form of more clusters than this names none of them
-_MOST_WORDS = 4_000  # of a question
-_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)?|&")
-_CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff（）()、〇·]+")
-_JOINING = frozenset(("and", "&", "n"))
+_ONE_OF_TWO = 0.8  # of the strength, for a document of one of the parties where another is of both
 
 
 @dataclass(slots=True)
@@ -53,169 +46,144 @@ class Clusters:
     """Groups documents by their cards' names. Documents and clusters are numbers."""
 
     def __init__(self, cards: Sequence[Card], aliases: Mapping[str, Sequence[str]]) -> None:
-        self._members, self._names = _group(cards)
-        self._keys: dict[str, dict[int, float]] = {}
-        self._party_keys: dict[str, dict[int, float]] = {}
-        self._spelled: dict[int, str] = {}
-        self._cluster_of = {n: c for c, members in enumerate(self._members) for n in members}
-        for cluster, names in enumerate(self._names):
+        self._members = _group(cards)
+        self._of = {number: cluster for cluster, members in enumerate(self._members) for number in members}
+        self._names: list[str] = []
+        self._keys: dict[str, dict[int, float]] = {}  # key -> cluster -> strength
+        self._parties: dict[str, list[int]] = {}  # key -> documents
+        self._organisations: set[int] = set()
+        for cluster, members in enumerate(self._members):
+            names = list(dict.fromkeys(name for number in members for name in cards[number].names))
+            self._names.append(_best_name(names) or cards[members[0]].title)
             for name in names:
-                self._add_name(cluster, name)
+                for key, strength in _name_keys(name):
+                    self._add(key, cluster, strength)
+            if any(map(_has_legal_form, names)) or any(_of_organisation(cards[n]) for n in members):
+                self._organisations.add(cluster)
         for number, card in enumerate(cards):
             for symbol in card.symbols:
-                if (key := _squash(symbol)) and key not in GENERIC:
-                    self._add(key, self._cluster_of[number], SYMBOL)
+                if (key := _squashed(symbol)) and key not in GENERIC:
+                    self._add(key, self._of[number], SYMBOL)
             for party in card.parties:
                 if key := name_key(party):
-                    held = self._party_keys.setdefault(key, {})
-                    held[number] = max(held.get(number, 0.0), PARTY)
+                    self._parties.setdefault(key, []).append(number)
         for organisation, nicknames in aliases.items():
             for cluster in list(self._keys.get(name_key(organisation), ())):
                 for nickname in nicknames:
-                    self._add(cjk_key(nickname) if has_cjk(nickname) else _squash(nickname), cluster, NICKNAME)
-        self._cjk_lengths = sorted({len(k) for k in (*self._keys, *self._party_keys) if has_cjk(k)}, reverse=True)
-        self._cjk_starts = {k[:2] for k in (*self._keys, *self._party_keys) if has_cjk(k)}
+                    self._add(cjk_key(nickname) if has_cjk(nickname) else _squashed(nickname), cluster, WHOLE)
+        self._finder = MentionFinder(self._keys.keys() | self._parties.keys())
 
     def name(self, cluster: int) -> str:
         """The best name of a cluster."""
-        return self._spelled[cluster]
+        return self._names[cluster]
+
+    def match(self, text: str) -> Matched:
+        """The documents of the organisations and subjects that a question names."""
+        matched = Matched()
+        best: dict[int, tuple[float, int]] = {}
+        answers: dict[int, set[object]] = {}  # document -> the different names it answers to
+        written: list[tuple[float, str]] = []
+        for found in self._finder.find(text):
+            clusters = self._clusters_named(found)
+            parties = () if WHOLE in self._keys.get(found.key, {}).values() else self._parties.get(found.key, ())
+            if not clusters and not parties:
+                continue
+            for cluster, strength in clusters.items():
+                matched.names[cluster] = max(strength, matched.names.get(cluster, 0.0))
+            sure = PARTY if found.capital is not False or found.words > 1 else PARTY * _LOWER_CASE
+            written.append((max([*clusters.values(), *([sure] if parties else [])]), found.written))
+            for number in parties:
+                best[number] = max(best.get(number, (0.0, 0)), (sure, self._of[number]))
+                answers.setdefault(number, set()).add(found.key)
+        for cluster, strength in matched.names.items():
+            for number in self._members[cluster]:
+                best[number] = max(best.get(number, (0.0, 0)), (strength, cluster))
+                answers.setdefault(number, set()).add(cluster)
+        surest = max((strength for strength, _ in best.values()), default=0.0)
+        least = _WEAK if surest >= _CLEAR else 0.0
+        most = max(map(len, answers.values()), default=1)
+        for number, (strength, cluster) in best.items():
+            if strength >= least:
+                share = _ONE_OF_TWO + (1 - _ONE_OF_TWO) * len(answers[number]) / most if most > 1 else 1.0
+                matched.strengths[number] = (strength * share, cluster)
+        matched.names = {cluster: strength for cluster, strength in matched.names.items() if strength >= least}
+        matched.spans = [text for strength, text in written if strength >= least]
+        return matched
+
+    def _clusters_named(self, found: NameFound) -> dict[int, float]:
+        held = self._keys.get(found.key, {})
+        strongest = max(held.values(), default=0.0)
+        if strongest >= SHORTENED:
+            held = {cluster: strength for cluster, strength in held.items() if strength == strongest}
+        elif len(held) > _SHARED:
+            return {}
+        share = 1.0 if strongest >= SHORTENED else 1.0 / max(1, len(held))
+        return {c: strength * share * self._certainty(found, c, strength) for c, strength in held.items()}
+
+    def _certainty(self, found: NameFound, cluster: int, strength: float) -> float:
+        """How sure it is, by how it is written, that a key means the cluster and no common word."""
+        if found.capital or (found.words > 1 and strength >= SHORTENED):
+            return 1.0
+        if strength < SHORTENED:
+            return _CASELESS if found.capital is None else _LOWER_CASE
+        if cluster in self._organisations:
+            return 1.0 if found.capital is None else _LOWER_ORGANISATION
+        return _CASELESS if found.capital is None else _LOWER_CASE
 
     def _add(self, key: str, cluster: int, strength: float) -> None:
         held = self._keys.setdefault(key, {})
         if strength > held.get(cluster, 0.0):
             held[cluster] = strength
 
-    def _add_name(self, cluster: int, name: str) -> None:
-        self._spelled.setdefault(cluster, name)
-        key = name_key(name)
-        if not key:
-            return
-        self._add(key, cluster, WHOLE)
-        if has_cjk(name):
-            return
-        words = name_words(name)
-        if len(words) > len(self._spelled[cluster].split()):
-            self._spelled[cluster] = name
-        if len(words) < 2 or len(words) > 6:
-            return
-        for length in range(2, len(words)):
-            if not all(word in GENERIC for word in words[:length]):
-                self._add(
-                    "".join(words[:length]),
-                    cluster,
-                    SHORTENED if all(w in GENERIC for w in words[length:]) else FIRST_WORD,
-                )
-        if words[0] not in GENERIC and len(words[0]) > 1:
-            self._add(words[0], cluster, SHORTENED if all(w in GENERIC for w in words[1:]) else FIRST_WORD)
-        letters = initials(words)
-        if len(letters) > 2:
-            self._add(letters, cluster, INITIALS)
-        elif "&" in name or " and " in name.lower():
-            self._add(f"{letters[0]}&{letters[1]}", cluster, INITIALS)
-        first, second = words[:2]
-        for head in (2, 3):
-            for tail in (2, 3):
-                if len(first) > head and len(second) >= tail:
-                    self._add(first[:head] + second[:tail], cluster, CLIPPED)
 
-    def match(self, text: str) -> Matched:
-        """The documents of the organisations and subjects that a question names."""
-        matched = Matched()
-        parties: dict[int, float] = {}
-        for key, written, capital in (*self._words_found(text), *self._cjk_found(text)):
-            held = self._keys.get(key, {})
-            strongest = max(held.values(), default=0.0)
-            if strongest < PARTY and len(held) > _SHARED:
-                held = {}
-            told = False
-            for cluster, strength in held.items():
-                if strength < strongest and strongest >= PARTY:
-                    continue
-                if strength < SHORTENED and not capital:
-                    strength *= _LOWER_CASE
-                if strongest < PARTY:
-                    strength /= len(held)
-                told = True
-                matched.names[cluster] = max(matched.names.get(cluster, 0.0), strength)
-            if strongest < WHOLE:
-                for number, strength in self._party_keys.get(key, {}).items():
-                    told = True
-                    parties[number] = max(parties.get(number, 0.0), strength)
-            if told:
-                matched.spans.append(written)
-        best = max((*matched.names.values(), *parties.values()), default=0.0)
-        if best >= _CLEAR:
-            matched.names = {c: s for c, s in matched.names.items() if s >= _WEAK}
-        for cluster, strength in matched.names.items():
-            for number in self._members[cluster]:
-                if strength > matched.strengths.get(number, (0.0, 0))[0]:
-                    matched.strengths[number] = (strength, cluster)
-        for number, strength in parties.items():
-            if strength > matched.strengths.get(number, (0.0, 0))[0]:
-                matched.strengths[number] = (strength, self._cluster_of[number])
-        return matched
-
-    def _words_found(self, text: str) -> Iterable[tuple[str, str, bool]]:
-        """Keys found, longest first at each place, none overlapping: key, as written, whether capitalised."""
-        plain = text.replace("\u2019", "'")
-        spans = [(m.start(), m.end()) for m in _TOKEN.finditer(plain)][:_MOST_WORDS]
-        written = [plain[a:b] for a, b in spans]
-        words = [fold(w).removesuffix("'s").replace("'", "") for w in written]
-        cased = not (text.islower() or text.isupper())  # else capitals say nothing
-        i = 0
-        while i < len(words):
-            length, key = (0, "") if words[i] in _JOINING else self._longest(words, i)
-            if length:
-                start, end = spans[i][0], spans[i + length - 1][1]
-                yield key, plain[start:end], cased and any(c.isupper() for c in plain[start:end])
-            i += length or 1
-
-    def _longest(self, words: list[str], i: int) -> tuple[int, str]:
-        key, best, j, taken = "", (0, ""), i, 0
-        while j < len(words) and taken < _LONGEST:
-            word = words[j]
-            j += 1
-            if word in _JOINING:
-                continue
-            key += word
-            taken += 1
-            if (key in self._keys or key in self._party_keys) and not (taken == 1 and key in GENERIC):
-                best = (j - i, key)
-        if i + 2 < len(words) and words[i + 1] in ("&", "and") and len(words[i]) == len(words[i + 2]) == 1:
-            pair = f"{words[i]}&{words[i + 2]}"
-            if pair in self._keys and best[0] < 3:
-                best = (3, pair)
-        return best
-
-    def _cjk_found(self, text: str) -> Iterable[tuple[str, str, bool]]:
-        if not self._cjk_lengths or not has_cjk(text):
-            return
-        for run in _CJK_RUN.findall(text[: 10 * _MOST_WORDS]):
-            plain = cjk_plain(run)
-            i = 0
-            while i < len(plain):
-                step = 1
-                if plain[i : i + 2] in self._cjk_starts:
-                    for length in self._cjk_lengths:
-                        key = plain[i : i + length]
-                        if len(key) == length and (key in self._keys or key in self._party_keys):
-                            yield key, key, True
-                            step = length
-                            break
-                i += step
+def _name_keys(name: str) -> list[tuple[str, float]]:
+    """The keys of one name with their strengths."""
+    whole = name_key(name)
+    if not whole:
+        return []
+    keys = [(whole, WHOLE)]
+    words = () if has_cjk(name) else name_words(name)
+    if not 2 <= len(words) <= 6:
+        return keys
+    for length in range(1, len(words)):
+        head, tail = words[:length], words[length:]
+        if not all(word in GENERIC for word in head) and len(head[0]) > 1:
+            keys.append(("".join(head), SHORTENED if all(word in GENERIC for word in tail) else FIRST_WORD))
+    letters = initials(words)
+    if len(letters) > 2:
+        keys.append((letters, INITIALS))
+    elif "&" in name or " and " in name.lower():
+        keys.append(("&".join(letters), INITIALS))
+    first, second = words[:2]
+    keys.extend(
+        (first[:head] + second[:tail], CLIPPED)
+        for head in (2, 3)
+        for tail in (2, 3)
+        if len(first) > head and len(second) >= tail
+    )
+    return keys
 
 
-def cjk_plain(run: str) -> str:
-    """A run of Chinese as keys have it: folded, without punctuation."""
-    return re.sub(r"[\W_]+", "", fold(run))
+def _best_name(names: Sequence[str]) -> str:
+    """The first name, or the first whose words are told apart where that one is squashed."""
+    return max(names, key=lambda name: min(2, len(name_words(name))), default="")
 
 
-def _squash(text: str) -> str:
+def _has_legal_form(name: str) -> bool:
+    return name.rpartition(" ")[2].strip(".,").lower() in LEGAL_FORMS
+
+
+def _of_organisation(card: Card) -> bool:
+    """Whether the card is of a kind that organisations issue about themselves."""
+    return bool(card.symbols) or (card.type in document_types() and document_types()[card.type].covers != "")
+
+
+def _squashed(text: str) -> str:
     return re.sub(r"[\W_]+", "", fold(text))
 
 
-def _group(cards: Sequence[Card]) -> tuple[list[list[int]], list[list[str]]]:
-    """Union of documents that share a name's key: members and names per cluster."""
+def _group(cards: Sequence[Card]) -> list[list[int]]:
+    """Documents that share a name's key, directly or through others."""
     parent = list(range(len(cards)))
 
     def root(number: int) -> int:
@@ -234,8 +202,4 @@ def _group(cards: Sequence[Card]) -> tuple[list[list[int]], list[list[str]]]:
     members: dict[int, list[int]] = {}
     for number in range(len(cards)):
         members.setdefault(root(number), []).append(number)
-    names = [list(dict.fromkeys(name for n in group for name in cards[n].names)) for group in members.values()]
-    for group, own in zip(members.values(), names, strict=True):
-        if not own:
-            own.append(cards[group[0]].title)
-    return list(members.values()), names
+    return list(members.values())

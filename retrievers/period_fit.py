@@ -12,6 +12,8 @@ from retrievers.question import Question
 _UNDATED = 0.3  # a document that says no time
 _OTHER_READING = 0.85  # the year is the document's second reading (calendar for fiscal)
 _COMPARED = 0.4  # the year is only compared with: a later year is what the question is about
+_COMPARED_QUARTER = 0.7
+_OTHER_DATE = 0.9  # not the document's own date, but one that it tells of (an earlier version, an event)
 _LATER = {1: 0.45, 2: 0.3, 3: 0.15}  # a report of later years repeats the year's figures
 _EARLIER = {1: 0.2, 2: 0.1}  # a report of earlier years holds the outlook
 _WRONG_QUARTER = 0.35
@@ -26,8 +28,10 @@ def period_fit(card: Card, question: Question) -> float:
         return _UNDATED
     best = max((_date_fit(card, date) for date in question.dates), default=0.0)
     main = question.years[0] if question.years else 0
-    asked = [p for p in question.quarters if p.year in (0, main)] or list(question.quarters)
-    best = max(best, max((_quarter_fit(card, period) for period in asked), default=0.0))
+    asked = question.quarters
+    for period in asked:
+        weight = 1.0 if period.year in (0, main) else _COMPARED_QUARTER
+        best = max(best, weight * _quarter_fit(card, period))
     if not asked and not (question.dates and _dated_only(question)):
         for rank, year in enumerate(question.years):
             best = max(best, _year_fit(card, year, whole=True) * (1.0 if rank == 0 else _COMPARED))
@@ -94,12 +98,13 @@ def _date_fit(card: Card, date: str) -> float:
     best = 0.5 * _year_fit(card, int(date[:4]), whole=False)
     for own in card.dates:
         gap = days_between(date, own)
-        if gap == 0:
-            return 1.0
-        if 0 < gap <= 45:  # dated shortly after what it tells of
-            best = max(best, 0.9 - gap / 100)
+        if 0 <= gap <= 45:  # dated on the day, or shortly after what it tells of
+            fit = 1.0 if gap == 0 else 0.9 - gap / 100
         elif -45 <= gap < 0:
-            best = max(best, 0.6 + gap / 150)
+            fit = 0.6 + gap / 150
+        else:
+            continue
+        best = max(best, fit if own == card.date else _OTHER_DATE * fit)
     return best
 
 

@@ -32,6 +32,9 @@ from retrievers.route import Router, Routing
 from retrievers.tree_walk import Reached, Walkable, page_structure, path_shares, walk
 
 
+_NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """What one search asks for. ``documents`` and ``where`` are filters; everything else is soft."""
@@ -101,10 +104,7 @@ def search(
     clock.lap("question")
 
     extra = expert.expand(question_text)
-    query = {
-        text.cached_hash(term): weight
-        for term, weight in (extra | dict.fromkeys(question.terms, 1.0)).items()
-    }
+    query = {text.cached_hash(term): weight for term, weight in (extra | dict.fromkeys(question.terms, 1.0)).items()}
     hits = coarse_pass(index, query, weights.coarse_hits, view, scope)
     clock.lap("coarse")
 
@@ -118,10 +118,10 @@ def search(
     clock.lap("walk")
 
     reached, also_in = _without_copies(reached, candidates, options.top_k)
-    texts = snapshot.page_texts([(candidates[r.doc].content.content_id, r.page) for r in reached])
+    shown = snapshot.labels_and_texts([(candidates[r.doc].content.content_id, r.page) for r in reached])
     evidence = judge(inside, [(candidates[r.doc].content, r.page) for r in reached], question)
-    writer = _Writer(candidates, walkable, coarse, inside, routing, weights)
-    results = [writer.page(r, texts, copies) for r, copies in zip(reached, also_in, strict=True)]
+    writer = _Writer(candidates, walkable, coarse, inside, question, weights)
+    results = [writer.page(r, shown, copies) for r, copies in zip(reached, also_in, strict=True)]
     clock.lap("results")
     return SearchResult(
         query=question_text,
@@ -131,9 +131,7 @@ def search(
         results=tuple(results),
         sections=writer.sections(),
         documents=tuple(
-            DocumentRanked(
-                c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason
-            )
+            DocumentRanked(c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason)
             for c in candidates
         ),
         embedded_share=0.0,
@@ -169,9 +167,7 @@ def coarse_pass(
         scope,
     )
     published = view.documents
-    return [
-        hit for hit in hits if hit.doc_id in published and published[hit.doc_id].content_id == hit.content_id
-    ]
+    return [hit for hit in hits if hit.doc_id in published and published[hit.doc_id].content_id == hit.content_id]
 
 
 def _candidates(
@@ -186,9 +182,7 @@ def _candidates(
     """The documents to look into, best first: DocScore and routing added, never one filtering the other."""
     found = doc_scores(hits)
     best = max(found.values(), default=0.0)
-    considered = found.keys() | {
-        d for d in routing.scores if d in view.documents and (scope is None or d in scope)
-    }
+    considered = found.keys() | {d for d in routing.scores if d in view.documents and (scope is None or d in scope)}
     if scope is not None and len(scope) <= weights.documents:
         considered |= scope
     scored = []
@@ -207,9 +201,7 @@ def _candidates(
         if content is None:
             continue
         pages += document.pages
-        candidates.append(
-            _Candidate(document, content, score, share, routed, routing.reasons.get(doc_id, ""))
-        )
+        candidates.append(_Candidate(document, content, score, share, routed, routing.reasons.get(doc_id, "")))
     return candidates
 
 
@@ -277,22 +269,24 @@ class _Writer:
         walkable: Sequence[Walkable],
         coarse: Mapping[tuple[str, int], float],
         inside: Mapping[str, float],
-        routing: Routing,
+        question: Question,
         weights: Weights,
     ) -> None:
         self._candidates, self._walkable, self._coarse = candidates, walkable, coarse
-        self._inside, self._routing, self._weights = inside, routing, weights
+        self._inside, self._question, self._weights = inside, question, weights
         self._best_document = max((c.score for c in candidates), default=0.0) or 1.0
 
     def page(
-        self, reached: Reached, texts: Mapping[tuple[str, int], str], also_in: tuple[str, ...]
+        self, reached: Reached, texts: Mapping[tuple[str, int], tuple[str, str]], also_in: tuple[str, ...]
     ) -> PageFound:
         candidate, walked = self._candidates[reached.doc], self._walkable[reached.doc]
         document, content = candidate.document, candidate.content
-        page_text = texts.get((content.content_id, reached.page), "")
+        label, page_text = texts.get((content.content_id, reached.page), ("", ""))
         names = {text.cached_hash(term): term for term in self._inside}
         adds = page_score.matched(content, reached.page, {h: self._inside[t] for h, t in names.items()})
-        offset, shown = snippet.best_window(page_text, {names[h]: add for h, add in adds.items()})
+        wanted = {names[h]: add for h, add in adds.items()}
+        named = dict.fromkeys(self._question.terms, _NAMED * max(wanted.values(), default=1.0))
+        offset, shown = snippet.best_window(page_text, named | wanted, numeric=self._question.numeric)
         section = self._section(reached.doc, content.section_at(reached.page, offset))
         value = float(walked.values[reached.page - 1])
         structure = self._weights.structure * float(walked.structure[reached.page - 1]) / self._weights.total
@@ -302,7 +296,7 @@ class _Writer:
             doc_id=document.doc_id,
             doc_name=document.name,
             page=reached.page,
-            label="",
+            label=label,
             score=_r(value),
             snippet=shown,
             section=section,
@@ -362,9 +356,7 @@ class _Writer:
 def _effort(asked: Effort) -> EffortUsed:
     if asked == "fast":
         return EffortUsed("fast", "fast", "asked for")
-    return EffortUsed(
-        asked, "fast", "no language model is configured, so the deterministic tree walk answered"
-    )
+    return EffortUsed(asked, "fast", "no language model is configured, so the deterministic tree walk answered")
 
 
 def _notes(routing: Routing, candidates: Sequence[_Candidate], options: SearchOptions) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hybrid_core.document_types import TypeFinder, finder
@@ -25,7 +25,8 @@ class Question:
     types: tuple[str, ...] = ()  # canonical document types asked for
     numeric: bool = False  # asks for a quantity
     latest: bool = False  # asks for the newest document («most recent», «latest»)
-    routing_terms: frozenset[str] = frozenset()  # terms that name periods and types
+    period_terms: frozenset[str] = frozenset()  # terms that name its periods
+    type_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that name each of its types
 
     @property
     def timed(self) -> bool:
@@ -104,7 +105,10 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
     types = list(types_in.find(text))
     content = strip_instructions(text)
     terms = tokenise(content) or tokenise(text) or [t for t in map(_any_term, _WORDS.findall(fold(text))) if t]
-    named = [text[m.start : m.end] for m in periods] + [text[t.start : t.end] for t in types]
+    type_terms: dict[str, frozenset[str]] = {}
+    for mention in types:
+        said = frozenset(tokenise(text[mention.start : mention.end]))
+        type_terms[mention.type] = type_terms.get(mention.type, frozenset()) | said
     quarters = tuple(dict.fromkeys(m.period for m in periods if m.period.quarter))
     return Question(
         text=text,
@@ -112,10 +116,11 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
         years=_years([(m.period.year, m.fiscal) for m in periods if m.period.year]),
         quarters=quarters,
         dates=tuple(dict.fromkeys(m.period.date for m in periods if m.period.date)),
-        types=tuple(dict.fromkeys(t.type for t in types)),
+        types=tuple(type_terms),
         numeric=_NUMERIC.search(text) is not None,
         latest=_LATEST.search(text) is not None,
-        routing_terms=frozenset(tokenise(" . ".join(named))) if named else frozenset(),
+        period_terms=frozenset(tokenise(" . ".join([text[m.start : m.end] for m in periods]))),
+        type_terms=type_terms,
     )
 
 

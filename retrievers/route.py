@@ -28,7 +28,7 @@ _PERIOD_ALONE, _TYPE_ALONE, _TITLE_ALONE = 0.3, 0.15, 0.6
 _TELLING = 0.5  # a type that more than this share of the library is of tells nothing by itself
 _SURE = 0.5  # a weaker match of an organisation does not silence the rest of the library
 _SAME = 0.005  # scores this close tie
-_EXPLAINED = 50  # best documents that get a reason
+_EXPLAINED = 20  # best documents that get a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,16 @@ class Router:
     def route(self, question: Question) -> Routing:
         """Scores for the documents that the question names by organisation, period, type or title."""
         matched = self._clusters.match(question.text)
-        titles = self._titles.scores(question.terms)
-        scores = self._among(question, matched, titles)
+        types = self._types_held(question, matched)
+        named = question.period_terms.union(
+            *map(tokenise, matched.spans), *(question.type_terms[name] for name in types)
+        )
+        # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
+        titles = self._titles.scores([term for term in question.terms if term not in named])
+        fits: dict[int, float] = {}
+        scores = self._among(question, matched, types, titles, fits)
         if matched.best < _SURE:
-            for number, score in self._anywhere(question, titles).items():
+            for number, score in self._anywhere(question, types, titles, fits).items():
                 scores[number] = max(score, scores.get(number, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
@@ -76,19 +82,23 @@ class Router:
                 extra = (_NEWEST_ASKED if question.latest else _NEWEST) * share * matched.strengths[number][0]
                 scores[number] = min(1.0, scores[number] + extra)
         explained = nlargest(_EXPLAINED, scores, key=scores.__getitem__)
-        named = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
+        organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return Routing(
             {self._ids[n]: score for n, score in scores.items()},
-            {self._ids[n]: self._reason(n, question, matched, n in titles) for n in explained},
-            question.routing_terms.union(*map(tokenise, matched.spans)),
-            tuple(self._clusters.name(cluster) for cluster in named),
+            {self._ids[n]: self._reason(n, question, matched, fits.get(n, 0.0), n in titles) for n in explained},
+            named,
+            tuple(self._clusters.name(cluster) for cluster in organisations),
             tied,
         )
 
-    def _among(self, question: Question, matched: Matched, titles: Mapping[int, float]) -> dict[int, float]:
-        """The documents of the organisations named, told apart by period, type and title words."""
-        fits = self._fits(question, matched.strengths) if question.timed else {}
-        types = {t for t in question.types if any(self._cards[n].type == t for n in matched.strengths)}
+    def _among(
+        self, question: Question, matched: Matched, types: set[str], titles: Mapping[int, float], fits: dict[int, float]
+    ) -> dict[int, float]:
+        """The documents of the organisations named, told apart by period, type and title words.
+
+        Period fits are added to ``fits``."""
+        if question.timed:
+            self._fit(question, matched.strengths, fits)
         scores = {}
         for number, (strength, _) in matched.strengths.items():
             typed = float(self._cards[number].type in types) if types else _UNSAID
@@ -96,45 +106,53 @@ class Router:
             scores[number] = min(1.0, strength * told + _TITLE_BESIDE * titles.get(number, 0.0))
         return scores
 
-    def _anywhere(self, question: Question, titles: Mapping[int, float]) -> dict[int, float]:
+    def _anywhere(
+        self, question: Question, types: set[str], titles: Mapping[int, float], fits: dict[int, float]
+    ) -> dict[int, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
         years = {year + later for year in question.years for later in (0, 1)}
         dated = {n for year in years for n in self._by_year.get(year, ())}
         if not years:
             dated.update(n for period in question.quarters for n in self._by_quarter.get(period.quarter or 0, ()))
-        scores = {n: _PERIOD_ALONE * fit for n, fit in self._fits(question, dated).items()}
-        for name in question.types:
-            of_type = self._by_type.get(name, ())
-            if len(of_type) <= _TELLING * len(self._cards):
-                for number in of_type:
-                    scores[number] = scores.get(number, 0.0) + _TYPE_ALONE
+        self._fit(question, dated, fits)
+        scores = {number: _PERIOD_ALONE * fits[number] for number in dated}
+        for name in types:
+            for number in self._by_type[name]:
+                scores[number] = scores.get(number, 0.0) + _TYPE_ALONE
         for number, score in titles.items():
             scores[number] = scores.get(number, 0.0) + _TITLE_ALONE * score
         return scores
 
-    def _fits(self, question: Question, numbers: Iterable[int]) -> dict[int, float]:
-        """Period fits; many documents share a period, so each is worked out once."""
+    def _types_held(self, question: Question, matched: Matched) -> set[str]:
+        """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
+        organisation, without agreements is what the question is about, not where to look."""
+        if matched.strengths:
+            held = {self._cards[number].type for number in matched.strengths}
+            return held.intersection(question.types)
+        most = _TELLING * len(self._cards)
+        return {name for name in question.types if 0 < len(self._by_type.get(name, ())) <= most}
+
+    def _fit(self, question: Question, numbers: Iterable[int], fits: dict[int, float]) -> None:
+        """Add the documents' period fits; many share a period, so each period is worked out once."""
         known: dict[tuple[object, ...], float] = {}
-        fits = {}
         for number in numbers:
             card = self._cards[number]
             key = (card.years, card.quarter, card.dates, card.type)
             if key not in known:
                 known[key] = period_fit(card, question)
             fits[number] = known[key]
-        return fits
 
     def _tied(self, scores: Mapping[int, float]) -> tuple[str, ...]:
         best = max(scores.values(), default=0.0)
         tied = [number for number, score in scores.items() if score >= best - _SAME]
         return tuple(self._ids[number] for number in tied) if len(tied) > 1 else ()
 
-    def _reason(self, number: int, question: Question, matched: Matched, titled: bool) -> str:
+    def _reason(self, number: int, question: Question, matched: Matched, fit: float, titled: bool) -> str:
         card = self._cards[number]
         said = []
         if number in matched.strengths:
             said.append(f"organisation {self._clusters.name(matched.strengths[number][1])}")
-        if question.timed and card.years and period_fit(card, question) >= _UNSAID:
+        if card.years and fit >= _UNSAID:
             said.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
         if card.type and (said or card.type in question.types):
             said.append(card.type)

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from hybrid_core import text as words
 
 _WINDOW_CHARS = 280
+_DIGIT = re.compile(r"\d")
 
 
-def best_window(text: str, query: Mapping[str, float]) -> tuple[int, str]:
-    """The stretch of about 280 characters with the most query-term weight, and its offset in the text."""
+def best_window(text: str, query: Mapping[str, float], *, numeric: bool = False) -> tuple[int, str]:
+    """The stretch of about 280 characters with the most query-term weight, and its offset in the text.
+
+    ``numeric`` prefers, among equals, a stretch whose matching lines hold figures.
+    """
     may_hold = re.compile("|".join(sorted(map(_beginning, query))) or "(?!)")
     lines: list[tuple[int, str, set[str]]] = []
     offset = 0
@@ -30,6 +34,8 @@ def best_window(text: str, query: Mapping[str, float]) -> tuple[int, str]:
             continue
         held = set().union(*(found for _, _, found in lines[first : last + 1]))
         gain = sum(query[term] for term in held) - 0.001 * (last - first)
+        if numeric and any(found and _DIGIT.search(line) for _, line, found in lines[first : last + 1]):
+            gain += 0.2 * sum(query[term] for term in held)
         if gain > best_gain:
             best, best_gain = (first, last), gain
     if best_gain < 0:  # nothing matches: the beginning

@@ -29,6 +29,7 @@ SPARSE = "bm25"
 BATCH = 250
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
+_LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
@@ -54,6 +55,7 @@ class Shard:
         self.folder = folder
         self._shard = shard
         self._process = os.getpid()
+        self._count: int | None = None  # since the last write
 
     @classmethod
     def create(cls, folder: Path) -> Shard:
@@ -68,7 +70,10 @@ class Shard:
 
     @classmethod
     def load(cls, folder: Path) -> Shard:
-        """Open a shard. Raises ``IndexDamagedError``, or ``BusyError`` where another process has it open."""
+        """Open a shard. Raises ``IndexDamagedError``, ``BusyError`` where another process has it open, and
+        ``StoreError`` where the disk is full.
+        """
+        require_space(folder, _LOAD_BYTES)
         with _translated(folder):
             return cls(folder, edge.EdgeShard.load(str(folder)))
 
@@ -88,8 +93,7 @@ class Shard:
                 )
                 for key, p, (indices, values) in zip(ids, some, vectors, strict=True)
             ]
-            with self._calling() as shard:
-                shard.update(edge.UpdateOperation.upsert_points(batch))
+            self._update(edge.UpdateOperation.upsert_points(batch))
             yield from ids
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
@@ -97,9 +101,13 @@ class Shard:
         stale = [key for key in self._ids(doc_id) if key not in keep]
         for some in _batches(stale):
             # By id and not by filter: replayed after a crash it cannot match anything else.
-            with self._calling() as shard:
-                shard.update(edge.UpdateOperation.delete_points([*some]))
+            self._update(edge.UpdateOperation.delete_points([*some]))
         return len(stale)
+
+    def _update(self, operation: edge.UpdateOperation) -> None:
+        self._count = None
+        with self._calling() as shard:
+            shard.update(operation)
 
     def _ids(self, doc_id: str) -> list[str]:
         ids: list[str] = []
@@ -147,9 +155,11 @@ class Shard:
 
     def count(self) -> int:
         """Exact number of points with their vector, since a damaged shard may lose one without the other."""
-        whole = edge.Filter(must=[edge.HasVectorCondition(SPARSE)])
-        with self._calling() as shard:
-            return shard.count(edge.CountRequest(exact=True, filter=whole))
+        if self._count is None:
+            whole = edge.Filter(must=[edge.HasVectorCondition(SPARSE)])
+            with self._calling() as shard:
+                self._count = shard.count(edge.CountRequest(exact=True, filter=whole))
+        return self._count
 
     def flush(self) -> None:
         """Make everything written durable."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from hybrid_core.errors import IndexDamagedError
+from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.recorded_shard import RecordedShard
 from hybrid_core.store.vectors import Change, FloatVector, IntVector, PointSource, sparse_lists
 from hybrid_core.types import Hit
@@ -29,7 +30,8 @@ def open_edge(folder: Path, source: PointSource, manifest: Mapping[str, str | in
     rebuilt. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process
     copies the shard for longer than a minute.
     """
-    index = EdgeIndex(RecordedShard(folder, manifest))
+    with _translated():
+        index = EdgeIndex(RecordedShard(folder, manifest))
     try:
         index.open(source)
     except BaseException:
@@ -65,18 +67,18 @@ class EdgeIndex:
 
     def open(self, source: PointSource) -> None:
         """Load, copy or build the shard, then catch up. Called once, by ``open_edge``."""
-        with self._lock:
+        with _translated(), self._lock:
             self._doubt = self._kept.open(source.position)
         self.catch_up(source)
         try:
-            with self._following, self._lock:
+            with _translated(), self._following, self._lock:
                 self._kept.settle()
         except IndexDamagedError as error:
             self._doubt = error.message
             self.catch_up(source)
 
     def catch_up(self, source: PointSource) -> None:
-        with self._following:
+        with _translated(), self._following:
             self._kept.require_open()
             try:
                 self._trust()
@@ -177,3 +179,12 @@ class EdgeIndex:
         count = self.count()
         self._verified = count == expected
         return "" if self._verified else f"it holds {count} points and the catalog {expected}"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "Look at the permissions and the free space of its folder."
+        raise StoreError(f"The search index cannot be read or written: {error}.", advice) from error

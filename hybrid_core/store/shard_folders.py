@@ -25,7 +25,7 @@ from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 

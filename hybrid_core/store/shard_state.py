@@ -41,14 +41,19 @@ def read_state(path: Path) -> ShardState | None:
 
 
 def write_state(path: Path, state: ShardState) -> None:
-    """Replace the recorded state; it is on the disk when this returns."""
+    """Replace the recorded state in one step. It is on the disk when this returns, but while ``writing``.
+
+    After a loss of power, the older record that may then be found has an older position: it is replayed.
+    """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w", encoding="utf-8") as file:
         json.dump(asdict(state), file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+        if not state.writing:
+            file.flush()
+            os.fsync(file.fileno())
     fresh.replace(path)
-    sync_folder(path.parent)
+    if not state.writing:
+        sync_folder(path.parent)
 
 
 def forget_state(path: Path) -> None:

@@ -25,9 +25,7 @@ class Snapshot:
         self._connection = connection
 
     def libraries(self) -> list[str]:
-        return list(
-            self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name))
-        )
+        return list(self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name)))
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""
@@ -66,9 +64,7 @@ class Snapshot:
         return self._connection.scalar(total) or 0
 
     def has_content(self, content_id: str) -> bool:
-        return bool(
-            self._connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id))
-        )
+        return bool(self._connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id)))
 
     def title_and_metadata(self, content_id: str) -> tuple[str, str]:
         """A content's title and its metadata as a JSON object."""
@@ -86,20 +82,21 @@ class Snapshot:
             query = query.where(schema.pages.c.number.in_(list(numbers)))
         return [rows.to_page(row) for row in self._connection.execute(query.order_by(schema.pages.c.number))]
 
-    def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        """The text of single pages, by (content_id, number)."""
-        texts: dict[tuple[str, int], str] = {}
+    def labels_and_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, str]]:
+        """Printed label and text of single pages, by (content_id, number)."""
+        shown: dict[tuple[str, int], tuple[str, str]] = {}
         by_content: dict[str, list[int]] = {}
         for content_id, number in wanted:
             by_content.setdefault(content_id, []).append(number)
+        pages = schema.pages.c
         for content_id, numbers in by_content.items():
             found = self._connection.execute(
-                select(schema.pages.c.number, schema.pages.c.text).where(
-                    schema.pages.c.content_id == content_id, schema.pages.c.number.in_(numbers)
+                select(pages.number, pages.label, pages.text).where(
+                    pages.content_id == content_id, pages.number.in_(numbers)
                 )
             )
-            texts |= {(content_id, row.number): row.text for row in found}
-        return texts
+            shown |= {(content_id, row.number): (row.label, row.text) for row in found}
+        return shown
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
         """The section tree in preorder."""
@@ -118,9 +115,7 @@ class Snapshot:
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
         row = self._connection.execute(
-            select(schema.terms.c.body, schema.terms.c.headings).where(
-                schema.terms.c.content_id == content_id
-            )
+            select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
         ).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
 

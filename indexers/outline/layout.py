@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hybrid_core.types import Line
 from indexers.outline.numbering import Numbering, as_letter, compact, numbering
@@ -25,6 +25,10 @@ _DATE = re.compile(
     r"(?:as (?:of|at)|(?:for the )?(?:fiscal )?(?:years?|quarters?|months?|weeks?|periods?)(?: then)? ended)?\W*"
     r"(?:\w{3,9}\.? \d{1,2},? (?:19|20)\d\d|\d{1,2}\.? \w{3,9},? (?:19|20)\d\d|(?:19|20)\d\d)\W*(?:and|,|to)?\W*",
     re.IGNORECASE,
+)
+_RUN_IN = re.compile(
+    r"(?:(?:Section|SECTION|Article|ARTICLE|Clause)\s+)?(?:\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\.?|\d{1,2}[.)]|[IVX]{1,5}\.|[A-Z]\.|\([a-z]\))\s+"
+    r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(])|:(?=\s)|\s[—–](?=\s))",
 )
 STRONG_NUMBER = frozenset(["part", "book", "volume", "chapter", "article", "item", "note", "appendix", "annex", "schedule", "section", "teil", "kapitel"])
 
@@ -74,7 +78,11 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
     i = 0
     while i < len(units):
         end = _run(units, i, body.size)
-        if end - i > 4:
+        if end - i > 4 or run_in(units[i].text):
+            ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]" or above[i] > 0.3 * body.size
+            if (title := run_in(units[i].text)) and units[i].size > 0.97 * body.size and ended:
+                style = _style(units[i], title, numbering(title))
+                found.append(Candidate(title, page.page.number, i, i, style, numbering(title), 0.4, True, 0.0, False))
             i = end
             continue
         run = units[i:end]
@@ -89,9 +97,27 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
                 follows = last is not None and last.last == i - 1 and last.size > style[0] + 0.4
                 ratio = run[0].size / body.size if body.size else 1.0
                 rise = ratio - 1 if ratio > 1.06 else 0.0
-                found.append(Candidate(title, page.page.number, i, end - 1, style, number, standing, plain, rise, follows))
+                c = Candidate(title, page.page.number, i, end - 1, style, number, standing, plain, rise, follows)
+                if last is not None and number is None and last.last == i - 1 and _only_number(last) and above[i] < 3 * run[0].size:
+                    found[-1] = replace(last, title=f"{last.title} {title}", last=end - 1)
+                else:
+                    found.append(c)
         i = end
     return found
+
+
+def _only_number(c: Candidate) -> bool:
+    """Whether a heading says only "Article VI" or "Chapter 3", its words standing on the next line."""
+    return c.number is not None and c.number.kind in STRONG_NUMBER and c.number.end >= len(c.title)
+
+
+def run_in(text: str) -> str:
+    """The heading a numbered paragraph begins with ("4.2 Late Payment. The buyer …"), "" where it begins with none."""
+    match = _RUN_IN.match(text)
+    if match is None:
+        return ""
+    words = [word for word in match["words"].split() if len(word) > 3]
+    return match.group().strip().rstrip(".:—–- ") if words and all(word[0].isupper() or not word[0].isalpha() for word in words) else ""
 
 
 def _run(units: tuple[Unit, ...], start: int, body: float) -> int:
@@ -133,6 +159,8 @@ def _tabular(units: tuple[Unit, ...]) -> list[bool]:
     """Which units are cells or labels of a table: figures or short text beside them, or table rows around them."""
     rows = [bool(_CELL.search(unit.text) and _FIGURES.search(unit.text)) for unit in units]
     out = list(rows)
+    lefts = Counter(round(unit.x0 / 5) for unit in units if len(unit.text) > 30)
+    columns = {left + d for left, count in lefts.items() if count >= 5 for d in (-1, 0, 1)}
     order = sorted(range(len(units)), key=lambda i: units[i].y0 + units[i].y1)
     for at, i in enumerate(order):
         unit = units[i]
@@ -140,11 +168,16 @@ def _tabular(units: tuple[Unit, ...]) -> list[bool]:
             other = units[j]
             if min(unit.y1, other.y1) - max(unit.y0, other.y0) < 0.5 * min(unit.y1 - unit.y0, other.y1 - other.y0):
                 break
-            apart = other.x0 > unit.x1 + 2 or unit.x0 > other.x1 + 2
-            if apart and (len(other.text) < 28 or _CELL.search(other.text)) and (len(unit.text) < 60 or _CELL.search(unit.text)):
+            if not (other.x0 > unit.x1 + 2 or unit.x0 > other.x1 + 2):
+                continue
+            if round(unit.x0 / 5) in columns and round(other.x0 / 5) in columns and not (rows[i] or rows[j]):
+                continue  # two columns of text
+            if (len(other.text) < 28 or _CELL.search(other.text)) and (len(unit.text) < 60 or _CELL.search(unit.text)):
                 out[i] = out[j] = True
-            elif apart and len(unit.text) < 28:
+            elif len(unit.text) < 28:
                 out[i] = True
+            elif len(other.text) < 28:
+                out[j] = True
     for before, i, after in zip(order, order[1:], order[2:], strict=False):
         unit = units[i]
         close = units[after].y0 - unit.y1 < 1.5 * unit.size and unit.y0 - units[before].y1 < 1.5 * unit.size
@@ -195,7 +228,7 @@ def _standing(
         return none
     space = gap - body.size  # between the lines of a paragraph
     isolated = above > max(space * 1.5, 0.35 * body.size)
-    if not isolated and not (larger and ratio > 1.25):
+    if not isolated and not (larger and ratio > 1.25) and not (number and (bold or caps)):
         return none
     if title[-1] in ",;" or (title[-1] == "." and number is None and len(title) > 60):
         return none
@@ -210,6 +243,9 @@ def _standing(
         if number is None and not other_font:
             return none
         if below <= space * 1.3 or (first.x1 - first.x0 > 0.75 * width and len(run) == 1 and title[-1] in ".,"):
+            return none
+        words = [word for word in title.split() if len(word) > 3 and word[0].isalpha()]
+        if strong and len(words) > 3 and sum(word[0].isupper() for word in words) < 0.6 * len(words):
             return none
         if number is not None and not strong and (title[-1] in ".:;" or len(title) > 120 or not title[number.end : number.end + 1].isupper()):
             return none

@@ -44,6 +44,9 @@ def _graft(
 ) -> list[Heading]:
     """Layout headings between those of the frame, each at its style's level among them, else below them."""
     titles = {(h.page + d, bare(h.title)) for h in frame for d in (-1, 0, 1)}
+    starts: dict[int, list[str]] = {}
+    for h in frame:
+        starts.setdefault(h.page, []).append(compact(h.title))
     taken = {(h.page, h.unit) for h in frame}
     known = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     merged: list[tuple[Heading, Item]] = []
@@ -58,6 +61,8 @@ def _graft(
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or (c.page, bare(c.title)) in titles:
             continue
+        if any(_same_start(compact(c.title), other) for other in starts.get(c.page, ())):
+            continue
         if c.page <= front and c is not title and not opens_contents(c.title):
             if c.look not in known or c.page not in texts:
                 continue
@@ -66,6 +71,12 @@ def _graft(
     merged.sort(key=lambda pair: (pair[0].page, pair[0].unit))
     found = levels([item for _, item in merged])
     return [Heading(h.title, h.page, h.unit, level, h.source, h.y) for (h, _), level in zip(merged, found, strict=True)]
+
+
+def _same_start(title: str, other: str) -> bool:
+    """Whether one of two titles on a page is the other cut short."""
+    shorter = min(len(title), len(other))
+    return shorter >= 12 and title[:shorter] == other[:shorter]
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:

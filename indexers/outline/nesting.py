@@ -102,7 +102,7 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
             stack.pop()
         return known[kind]
     first = number is not None and _first(number)
-    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first)):
+    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None)):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
 

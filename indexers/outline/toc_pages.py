@@ -18,10 +18,11 @@ LISTS = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?:(?P<title>.*?[^\s.·…])??(?P<gap>(?:[\s.·…_]*[.·…_]{3,}[\s.·…_]*)|\s{2,}|\s+[|/]\s+|\s+)"
-    r"(?:p(?:p|age|g)?\.?\s*)?)?(?P<label>\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7}|[A-Z]{1,2}-\d{1,3})(?:\s*[-–]\s*\d{1,4})?$"
+    r"(?:^|(?<=[\s.·…_|/]))(?:p(?:p|age|g)?\.?\s*)?"
+    r"(?P<label>\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7}|[A-Z]{1,2}-\d{1,3})(?:\s*[-–]\s*\d{1,4})?$"
 )
-_LEADER_END = re.compile(r"[\s.·…_]*[.·…_]{3,}[\s.·…_]*$")
+_LEADER_END = re.compile(r"[.·…_]{3,}[\s.·…_]*$")
+_LEADERS = " \t.·…_|/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +71,28 @@ def page_rows(page: PageView) -> list[Row]:
         parts = sorted((lines[i] for i in group), key=lambda line: line.x0)
         text = "  ".join(cell for _, cell in sorted(_cells(parts), key=lambda cell: cell[0]))
         main = max(parts, key=lambda part: len(part.text))
-        match = _LABEL.match(text)
-        title, label, firm = text, "", False
-        if match and (match["gap"] or not match["title"]):
-            title, label = match["title"] or "", match["label"]
-            firm = bool(match["gap"]) and (match["gap"].strip() != "" or len(match["gap"]) > 1)
-            if not firm and not label.isdigit():
-                title, label = text, ""
-        else:
-            title = _LEADER_END.sub("", text)
+        title, label, firm = _split_label(text)
         rows.append(
             Row(" ".join(title.split()), label, parts[0].x0, max(p.x1 for p in parts), min(p.y0 for p in parts),
                 max(p.y1 for p in parts), main.size, all(p.bold for p in parts), main.italic, main.font, firm, page.page.number)
         )  # fmt: skip
     return rows
+
+
+def _split_label(text: str) -> tuple[str, str, bool]:
+    """A row's title and label, and whether leaders or a wide gap part them; the label "" where there is none."""
+    start = max(0, len(text) - 20)
+    match = _LABEL.search(text, start)
+    if match is None or (match.start() and match.start() == start):
+        return _LEADER_END.sub("", text), "", False
+    before = text[: match.start()]
+    title = before.rstrip(_LEADERS)
+    gap = before[len(title) :]
+    firm = len(gap) > 1 and bool(title)
+    label = match["label"]
+    if title and not firm and not label.isdigit():
+        return text, "", False
+    return title, label, firm
 
 
 def _cells(parts: list[Line]) -> list[tuple[float, str]]:

@@ -84,9 +84,10 @@ class DocumentView:
 
 
 def view(pages: Sequence[ParsedPage]) -> DocumentView:
-    running = running_lines(pages)
+    body, gap = _body(pages)
+    running = running_lines(pages, body.size if body else 0.0)
     views = tuple(PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True))
-    return DocumentView(views, *_body(pages))
+    return DocumentView(views, body, gap)
 
 
 def _units(lines: tuple[Line, ...], skip: frozenset[int]) -> list[Unit]:
@@ -142,11 +143,12 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
     return best, (gaps.most_common(1)[0][0] if gaps else 1.2) * best.size
 
 
-def running_lines(pages: Sequence[ParsedPage]) -> list[frozenset[int]]:
+def running_lines(pages: Sequence[ParsedPage], body: float) -> list[frozenset[int]]:
     """Per page the lines that repeat at the same height near the top or bottom, and page numbers there.
 
     A line is running where its words (numbers aside) stand at the same height on a page nearby, or
-    where it has the height and style that such lines have throughout the document.
+    where it has the height and style that such lines have throughout the document and is no larger
+    than ``body`` text (the title of a statement may stand where other pages have their head).
     """
     edges: list[list[tuple[int, Line]]] = []
     seen: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
@@ -168,17 +170,26 @@ def running_lines(pages: Sequence[ParsedPage]) -> list[frozenset[int]]:
         found = set()
         for i, line in edge:
             words = _words(line.text, at)
-            near = max((_near(seen[words, int(line.y0 // 4) + d], at) for d in (0, 1)), default=0)
-            if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2:
+            slot = int(line.y0 // 4)
+            near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
+            first = _prominent(line, body) and not any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
+            if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2 and not first:
                 found.add(i)
                 styles[int(line.y0 // 4), line.size, line.font] += 1
         running.append(found)
     for at, edge in enumerate(edges):
         for i, line in edge:
+            if _prominent(line, body):
+                continue
             count = max(styles.get((int(line.y0 // 4) + d, line.size, line.font), 0) for d in (-1, 0, 1))
             if count >= max(4, 0.08 * len(pages)):
                 running[at].add(i)
     return [frozenset(found) for found in running]
+
+
+def _prominent(line: Line, body: float) -> bool:
+    """Set like a heading: where such a line repeats, the first is one, and the others carry it on."""
+    return line.size > 1.15 * body or (line.bold and line.size > 1.02 * body)
 
 
 def _words(text: str, at: int) -> str:
@@ -190,9 +201,9 @@ def _words(text: str, at: int) -> str:
     return _DIGITS.sub("", text.lower()).strip(" |-–—.·•/")
 
 
-def _near(places: list[int], at: int) -> int:
-    """How many pages within 6 of this one, itself included, carry the words."""
-    return bisect_left(places, at + 7) - bisect_left(places, at - 6)
+def _near(places: list[int], first: int, last: int) -> int:
+    """How many of the pages from ``first`` to ``last`` carry the words."""
+    return bisect_left(places, last + 1) - bisect_left(places, first)
 
 
 def starts(page: ParsedPage) -> list[int]:

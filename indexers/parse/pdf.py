@@ -38,13 +38,16 @@ def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
         raise DocumentError(f"{path}: not a PDF (it does not begin with %PDF-).")
     try:
         document = pymupdf.open(path, filetype="pdf")
-    except Exception as error:
-        raise DocumentError(f"{path}: damaged, no PDF reader can open it ({error}).") from error
-    if document.needs_pass and not document.authenticate(password or ""):
+        locked = bool(document.needs_pass and not document.authenticate(password or ""))
+        pages = 0 if locked else document.page_count
+    except Exception as error:  # noqa: BLE001 - MuPDF raises many types for damaged input
+        reason = " ".join(str(error).replace(str(path), path.name).split())
+        raise DocumentError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
+    if locked:
         document.close()
         said = "the password is wrong" if password else "encrypted"
         raise PasswordError(f"{path}: {said}.", "Give its password with --password.")
-    if document.page_count == 0:
+    if pages == 0:
         document.close()
         raise DocumentError(f"{path}: it has no pages, or they are damaged beyond repair.")
     return document
@@ -60,6 +63,8 @@ def read_info(document: pymupdf.Document) -> FileInfo:
     except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
         bookmarks = ()
         warnings.append(f"its bookmarks are damaged and were ignored ({error})")
+    if not bookmarks and document.xref_get_key(document.pdf_catalog(), "Outlines")[0] == "xref":
+        warnings.append("it has bookmarks, but none that can be read")
     metadata = {
         key: clean(value).strip()
         for key, value in (document.metadata or {}).items()
@@ -72,11 +77,7 @@ def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
     for level, title, page, target in document.get_toc(simple=False):
         point = target.get("to")
         inside = 1 <= page <= document.page_count
-        y = (
-            float(point.y)
-            if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO
-            else None
-        )
+        y = float(point.y) if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO else None
         if title := clean(title.replace("\n", " ")).strip():
             yield Bookmark(level, title, page if inside else 0, y)
 
@@ -96,18 +97,19 @@ def read_pages(
 def _read_page(document: pymupdf.Document, number: int) -> ParsedPage:
     page = document[number - 1]
     found = page.get_text("dict", flags=_FLAGS, sort=False)
-    lines = tuple(_merge_rows(_lines(found["blocks"])))
+    shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
+    lines = tuple(_merge_rows(_lines(found["blocks"], shown)))
     return ParsedPage(
         number=number,
         label=page.get_label(),
-        width=float(found["width"]),
-        height=float(found["height"]),
+        width=float(page.rect.width),
+        height=float(page.rect.height),
         lines=lines,
         images=len(page.get_images()) if lines else len(page.get_bboxlog()),
     )
 
 
-def _lines(blocks: list[dict[str, Any]]) -> Iterator[tuple[Line, bool]]:
+def _lines(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[tuple[Line, bool]]:
     """Every text line with whether it runs left to right and level (only such lines are joined into rows)."""
     for block in blocks:
         for raw in block.get("lines", ()):
@@ -117,10 +119,11 @@ def _lines(blocks: list[dict[str, Any]]) -> Iterator[tuple[Line, bool]]:
                 continue
             main = spans[0] if len(spans) == 1 else max(spans, key=lambda span: len(span["text"].strip()))
             flags, font = main["flags"], main["font"]
-            x0, y0, x1, y1 = raw["bbox"]
+            x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
             bold = bool(flags & _BOLD) or "bold" in font.lower() or "black" in font.lower()
             line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)
-            yield line, raw["dir"][0] > 0.99
+            along_x, along_y = raw["dir"]
+            yield line, (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
 
 
 def _merge_rows(lines: Iterable[tuple[Line, bool]]) -> Iterator[Line]:

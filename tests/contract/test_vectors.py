@@ -363,7 +363,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps)
 def test_any_history_ends_in_what_is_published(
     backend: str, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[Weights] | None]]

@@ -1,0 +1,62 @@
+"""What tests share: homes, an engine, the command line as a process, a small indexed library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A developer's own variables and home must not reach the tests."""
+    for name in list(os.environ):
+        if name.startswith("PAGEINDEX_") and name != "PAGEINDEX_EVAL_DATA":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(tmp_path / "home")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def filings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return pdfs.fiscal_reports(tmp_path_factory.mktemp("filings"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory, filings: list[Path]) -> Iterator[Engine]:
+    """Four invented filings and a book with bookmarks, indexed once; tests must not change it."""
+    home = tmp_path_factory.mktemp("library")
+    book = pdfs.bookmarked(home / "book.pdf")
+    engine = Engine(home / "home")
+    report = run(engine.index([*filings, book]))
+    assert [file.status for file in report.files] == ["indexed"] * 5
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run the command line as users do: ``cli("index", path)``; its home is below tmp_path."""
+
+    def call(*arguments: object, home: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "hybrid_pageindex", "--home", str(home or tmp_path / "home"), *map(str, arguments)],
+            capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
+
+    return call
