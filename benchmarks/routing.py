@@ -198,9 +198,8 @@ def _show_errors(name: str, asked: Sequence[Asked], mixed: Sequence[Scores], eve
     for a, scores in zip(asked, mixed, strict=True):
         if at(1, scores, a.docs, everyone) < 1.0:
             best = sorted(scores, key=lambda d: -scores[d])[:3]
-            print(
-                f"  [{name}] {a.text[:100]!r} wants {sorted(a.docs)[:2]}, got {[(b, round(scores[b], 2)) for b in best]}"
-            )
+            got = [(doc, round(scores[doc], 2)) for doc in best]
+            print(f"  [{name}] {a.text[:100]!r} wants {sorted(a.docs)[:2]}, got {got}")
 
 
 def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], errors: bool) -> None:
@@ -225,9 +224,8 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
         if value < 1.0 and errors and wrong[case.labels[0]] < 4:
             wrong[case.labels[0]] += 1
             print(f"  {case.text!r} wants {sorted(case.docs)[:2]}, got {[(b, round(scores[b], 3)) for b in best[:3]]}")
-    print(
-        f"\n{title}: {len(cases)} templated questions over {len(cards)} documents; Router built in {1e3 * built:.0f} ms,"
-    )
+    print(f"\n{title}: {len(cases)} templated questions over {len(cards)} documents")
+    print(f"  Router built in {1e3 * built:.0f} ms")
     print(f"  route() {statistics.median(times):.3f} ms median, {max(times):.2f} ms worst")
     for label, values in got.items():
         print(f"  {label:44}{len(values):>7}{statistics.mean(values):>8.3f}")

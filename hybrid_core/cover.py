@@ -72,14 +72,9 @@ def legal_names(text: str) -> list[str]:
     for match in _LEGAL_NAME.finditer(text):
         name = _trimmed(match[1], text[max(0, match.start() - 8) : match.start()])
         key = name_key(name)
-        if len(key) > 1 and _tells(name) and not _NOT_NAMES.search(name):
+        if len(key) > 1 and not key.isdigit() and not _NOT_NAMES.search(name):
             found.setdefault(key, name)
     return list(found.values())
-
-
-def _tells(name: str) -> bool:
-    """Whether a word of the name is neither generic nor a number."""
-    return any(word not in GENERIC and not word.isdigit() for word in name_words(name) if len(word) > 1)
 
 
 def _trimmed(found: str, before: str) -> str:

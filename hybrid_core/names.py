@@ -17,28 +17,34 @@ sas spa srl nv bv ab asa oy oyj as aps kk pty pte pvt bhd sdn jsc ojsc pjsc ooo 
 """
 LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
 
-# Words that say what kind of body or document it is; alone they name nobody.
-_GENERIC = """
- the a an and of for in on at to by n group groups holding holdings international global worldwide
-national american america usa us uk european europe china chinese north south east west eastern western
-central united states new first general great royal public standard universal advanced modern best good
-big digital smart total systems system technologies technology tech services service solutions industries
-industrial enterprises enterprise partners associates brothers sons trust trustees fund funds bank bancorp
-bankshares financial finance capital insurance assurance investment investments liability energy power
-electric electronics oil gas water works resources materials chemical chemicals steel motor motors
-automotive airlines air foods food brands beverage stores retail health healthcare medical pharma
-pharmaceuticals pharmaceutical therapeutics sciences biosciences laboratories labs research entertainment
-media communications communication networks network online internet software data products properties
-realty estate development construction engineering consulting management institute institution university
-college school foundation association society council committee commission ministry department agency
-office authority board government court law legal city county state province world life home house
-business commercial trading export import logistics transport com net org www document documents file
-files report reports final draft copy version scan scanned untitled book text paper manual guide
-introduction overview summary annual quarterly exhibit dated date form filing filed table contents notes
-note letter article chapter part section volume presentation slides january february march april may june
-july august september october november december fiscal year quarter page pages word pdf doc docx
+# Words that name nobody even together («annual report», «table of contents»).
+_NAMELESS = """
+the a an and of for in on at to by n com net org www document documents file files report reports final
+draft copy version scan scanned untitled book text paper manual guide introduction overview summary annual
+quarterly exhibit dated date form filing filed table contents notes note letter article chapter part
+section volume presentation slides january february march april may june july august september october
+november december fiscal year quarter page pages word pdf doc docx
 """
-GENERIC = LEGAL_FORMS | frozenset(_GENERIC.split())
+NAMELESS = LEGAL_FORMS | frozenset(_NAMELESS.split())
+
+# Words that say what kind of body it is: alone they name nobody, together they may («Bank of the West»).
+_KINDS = """
+group groups holding holdings international global worldwide national american america usa us uk european
+europe china chinese north south east west eastern western central united states new first general great
+royal public standard universal advanced modern best good big digital smart total systems system
+technologies technology tech services service solutions industries industrial enterprises enterprise
+partners associates brothers sons trust trustees fund funds bank bancorp bankshares financial finance
+capital insurance assurance investment investments liability energy power electric electronics oil gas
+water works resources materials chemical chemicals steel motor motors automotive airlines air foods food
+brands beverage stores retail health healthcare medical pharma pharmaceuticals pharmaceutical therapeutics
+sciences biosciences laboratories labs research entertainment media communications communication networks
+network online internet software data products properties realty estate development construction
+engineering consulting management institute institution university college school foundation association
+society council committee commission ministry department agency office authority board government court
+law legal city county state province world life home house business commercial trading export import
+logistics transport
+"""
+GENERIC = NAMELESS | frozenset(_KINDS.split())
 
 _CJK_LEGAL = re.compile(r"(?:股份有限公司|有限责任公司|集团有限公司|有限公司|株式会社|合同会社|集团|公司)$")
 _CJK_STATE = re.compile(r"^(?:中华人民共和国|中國|中国)(?=.{2})")
@@ -78,7 +84,8 @@ def name_key(name: str) -> str:
     if has_cjk(name):
         return cjk_key(name)
     words = name_words(name)
-    if all(word in GENERIC for word in words):
+    telling = [word for word in words if word not in NAMELESS]
+    if not telling or (len(telling) == 1 and telling[0] in GENERIC):
         return ""
     return _SQUASHED_LEGAL.sub("", "".join(words)) if len(words) == 1 else "".join(words)
 

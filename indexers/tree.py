@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from hybrid_core.types import HeadingSource, ParsedDocument, Section
 from indexers.outline.heading import Heading
 from indexers.outline.merge import outline
+from indexers.outline.numbering import numbering
 from indexers.outline.view import DocumentView, view
 
+_DEEPEST = 12  # levels; what a broken outline nests deeper stands side by side there
 _LEAD = 120  # characters before the first heading that need no node of their own
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Sizes above which a section is split. ``toc_pages``: pages searched for printed contents at the front."""
+    """Sizes above which a section is split, and below which one is merged into its parent.
+
+    ``toc_pages``: pages searched for printed contents at the front. ``min_characters``: text below a
+    heading that only its look tells, without sections of its own; most with less are labels.
+    """
 
     max_pages: int = 10
     max_tokens: int = 20_000
     toc_pages: int = 30
+    min_characters: int = 40
 
     def __post_init__(self) -> None:
         if min(self.max_pages, self.max_tokens, self.toc_pages) < 1:
@@ -42,7 +49,7 @@ def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> t
         return ()
     doc = view(document.pages)
     nodes = _nodes(outline(document, doc, limits.toc_pages), doc)
-    nodes = _cover(nodes, doc)
+    nodes = _cover(_thin(nodes, doc, limits.min_characters), doc)
     _close(nodes, len(doc.pages))
     nodes = _split(nodes, doc, limits)
     _close(nodes, len(doc.pages))
@@ -69,8 +76,20 @@ def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
         while stack and stack[-1] >= h.level:
             stack.pop()
         stack.append(h.level)
-        nodes.append(_Node(title, len(stack), (h.page, anchor), max(0.0, y), h.source))
+        nodes.append(_Node(title, min(len(stack), _DEEPEST), (h.page, anchor), max(0.0, y), h.source))
     return nodes
+
+
+def _thin(nodes: list[_Node], doc: DocumentView, least: int) -> list[_Node]:
+    """Without the layout headings that have next to no text before the next one begins."""
+    kept = []
+    for node, after in zip(nodes, [*nodes[1:], None], strict=True):
+        if after is not None and node.source == "layout" and after.level <= node.level and after.start[0] == node.start[0]:
+            text = doc[node.start[0]].page.text[node.start[1] : after.start[1]]
+            if len(text) - len(node.title) < least and numbering(node.title) is None:
+                continue
+        kept.append(node)
+    return kept
 
 
 def _cover(nodes: list[_Node], doc: DocumentView) -> list[_Node]:

@@ -18,7 +18,8 @@ from hybrid_core.types import Card
 from retrievers.mentions import MentionFinder, NameFound
 
 # How surely a key means its cluster.
-WHOLE, SHORTENED, PARTY, SYMBOL, FIRST_WORD, INITIALS, CLIPPED = 1.0, 0.9, 0.9, 0.85, 0.7, 0.7, 0.6
+WHOLE, SHORTENED, PARTY, SYMBOL, FIRST_WORD, INITIALS, ONE_WORD, CLIPPED = 1.0, 0.9, 0.9, 0.85, 0.7, 0.7, 0.6, 0.6
+TWO_LETTERS = 0.45  # «GM», but also «IT»: never sure by itself
 # What is left of that without a capital: it may be a common word («cost», «security»).
 _LOWER_CASE = 0.4
 _CASELESS = 0.55  # where the whole question is in one case, so that capitals say nothing
@@ -142,17 +143,21 @@ def _name_keys(name: str) -> list[tuple[str, float]]:
     if not whole:
         return []
     keys = [(whole, WHOLE)]
+    plain = name.replace("\u2019", "'")
+    if "'s" in plain:
+        keys.append((name_key(plain.replace("'s", "s")), WHOLE))  # written without its apostrophe
     words = () if has_cjk(name) else name_words(name)
     if not 2 <= len(words) <= 6:
         return keys
     for length in range(1, len(words)):
         head, tail = words[:length], words[length:]
-        if not all(word in GENERIC for word in head) and len(head[0]) > 1:
-            keys.append(("".join(head), SHORTENED if all(word in GENERIC for word in tail) else FIRST_WORD))
+        key = "".join(head)
+        if name_key(" ".join(head)) and len(key) > 1:
+            keys.append((key, SHORTENED if all(word in GENERIC for word in tail) else FIRST_WORD))
+    keys.extend((word, ONE_WORD) for word in words[1:] if word not in GENERIC and len(word) > 2)
     letters = initials(words)
-    if len(letters) > 2:
-        keys.append((letters, INITIALS))
-    elif "&" in name or " and " in name.lower():
+    keys.append((letters, INITIALS if len(letters) > 2 else TWO_LETTERS))
+    if len(letters) == 2 and ("&" in name or " and " in name.lower()):
         keys.append(("&".join(letters), INITIALS))
     first, second = words[:2]
     keys.extend(

@@ -19,6 +19,8 @@ _EARLIER = {1: 0.2, 2: 0.1}  # a report of earlier years holds the outlook
 _WRONG_QUARTER = 0.35
 _WHOLE_YEAR = 0.6  # the annual report, where a quarter is asked for
 _HAIR = 0.1
+_LAST_QUARTER = 0.9  # reports on the year too
+_EVENT = 0.75  # a document of one day in the year
 _PART_OF_YEAR = 0.7  # a quarter's report, where the year is asked for
 
 
@@ -72,7 +74,9 @@ def _year_fit(card: Card, year: int, whole: bool) -> float:
         gap = own - year
         fit = 1.0 if gap == 0 else _LATER.get(gap, 0.0) if gap > 0 else _EARLIER.get(-gap, 0.0)
         best = max(best, fit * (_OTHER_READING if rank else 1.0))
-    return best * (_PART_OF_YEAR if partial else 1.0)
+    if partial:
+        return best * (_LAST_QUARTER if card.quarter == 4 else _PART_OF_YEAR)
+    return best * _EVENT if whole and card.type and not covers(card) else best
 
 
 def _quarter_fit(card: Card, asked: Period) -> float:

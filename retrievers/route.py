@@ -21,7 +21,7 @@ from retrievers.titles import TitleIndex
 # Shares of the score of a document whose organisation is named; they sum to 1.
 _ORGANISATION, _PERIOD, _TYPE = 0.4, 0.5, 0.1
 _UNSAID = 0.5  # period and type fit of every document where the question says none
-_NEWEST, _NEWEST_ASKED = 0.15, 0.3  # added to the newest of its kind where the question names no time
+_NEWEST, _NEWEST_ASKED = 0.1, 0.3  # added to the newest of its kind where the question names no time
 _TITLE_BESIDE = 0.08
 # Where the question names no organisation that we hold.
 _PERIOD_ALONE, _TYPE_ALONE, _TITLE_ALONE = 0.3, 0.15, 0.6
@@ -40,6 +40,17 @@ class Routing:
     matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
     organisations: tuple[str, ...] = ()  # those the question names, by their best name
     tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a question says, read against the library. ``fits`` are the period fits worked out so far."""
+
+    question: Question
+    matched: Matched
+    types: set[str]
+    titles: Mapping[int, float]
+    fits: dict[int, float] = field(default_factory=dict)
 
 
 class Router:
@@ -71,10 +82,10 @@ class Router:
         )
         # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
         titles = self._titles.scores([term for term in question.terms if term not in named])
-        fits: dict[int, float] = {}
-        scores = self._among(question, matched, types, titles, fits)
+        asked = _Asked(question, matched, types, titles)
+        scores = self._among(asked)
         if matched.best < _SURE:
-            for number, score in self._anywhere(question, types, titles, fits).items():
+            for number, score in self._anywhere(asked).items():
                 scores[number] = max(score, scores.get(number, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
@@ -85,43 +96,38 @@ class Router:
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return Routing(
             {self._ids[n]: score for n, score in scores.items()},
-            {self._ids[n]: self._reason(n, question, matched, fits.get(n, 0.0), n in titles) for n in explained},
+            {self._ids[n]: self._reason(asked, n) for n in explained},
             named,
             tuple(self._clusters.name(cluster) for cluster in organisations),
             tied,
         )
 
-    def _among(
-        self, question: Question, matched: Matched, types: set[str], titles: Mapping[int, float], fits: dict[int, float]
-    ) -> dict[int, float]:
-        """The documents of the organisations named, told apart by period, type and title words.
-
-        Period fits are added to ``fits``."""
-        if question.timed:
-            self._fit(question, matched.strengths, fits)
+    def _among(self, asked: _Asked) -> dict[int, float]:
+        """The documents of the organisations named, told apart by period, type and title words."""
+        if asked.question.timed:
+            self._fit(asked, asked.matched.strengths)
         scores = {}
-        for number, (strength, _) in matched.strengths.items():
-            typed = float(self._cards[number].type in types) if types else _UNSAID
-            told = _ORGANISATION + _PERIOD * fits.get(number, _UNSAID) + _TYPE * typed
-            scores[number] = min(1.0, strength * told + _TITLE_BESIDE * titles.get(number, 0.0))
+        for number, (strength, _) in asked.matched.strengths.items():
+            typed = float(self._cards[number].type in asked.types) if asked.types else _UNSAID
+            told = _ORGANISATION + _PERIOD * asked.fits.get(number, _UNSAID) + _TYPE * typed
+            scores[number] = min(1.0, strength * told + _TITLE_BESIDE * asked.titles.get(number, 0.0))
         return scores
 
-    def _anywhere(
-        self, question: Question, types: set[str], titles: Mapping[int, float], fits: dict[int, float]
-    ) -> dict[int, float]:
+    def _anywhere(self, asked: _Asked) -> dict[int, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
-        years = {year + later for year in question.years for later in (0, 1)}
+        years = {year + later for year in asked.question.years for later in (0, 1)}
         dated = {n for year in years for n in self._by_year.get(year, ())}
         if not years:
-            dated.update(n for period in question.quarters for n in self._by_quarter.get(period.quarter or 0, ()))
-        self._fit(question, dated, fits)
-        scores = {number: _PERIOD_ALONE * fits[number] for number in dated}
-        for name in types:
+            quarters = {period.quarter for period in asked.question.quarters}
+            dated.update(n for quarter in quarters for n in self._by_quarter.get(quarter or 0, ()))
+        self._fit(asked, dated)
+        scores = {number: _PERIOD_ALONE * asked.fits[number] for number in dated}
+        for name in asked.types:
             for number in self._by_type[name]:
                 scores[number] = scores.get(number, 0.0) + _TYPE_ALONE
-        for number, score in titles.items():
+        for number, score in asked.titles.items():
             scores[number] = scores.get(number, 0.0) + _TITLE_ALONE * score
-        return scores
+        return {number: score for number, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, matched: Matched) -> set[str]:
         """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
@@ -132,31 +138,31 @@ class Router:
         most = _TELLING * len(self._cards)
         return {name for name in question.types if 0 < len(self._by_type.get(name, ())) <= most}
 
-    def _fit(self, question: Question, numbers: Iterable[int], fits: dict[int, float]) -> None:
-        """Add the documents' period fits; many share a period, so each period is worked out once."""
+    def _fit(self, asked: _Asked, numbers: Iterable[int]) -> None:
+        """Work out the documents' period fits; many share a period, so each period is compared once."""
         known: dict[tuple[object, ...], float] = {}
         for number in numbers:
             card = self._cards[number]
             key = (card.years, card.quarter, card.dates, card.type)
             if key not in known:
-                known[key] = period_fit(card, question)
-            fits[number] = known[key]
+                known[key] = period_fit(card, asked.question)
+            asked.fits[number] = known[key]
 
     def _tied(self, scores: Mapping[int, float]) -> tuple[str, ...]:
         best = max(scores.values(), default=0.0)
         tied = [number for number, score in scores.items() if score >= best - _SAME]
         return tuple(self._ids[number] for number in tied) if len(tied) > 1 else ()
 
-    def _reason(self, number: int, question: Question, matched: Matched, fit: float, titled: bool) -> str:
+    def _reason(self, asked: _Asked, number: int) -> str:
         card = self._cards[number]
         said = []
-        if number in matched.strengths:
-            said.append(f"organisation {self._clusters.name(matched.strengths[number][1])}")
-        if card.years and fit >= _UNSAID:
+        if number in asked.matched.strengths:
+            said.append(f"organisation {self._clusters.name(asked.matched.strengths[number][1])}")
+        if card.years and asked.fits.get(number, 0.0) >= _UNSAID:
             said.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
-        if card.type and (said or card.type in question.types):
+        if card.type and (said or card.type in asked.types):
             said.append(card.type)
-        if titled:
+        if number in asked.titles:
             said.append("title")
         return ", ".join(said)
 

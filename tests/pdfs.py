@@ -7,6 +7,7 @@ its file: (level, title, physical page) for outlines, (question, file name, page
 
 from __future__ import annotations
 
+import hashlib
 import random
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +42,8 @@ def prose(topic: str, seed: int, sentences: int = 8) -> str:
 
 def landmark(topic: str, number: int) -> str:
     """A made-up word that stands on page ``number`` of ``numbered(..., topic)`` and nowhere else."""
-    digits = random.Random(topic).sample(("ba", "do", "gu", "ke", "li", "mo", "nu", "pra", "ri", "so"), 10)
-    return "zo" + "".join(digits[int(d)] for d in f"{number:04d}") + "x"
+    digest = hashlib.sha256(f"{topic}/{number}".encode()).hexdigest()[:10]
+    return "zo" + digest.translate(str.maketrans("0123456789abcdef", "bdfghjklmnprtvwz")) + "ox"
 
 
 class Sheet:

@@ -63,8 +63,7 @@ class Shard:
         require_space(folder, _HEADROOM_BYTES)
         with _translated(folder):
             shard = edge.EdgeShard.create(str(folder), shard_config())
-            for key in ("doc_id", "content_id"):
-                shard.update(edge.UpdateOperation.create_field_index(key, edge.PayloadSchemaType.Keyword))
+            shard.update(edge.UpdateOperation.create_field_index("doc_id", edge.PayloadSchemaType.Keyword))
             shard.flush()
         return cls(folder, shard)
 

@@ -14,7 +14,7 @@ from indexers.outline.view import DocumentView, PageView, Unit
 MAX_TITLE = 220
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|source|sources|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
-    r"|(?:figure|table)\s+[a-z]?\d|notes?:|sources?:|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d",
+    r"|(?:figure|table)\s+[a-z]?\d|notes?:|sources?:|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d|\([^()]*\)\W*$",
     re.IGNORECASE,
 )
 _LEADER = re.compile(r"[.·…]{4,}|(?:\s[.·…]){4,}")

@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections import defaultdict
 from difflib import SequenceMatcher
 
-from indexers.outline.numbering import bare, compact
+from indexers.outline.numbering import bare, compact, numbering
 from indexers.outline.view import DocumentView, PageView
 
 _LINES = 6  # a title wraps over at most this many lines
 _LABEL = 14  # letters of a line that may be only "Chapter 12", in another size than the title
 
 
-def find_title(title: str, doc: DocumentView, page: int, y: float | None = None, slack: int = 1, least: float = 0.0) -> tuple[int, int] | None:
+def find_title(
+    title: str,
+    doc: DocumentView,
+    page: int,
+    y: float | None = None,
+    slack: int = 1,
+    least: float = 0.0,
+    skip: frozenset[int] = frozenset(),
+) -> tuple[int, int] | None:
     """(page, unit) of a title on the page or, failing that, within ``slack`` pages of it; None where it is not there.
 
-    ``least``: how well it must match, 1 for a line that is the title and nothing else.
+    ``least``: how well it must match, 1 for a line that is the title and nothing else; ``skip``:
+    pages where it does not count (printed contents).
     """
     whole, short = compact(title), bare(title)
     for number in (page, *(page + sign * d for d in range(1, slack + 1) for sign in (1, -1))):
-        if 1 <= number <= len(doc.pages):
+        if 1 <= number <= len(doc.pages) and number not in skip:
             unit = find_on_page(whole, short, doc[number], y if number == page else None, least)
             if unit is not None:
                 return number, unit
@@ -91,9 +100,9 @@ class TitleIndex:
             for i, text in enumerate(page.compact):
                 if text and len(page.units[i].text) < 200:
                     self._at[text[:5]].append((number, i))
-                    other = bare(page.units[i].text)
-                    if other[:5] != text[:5]:
-                        self._at[other[:5]].append((number, i))
+                    found = numbering(page.units[i].text)
+                    if found is not None and (rest := compact(page.units[i].text[found.end : found.end + 12])[:5]):
+                        self._at[rest].append((number, i))
 
     def places(self, title: str, most: int = 60) -> list[tuple[int, int]]:
         """Places in order of page, at most one per page, none where there are more than ``most`` lines to try."""

@@ -14,6 +14,8 @@ from indexers.outline.printed_toc import PrintedToc, from_printed_toc
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView
 
+_START = 14  # letters and digits by which two titles on a page are one
+
 
 def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> list[Heading]:
     """All headings of a document in reading order with their levels (which may still jump)."""
@@ -44,9 +46,7 @@ def _graft(
 ) -> list[Heading]:
     """Layout headings between those of the frame, each at its style's level among them, else below them."""
     titles = {(h.page + d, bare(h.title)) for h in frame for d in (-1, 0, 1)}
-    starts: dict[int, list[str]] = {}
-    for h in frame:
-        starts.setdefault(h.page, []).append(compact(h.title))
+    starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
     known = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     merged: list[tuple[Heading, Item]] = []
@@ -61,22 +61,16 @@ def _graft(
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or (c.page, bare(c.title)) in titles:
             continue
-        if any(_same_start(compact(c.title), other) for other in starts.get(c.page, ())):
-            continue
+        if len(start := compact(c.title)[:_START]) == _START and (c.page, start) in starts:
+            continue  # the same title, cut short or with more after it
         if c.page <= front and c is not title and not opens_contents(c.title):
-            if c.look not in known or c.page not in texts:
+            if c.look not in known or c.page not in texts or c.page == cover[0].page:
                 continue
         heading = Heading(c.title, c.page, c.unit, 0, "layout")
         merged.append((heading, Item(c.title, 0, c, flat=c is title)))
     merged.sort(key=lambda pair: (pair[0].page, pair[0].unit))
     found = levels([item for _, item in merged])
     return [Heading(h.title, h.page, h.unit, level, h.source, h.y) for (h, _), level in zip(merged, found, strict=True)]
-
-
-def _same_start(title: str, other: str) -> bool:
-    """Whether one of two titles on a page is the other cut short."""
-    shorter = min(len(title), len(other))
-    return shorter >= 12 and title[:shorter] == other[:shorter]
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:

@@ -98,7 +98,9 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
         while stack and stack[-1].level >= known[kind]:
             top = stack[-1].item
             if top.level and top.look and c and top.look.rise > c.rise + 0.15:
-                return top.level + 1
+                return stack[-1].level + 1
+            if not top.level and stack[-1].level > known[kind] and _held(item, stack[-1]):
+                return stack[-1].level + 1
             stack.pop()
         return known[kind]
     first = number is not None and _first(number)

@@ -31,6 +31,9 @@ _NUMBERING = re.compile(
 )
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 _JUNK = re.compile(r"[\W_]+")
+_DROPPED = dict.fromkeys(
+    [*(code for code in range(128) if not chr(code).isalnum()), *map(ord, "‘’“”„«»–—…•·−‐‑®©™§¶†‡°′″\u00a0\u00ad")]
+)
 _GAP = re.compile(r"[\s|:.–—-]*")
 
 
@@ -110,7 +113,8 @@ def as_letter(text: str) -> Numbering | None:
 
 def compact(text: str) -> str:
     """Letters and digits only, folded: what titles are compared by."""
-    return _JUNK.sub("", fold(text))
+    plain = text.translate(_DROPPED)
+    return plain.lower() if plain.isascii() else _JUNK.sub("", fold(plain))
 
 
 def bare(title: str) -> str:

@@ -66,7 +66,7 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
         inside = 1 <= expected <= len(doc.pages)
         title, place = row.titles[0], None
         for least, wanted in product((0.9, 0.0), row.titles) if inside else ():
-            if found := find_title(wanted, doc, expected, slack=2, least=least):
+            if found := find_title(wanted, doc, expected, slack=2, least=least, skip=skip):
                 title, place = wanted, found
                 break
         if place is None and len(places[i]) == 1 and offset is None:
@@ -159,7 +159,7 @@ def _unlabelled(
         before = next((at[j] for j in range(i - 1, -1, -1) if at[j]), 1)
         after = next((at[j] for j in range(i + 1, len(rows)) if at[j]), 0)
         for page, unit in places[i]:
-            if max(before, after - 4) <= page <= (after or len(doc.pages)):
+            if max(before, after - 4, entry.row.page + 1) <= page <= (after or len(doc.pages)):
                 title = next((t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1])
                 parts.append(Heading(title, page, unit, depth[i], "printed_toc"))
                 break

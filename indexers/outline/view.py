@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -85,7 +85,7 @@ class DocumentView:
 
 def view(pages: Sequence[ParsedPage]) -> DocumentView:
     body, gap = _body(pages)
-    running = running_lines(pages, body.size if body else 0.0)
+    running = running_lines(pages, body)
     views = tuple(PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True))
     return DocumentView(views, body, gap)
 
@@ -100,9 +100,8 @@ def _units(lines: tuple[Line, ...], skip: frozenset[int]) -> list[Unit]:
         for i in alone:
             number = lines[i]
             best: tuple[float, int] | None = None
-            for top, j in by_top[bisect_left(tops, number.y0 - 6) :]:
-                if top > number.y0 + 6:
-                    break
+            for at in range(bisect_left(tops, number.y0 - 6), bisect_right(tops, number.y0 + 6)):
+                j = by_top[at][1]
                 right = lines[j]
                 distance = right.x0 - number.x1
                 level = min(right.y1, number.y1) - max(right.y0, number.y0) > 0.5 * (number.y1 - number.y0)
@@ -143,7 +142,7 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
     return best, (gaps.most_common(1)[0][0] if gaps else 1.2) * best.size
 
 
-def running_lines(pages: Sequence[ParsedPage], body: float) -> list[frozenset[int]]:
+def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozenset[int]]:
     """Per page the lines that repeat at the same height near the top or bottom, and page numbers there.
 
     A line is running where its words (numbers aside) stand at the same height on a page nearby, or
@@ -187,9 +186,11 @@ def running_lines(pages: Sequence[ParsedPage], body: float) -> list[frozenset[in
     return [frozenset(found) for found in running]
 
 
-def _prominent(line: Line, body: float) -> bool:
+def _prominent(line: Line, body: Line | None) -> bool:
     """Set like a heading: where such a line repeats, the first is one, and the others carry it on."""
-    return line.size > 1.15 * body or (line.bold and line.size > 1.02 * body)
+    if body is None:
+        return False
+    return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
 
 
 def _words(text: str, at: int) -> str:
