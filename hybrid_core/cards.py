@@ -9,17 +9,24 @@ from typing import Any
 
 from hybrid_core import cover
 from hybrid_core.document_types import TypeMention, document_types, finder, name_finder, type_by_ending
-from hybrid_core.names import GENERIC, has_cjk, name_key, name_words, split_camel
+from hybrid_core.names import GENERIC, LEGAL_FORMS, NAMELESS, name_key, name_words, split_camel
 from hybrid_core.periods import find_periods, period_end, quarter_of
 from hybrid_core.text import clean
 from hybrid_core.types import Card
 
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
-_PARTS = re.compile(r"\s+[-–—|]+\s+|[()（）\[\]【】|]+|\s{2,}|-(?=\s)|(?<=\s)-")
+_PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
+    r"\s+[-–—|]+\s+|[()\[\]【】|]+|（(?![一二三四五六七八九十]+）)|(?<![一二三四五六七八九十])）|\s{2,}|-(?=\s)|(?<=\s)-"
+)
 _GOES_ON = re.compile(r"[\s\-]+[a-z]")
 _CJK_AFTER = re.compile(r"\s*[\u3400-\u9fff]")
 _TYPE_SAID = 700  # characters of the first page within which a document says what it is
+_STRIPPED = " -–—_.,;:'’()：，、"
+_PUNCTUATION = re.compile(r"[\W_]+")
+_NOT_AT_ENDS = (NAMELESS - LEGAL_FORMS) | {""}
+_CJK_TAIL = re.compile(r"(?<=.{2})(?:年度|季度)(?:报告|公告)$|(?<=年)(?:年度)?报告$")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _COVER = 4_000  # characters of the first page on which a type, a label or a party is looked for
 
 
@@ -101,23 +108,32 @@ def _without_periods(text: str, cut: str = "\n") -> str:
 
 
 def subject_parts(spaced: str) -> list[str]:
-    """The parts of a file name or title between its periods, types, exhibit numbers and brackets."""
+    """The parts of a file name or title between its periods, types, exhibit numbers and brackets, without the
+    words at their ends that name nobody."""
     text = _EXHIBIT.sub("\n", _without_periods(spaced))
     pieces, position = [], 0
     for mention in name_finder().find(text):
-        pieces.append(text[position : mention.start])
-        position = mention.end
+        if not _CJK_AFTER.match(text, mention.end):
+            pieces.append(text[position : mention.start])
+            position = mention.end
     text = "\n".join([*pieces, text[position:]])
-    parts = (part.strip(" -–—_.,;:'’()") for line in text.split("\n") for part in _PARTS.split(line))
-    return [part for part in parts if part and not all(w in GENERIC for w in re.findall(r"[^\W_]+", part.lower()))]
+    parts = (_trimmed(part) for line in text.split("\n") for part in _PARTS.split(line))
+    return [part for part in parts if part and not all(w in GENERIC for w in _LETTERS.findall(part.lower()))]
+
+
+def _trimmed(part: str) -> str:
+    words = part.split()
+    while words and _PUNCTUATION.sub("", words[0]).lower() in _NOT_AT_ENDS:
+        del words[0]
+    while words and _PUNCTUATION.sub("", words[-1]).lower() in _NOT_AT_ENDS:
+        del words[-1]
+    return _CJK_TAIL.sub("", " ".join(words).strip(_STRIPPED)).strip(_STRIPPED)
 
 
 def _names(spaced: str, stem: str, title: str, metadata: Mapping[str, str], first: str, binding: bool) -> list[str]:
     """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
     found: list[str] = []
-    if has_cjk(stem):
-        found.append(_without_periods(stem, "").strip(" ()（）_-") or stem)
-    elif (parts := subject_parts(split_camel(spaced))) and any(c.isalpha() for c in parts[0]):
+    if (parts := subject_parts(split_camel(spaced))) and any(c.isalpha() for c in parts[0]):
         found.append(parts[0])
     labelled = cover.labelled_names(first)
     found.extend(labelled)

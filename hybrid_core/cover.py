@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hybrid_core.names import GENERIC, LEGAL_FORMS, initials, name_key, name_words
+from hybrid_core.names import GENERIC, initials, name_key, name_words
 from hybrid_core.text import STOP_WORDS
 
 _LABEL_BELOW = re.compile(
@@ -57,9 +57,8 @@ def labelled_names(page: str) -> list[str]:
         above = [line for line in above if not _RULE.match(line)][-2:]
         if not above:
             continue
-        words = name_words(above[-1])
-        alone = len(words) == 1 and words[0] in LEGAL_FORMS  # the legal form stands on a line of its own
-        name = " ".join(above) if alone else above[-1]
+        # The end of a long name («FOODS, INC.») may stand on a line of its own, and names nobody by itself.
+        name = above[-1] if name_key(above[-1]) else " ".join(above)
         if len(name) <= 80:
             names.append(name)
     names.extend(match[1].strip() for match in _LABEL_BEFORE.finditer(page[:6_000]))

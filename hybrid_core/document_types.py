@@ -17,6 +17,7 @@ from hybrid_core.text import fold
 
 _PIECE = re.compile(r"[a-z]+|\d+|[\u3040-\u30ff\u3400-\u9fff]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def name_finder() -> TypeFinder:
 
 def type_by_ending(title: str) -> str:
     """The type a title says by its last word or characters, "" where it says none."""
-    folded = fold(title).strip(" .()（）")
+    folded = _IN_BRACKETS.sub("", fold(title).strip(" ."))
     for name, entry in document_types().items():
         for ending in entry.endings:
             if folded.endswith(ending if _CJK.search(ending) else f" {ending}"):

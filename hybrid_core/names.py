@@ -23,7 +23,8 @@ the a an and of for in on at to by n com net org www document documents file fil
 draft copy version scan scanned untitled book text paper manual guide introduction overview summary annual
 quarterly exhibit dated date form filing filed table contents notes note letter article chapter part
 section volume presentation slides january february march april may june july august september october
-november december fiscal year quarter page pages word pdf doc docx
+november december fiscal year quarter page pages word pdf doc docx release releases press news
+announcement results img image photo attachment download downloads
 """
 NAMELESS = LEGAL_FORMS | frozenset(_NAMELESS.split())
 

@@ -61,7 +61,7 @@ _CHINESE = (
     r"|\s?第?\s?(?P<cnq>[一二三四1-4])\s?季度?|\s?(?P<cnh>[上下])半年)?)"
 )
 _PERIOD = re.compile(
-    rf"(?=[12一二]){_CHINESE}|(?<!\d)(?=\d)(?:{'|'.join(_NUMBER_FORMS)})|(?<![^\W_])(?=[a-z])(?:{'|'.join(_WORD_FORMS)})",
+    rf"(?=[12一二]){_CHINESE}|(?<!\d)(?=\d)(?:{'|'.join(_NUMBER_FORMS)})|(?<![^\W_])(?=[a-z1-4])(?:{'|'.join(_WORD_FORMS)})",
     re.IGNORECASE,
 )
 _ENDED = re.compile(

@@ -119,9 +119,7 @@ class Engine:
     ) -> SearchResult:
         """``search`` in the calling thread."""
         if not question.strip():
-            raise UsageError(
-                "The question is empty.", 'Ask something, for example: search "capital expenditure 2018".'
-            )
+            raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
         return self._searcher().search(
             question,
             library=library or self.settings.library,

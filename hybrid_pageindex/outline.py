@@ -66,9 +66,7 @@ def outline(
     for at, section in enumerate(sections):
         if depth is None or section.level <= depth:
             said = (None, ()) if scores is None else scores[at]
-            nodes.append(
-                OutlineNode(section, section_path(section, by_id), children.get(section.node_id, 0), *said)
-            )
+            nodes.append(OutlineNode(section, section_path(section, by_id), children.get(section.node_id, 0), *said))
     return Outline(document, query, tuple(nodes))
 
 

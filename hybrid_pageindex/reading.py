@@ -57,9 +57,7 @@ def known(snapshot: Snapshot, library: str) -> list[Document]:
     """A library's documents. Raises NotFoundError where there is no such library."""
     names = snapshot.libraries()
     if library not in names:
-        there = (
-            f"There are: {', '.join(names)}." if names else "Nothing is indexed yet: use the index command."
-        )
+        there = f"There are: {', '.join(names)}." if names else "Nothing is indexed yet: use the index command."
         raise NotFoundError(f"No library '{library}'.", there)
     return snapshot.documents(library)
 
@@ -99,9 +97,7 @@ def page_list(written: str, document: Document) -> list[int]:
     for part in written.split(","):
         match = _LIST.fullmatch(part)
         if not match:
-            raise UsageError(
-                f"'{written}' is no list of pages.", "Write numbers and ranges, for example 3,7-9."
-            )
+            raise UsageError(f"'{written}' is no list of pages.", "Write numbers and ranges, for example 3,7-9.")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UsageError(f"'{part.strip()}' runs backwards.", f"Write {last}-{first}.")
@@ -115,9 +111,7 @@ def page_list(written: str, document: Document) -> list[int]:
 def _check_inside(numbers: Sequence[int], document: Document) -> None:
     for number in numbers:
         if not 1 <= number <= document.pages:
-            raise UsageError(
-                f"{document.name} has no page {number}.", f"Its pages are 1 to {document.pages}."
-            )
+            raise UsageError(f"{document.name} has no page {number}.", f"Its pages are 1 to {document.pages}.")
 
 
 def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...]:

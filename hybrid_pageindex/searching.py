@@ -75,9 +75,7 @@ class Searcher:
             notes = (*notes, f"the vector index was rebuilt from the catalog ({index.rebuilt})")
         return replace(result, timings_ms=timings, notes=notes)
 
-    def section_scores(
-        self, question: str, library: str, document: Document
-    ) -> list[tuple[float, tuple[int, ...]]]:
+    def section_scores(self, question: str, library: str, document: Document) -> list[tuple[float, tuple[int, ...]]]:
         """(NodeScore, best pages) of every section of a document, in preorder."""
         index = self._ready_index(library)
         with self._catalog.snapshot() as snapshot:
@@ -108,9 +106,7 @@ class Searcher:
             index = self._indexes.get(library)
             if index is None:
                 self._check_library(library)
-                index = self._indexes[library] = open_edge(
-                    index_folder(self._home, library), source, MANIFEST
-                )
+                index = self._indexes[library] = open_edge(index_folder(self._home, library), source, MANIFEST)
                 return index
         index.catch_up(source)
         return index
@@ -119,11 +115,7 @@ class Searcher:
         with self._catalog.snapshot() as snapshot:
             known = snapshot.libraries()
         if library not in known:
-            there = (
-                f"There are: {', '.join(known)}."
-                if known
-                else "Nothing is indexed yet: use the index command."
-            )
+            there = f"There are: {', '.join(known)}." if known else "Nothing is indexed yet: use the index command."
             raise NotFoundError(f"No library '{library}' in {self._home}.", there)
 
     def _view(self, snapshot: Snapshot, library: str, expert: str, knowledge: Expert) -> LibraryView:

@@ -57,9 +57,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
         for key, value in environment.items()
         if key.startswith(PREFIX) and key not in _FOREIGN
     }
-    path = (
-        Path(home or said.get("storage_path", (str(Settings().storage_path), ""))[0]).expanduser().absolute()
-    )
+    path = Path(home or said.get("storage_path", (str(Settings().storage_path), ""))[0]).expanduser().absolute()
     file = path / CONFIG_FILE
     values: dict[str, Any] = {}
     if file.is_file():

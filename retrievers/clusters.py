@@ -198,13 +198,29 @@ def _group(cards: Sequence[Card]) -> list[list[int]]:
         return number
 
     holder: dict[str, int] = {}
+    cores: dict[str, list[int]] = {}
     for number, card in enumerate(cards):
         for name in card.names:
             if key := name_key(name):
                 other = holder.setdefault(key, number)
                 if other != number:
                     parent[root(number)] = root(other)
+                if (core := _core_key(name)) and core != key:
+                    cores.setdefault(core, []).append(number)
+    for core, longer in cores.items():  # «Acme» is «Acme International», unless there is an «Acme Energy» too
+        if core in holder and len({root(number) for number in longer} - {root(holder[core])}) == 1:
+            for number in longer:
+                parent[root(number)] = root(holder[core])
     members: dict[int, list[int]] = {}
     for number in range(len(cards)):
         members.setdefault(root(number), []).append(number)
     return list(members.values())
+
+
+def _core_key(name: str) -> str:
+    """The key of a name without the generic words at its end, "" for one word."""
+    words = () if has_cjk(name) else name_words(name)
+    end = len(words)
+    while end > 1 and words[end - 1] in GENERIC:
+        end -= 1
+    return name_key(" ".join(words[:end])) if end < len(words) else ""

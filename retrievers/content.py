@@ -99,7 +99,7 @@ class ContentCache:
         if counts is None:
             return None
         sections = snapshot.sections(content_id)
-        content = Content(content_id, *counts, sections, _children(sections))
+        content = Content(content_id, *counts, sections, children_of(sections))
         with self._lock:
             if content_id not in self._held:
                 self._held[content_id] = content
@@ -110,7 +110,8 @@ class ContentCache:
         return content
 
 
-def _children(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:
+def children_of(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:
+    """Indices of each section's children, and last those of the top sections."""
     children: list[list[int]] = [[] for _ in range(len(sections) + 1)]
     for at, section in enumerate(sections):
         children[-1 if section.parent_id is None else int(section.parent_id) - 1].append(at)

@@ -92,6 +92,7 @@ class Router:
             for number, share in newest(self._cards, _by_cluster(matched)).items():
                 extra = (_NEWEST_ASKED if question.latest else _NEWEST) * share * matched.strengths[number][0]
                 scores[number] = min(1.0, scores[number] + extra)
+            tied = self._tied(scores) if question.latest else tied
         explained = nlargest(_EXPLAINED, scores, key=scores.__getitem__)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return Routing(

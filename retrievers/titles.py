@@ -58,4 +58,7 @@ class TitleIndex:
 
 
 def _tells(term: str) -> bool:
-    return not (term in _GENERIC_TERMS or is_number(term) or is_year(term))
+    """Numbers tell where they are as long as those of standards and models are (RFC 9110)."""
+    if is_number(term):
+        return 3 <= len(term) <= 6
+    return not (term in _GENERIC_TERMS or is_year(term))

@@ -68,9 +68,7 @@ async def _search(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
-    found = await engine.outline(
-        options.document, library=_library(options), query=options.query, depth=options.depth
-    )
+    found = await engine.outline(options.document, library=_library(options), query=options.query, depth=options.depth)
     if options.format == "pageindex":
         _dump(found.to_pageindex())
     elif options.format == "json" or _json(options):
@@ -89,16 +87,12 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
         if target.suffix.lower() != ".png":
             raise UsageError(f"'{target}' does not end in .png.", "Images are written as PNG.")
         for page in pages:
-            image = await engine.page_image(
-                page.doc_id, page.page, library=library, password=options.password
-            )
+            image = await engine.page_image(page.doc_id, page.page, library=library, password=options.password)
             path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
             try:
                 path.write_bytes(image)
             except OSError as error:
-                raise StoreError(
-                    f"{path}: cannot be written ({error.strerror}).", "Choose another file."
-                ) from error
+                raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
             images.append(str(path))
     _dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(
         pages, images
@@ -108,9 +102,7 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _list(engine: Engine, options: argparse.Namespace) -> int:
     documents = await engine.documents(library=_library(options), where=options.where)
-    _dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(
-        documents
-    )
+    _dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(documents)
     return 0
 
 
@@ -139,9 +131,7 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     library = _library(options)
     what = f"library '{library}'" if library else "all libraries"
     if not options.yes:
-        raise UsageError(
-            f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it."
-        )
+        raise UsageError(f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it.")
     cleared = await engine.clear(library=library)
     _dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
     return 0

@@ -24,9 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PageIndexError as error:
         return _report(error, as_json)
     except KeyboardInterrupt:
-        sys.stderr.write(
-            f"{PROGRAM}: stopped. What was reported as indexed stays; run it again to do the rest.\n"
-        )
+        sys.stderr.write(f"{PROGRAM}: stopped. What was reported as indexed stays; run it again to do the rest.\n")
         return FAILED
     except BrokenPipeError:  # the reader went away (| head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -26,22 +26,16 @@ def build_parser() -> argparse.ArgumentParser:
 
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
     index.add_argument("paths", nargs="+", metavar="PATH")
-    index.add_argument(
-        "--workers", type=_count, metavar="N", help="parsing processes (default: one per core)"
-    )
+    index.add_argument("--workers", type=_count, metavar="N", help="parsing processes (default: one per core)")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
 
     search = commands.add_parser("search", parents=[scoped], help="ask; get pages with receipts")
     search.add_argument("question", metavar="QUESTION")
-    search.add_argument(
-        "--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)"
-    )
+    search.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
     search.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)")  # fmt: skip
     search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
-    search.add_argument(
-        "--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)"
-    )
+    search.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
     search.add_argument("--expert", metavar="FILE|none", help="expert knowledge to use")
 
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")

@@ -62,6 +62,4 @@ def line(file: FileResult) -> str:
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
     note = f" ({file.note})" if file.note else ""
-    return (
-        f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{note}"
-    )
+    return f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{note}"

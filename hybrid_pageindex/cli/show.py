@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 console = Console(highlight=False, soft_wrap=True)
 _PATH = " › "
+_PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
+
+
+def _tables() -> Console:
+    return Console(highlight=False, width=None if console.is_terminal else _PIPED_WIDTH)
 
 
 def index_report(report: IndexReport) -> None:
-    counts = {
-        status: sum(f.status == status for f in report.files) for status in ("indexed", "unchanged", "failed")
-    }
+    counts = {status: sum(f.status == status for f in report.files) for status in ("indexed", "unchanged", "failed")}
     pages = sum(file.pages for file in report.files if file.status == "indexed")
     console.print(
         f"{counts['indexed']} indexed ({pages} pages), {counts['unchanged']} unchanged, {counts['failed']} failed"
@@ -51,19 +54,13 @@ def search_result(result: SearchResult) -> None:
         console.print(f"[yellow]note[/] {escape(note)}")
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
-        console.print(
-            f"\n[bold]{rank}. {escape(found.doc_name)}, page {found.page}[/]  score {found.score:.3f}"
-        )
+        console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, page {found.page}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  (pages {found.section.start_page}-{found.section.end_page})")  # fmt: skip
         console.print(f"   [italic]{escape(found.snippet)}[/]")
         terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
-        parts = (
-            f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
-        )
+        parts = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
         routed = f"; routed by {escape(receipt.routing_reason)}" if receipt.routing_reason else ""
-        console.print(
-            f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]"
-        )
+        console.print(f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]")
         if found.also_in:
             console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
     if not result.results:
@@ -118,7 +115,7 @@ def documents(found: Sequence[Document]) -> None:
             document.doc_id, escape(document.name), str(document.pages), str(document.sections),
             error or escape(_card(document)), document.indexed_at,
         )  # fmt: skip
-    Console(highlight=False).print(table) if found else console.print("The library is empty.")
+    _tables().print(table) if found else console.print("The library is empty.")
 
 
 def _card(document: Document) -> str:
@@ -169,9 +166,7 @@ def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
     )
     for size in sizes:
         table.add_row(escape(size.name), str(size.documents), str(size.pages), str(size.failed), f"{size.vector_bytes / 1e6:.1f} MB")  # fmt: skip
-    Console(highlight=False).print(table) if sizes else console.print(
-        f"No library in {escape(str(home))} yet."
-    )
+    _tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
 
 
 def health(found: Health) -> None:

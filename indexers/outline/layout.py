@@ -77,7 +77,7 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
     found: list[Candidate] = []
     i = 0
     while i < len(units):
-        end = _run(units, i, body.size)
+        end = _run(units, i, body.size, gap)
         if end - i > 4 or run_in(units[i].text):
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]" or above[i] > 0.3 * body.size
             if (title := run_in(units[i].text)) and units[i].size > 0.97 * body.size and ended:
@@ -120,7 +120,7 @@ def run_in(text: str) -> str:
     return match.group().strip().rstrip(".:—–- ") if words and all(word[0].isupper() or not word[0].isalpha() for word in words) else ""
 
 
-def _run(units: tuple[Unit, ...], start: int, body: float) -> int:
+def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
     """Where the run of lines ends that continue this one in the same style (a wrapped title, or a paragraph)."""
     end = start + 1
     while end < len(units):
@@ -128,7 +128,8 @@ def _run(units: tuple[Unit, ...], start: int, body: float) -> int:
         same = abs(unit.size - last.size) < 0.3
         if unit.size < 1.25 * body or unit.font[:4] != last.font[:4]:
             same = same and unit.bold == last.bold and unit.italic == last.italic
-        close = 0 < unit.y0 - last.y0 < 1.75 * max(last.size, 6) and unit.x0 < last.x1 and unit.x1 > last.x0
+        most = 1.22 * gap if 0.94 * body < unit.size < 1.06 * body and not unit.bold else 1.75 * max(last.size, 6)
+        close = 0 < unit.y0 - last.y0 < most and unit.x0 < last.x1 and unit.x1 > last.x0
         if not (same and close):
             break
         number = numbering(unit.text)
@@ -224,7 +225,7 @@ def _standing(
     cells = sum(len(_CELL.findall(unit.text)) for unit in run)
     if cells > (1 if number else 0):
         return none
-    if ratio < 0.88 or (ratio < 0.97 and not (bold or caps)):
+    if ratio < (0.8 if bold and caps else 0.88) or (ratio < 0.97 and not (bold or caps)):
         return none
     space = gap - body.size  # between the lines of a paragraph
     isolated = above > max(space * 1.5, 0.35 * body.size)
@@ -256,12 +257,12 @@ def _standing(
 
 
 def _look(unit: Unit) -> tuple[float, int, str]:
-    return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, unit.font
+    return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, unit.font.split("+")[-1].replace(",", "-")
 
 
 def _style(unit: Unit, title: str, number: Numbering | None) -> tuple[float, int, str]:
     letters = [c for c in title[number.end if number else 0 :] if c.isalpha()]
-    caps = sum(map(str.isupper, letters)) >= 0.9 * len(letters) and len(letters) > 3
+    caps = sum(map(str.isupper, letters)) >= 0.9 * len(letters) and len(letters) > 5
     size, look, font = _look(unit)
     return size, look + 2 * caps, font
 

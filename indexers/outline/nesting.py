@@ -9,6 +9,7 @@ from indexers.outline.layout import STRONG_NUMBER, Candidate
 from indexers.outline.numbering import Numbering, as_letter, numbering
 
 Kind = tuple[str, float, int, str]
+Over = Counter[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class _Open:
 def levels(items: list[Item]) -> list[int]:
     """A level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
     known = _known(items)
+    over = _over(items)
     stack: list[_Open] = []
     out: list[int] = []
     for item in items:
@@ -44,7 +46,7 @@ def levels(items: list[Item]) -> list[int]:
             while stack and stack[-1].level >= level:
                 stack.pop()
         else:
-            level = _place(item, number, stack, known)
+            level = _place(item, number, stack, known, over)
         stack.append(_Open(item, number, level))
         out.append(level)
     return out
@@ -56,18 +58,31 @@ def _kind(item: Item) -> Kind | None:
 
 
 def _known(items: list[Item]) -> dict[Kind, int]:
-    """Kinds of heading that the frame puts at one level nearly always."""
+    """Kinds of heading that the frame puts at one level nearly always, and mostly knows."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
+    others: Counter[Kind] = Counter()
     for item in items:
         kind = _kind(item)
-        if item.level and kind is not None:
+        if kind is not None and item.level:
             seen[kind][item.level] += 1
+        elif kind is not None:
+            others[kind] += 1
     out = {}
     for kind, counted in seen.items():
         level, count = counted.most_common(1)[0]
-        if count >= 2 and count >= 0.7 * counted.total():
+        if count >= 2 and count >= 0.7 * counted.total() and 3 * count >= others[kind]:
             out[kind] = level
     return out
+
+
+def _over(items: list[Item]) -> Over:
+    """How often a heading of one weight stands right above another of the same size: that puts it higher."""
+    over: Over = Counter()
+    for item, after in zip(items, items[1:], strict=False):
+        a, b = item.look, after.look
+        if a and b and a.page == b.page and a.last + 1 == b.unit and abs(a.rise - b.rise) <= 0.03 and a.style[1] != b.style[1]:
+            over[a.style[1], b.style[1]] += 1
+    return over
 
 
 def _number(item: Item, stack: list[_Open]) -> Numbering | None:
@@ -79,7 +94,7 @@ def _number(item: Item, stack: list[_Open]) -> Numbering | None:
     return item.look.number if item.look else numbering(item.title)
 
 
-def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict[Kind, int]) -> int:
+def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
     """Close what this heading does not belong to and say its level."""
     c = item.look
     if number is not None:
@@ -104,7 +119,7 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
             stack.pop()
         return known[kind]
     first = number is not None and _first(number)
-    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None)):
+    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None, over)):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
 
@@ -137,16 +152,17 @@ def _alike(c: Candidate | None, other: Candidate | None) -> bool:
     return c is None or other is None or abs(c.size - other.size) <= 0.12 * max(c.size, other.size)
 
 
-def _below(c: Candidate | None, top: Candidate | None, first: bool) -> bool:
+def _below(c: Candidate | None, top: Candidate | None, first: bool, over: Over) -> bool:
     """Whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
     if c is None or top is None:
         return True
     if abs(c.rise - top.rise) > 0.03:
         return c.rise < top.rise
     mine, its = _weight(c), _weight(top)
-    if mine != its:
-        return mine < its
-    return first
+    if mine == its:
+        return first
+    told = over[top.style[1], c.style[1]] - over[c.style[1], top.style[1]]
+    return told > 0 if abs(told) > 1 else mine < its
 
 
 def _weight(c: Candidate) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import product
 from statistics import median
 
 from indexers.outline.heading import Heading
@@ -65,9 +64,10 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
         expected = label_value(row.label) + offset if offset is not None else 0
         inside = 1 <= expected <= len(doc.pages)
         title, place = row.titles[0], None
-        for least, wanted in product((0.9, 0.0), row.titles) if inside else ():
-            if found := find_title(wanted, doc, expected, slack=2, least=least, skip=skip):
-                title, place = wanted, found
+        for least in (0.9, 0.0) if inside else ():
+            found = [(wanted, at) for wanted in row.titles if (at := find_title(wanted, doc, expected, slack=2, least=least, skip=skip))]
+            if found:  # an author's name is found too, but smaller
+                title, place = max(found, key=lambda pair: round(doc[pair[1][0]].units[pair[1][1]].size))
                 break
         if place is None and len(places[i]) == 1 and offset is None:
             place = places[i][0]

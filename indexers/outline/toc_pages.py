@@ -21,6 +21,7 @@ _LABEL = re.compile(
     r"(?:^|(?<=[\s.·…_|/]))(?:p(?:p|age|g)?\.?\s*)?"
     r"(?P<label>\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7}|[A-Z]{1,2}-\d{1,3})(?:\s*[-–]\s*\d{1,4})?$"
 )
+_OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a|an|against|between|vs\.?)|[,–—-])$")
 _LEADER_END = re.compile(r"[.·…_]{3,}[\s.·…_]*$")
 _LEADERS = " \t.·…_|/"
 
@@ -66,7 +67,8 @@ def page_rows(page: PageView) -> list[Row]:
         else:
             groups.append([i])
             top, bottom = line.y0, line.y1
-    rows = []
+    rows: list[Row] = []
+    texts: list[str] = []
     for group in groups:
         parts = sorted((lines[i] for i in group), key=lambda line: line.x0)
         text = "  ".join(cell for _, cell in sorted(_cells(parts), key=lambda cell: cell[0]))
@@ -74,8 +76,16 @@ def page_rows(page: PageView) -> list[Row]:
         title, label, firm = _split_label(text)
         rows.append(
             Row(" ".join(title.split()), label, parts[0].x0, max(p.x1 for p in parts), min(p.y0 for p in parts),
-                max(p.y1 for p in parts), main.size, all(p.bold for p in parts), main.italic, main.font, firm, page.page.number)
+                max(p.y1 for p in parts), main.size, all(p.bold for p in parts), main.italic, main.font, firm,
+                page.page.number)
         )  # fmt: skip
+        texts.append(text)
+    labelled = [row for row in rows if row.label]
+    if sum(row.firm for row in labelled) >= 0.6 * len(labelled):  # then a number without them is part of its title
+        right = max((row.x1 for row in labelled), default=0.0) - 4
+        for i, row in enumerate(rows):
+            if row.label and row.title and not row.firm and row.x1 < right:
+                rows[i] = replace(row, title=" ".join(texts[i].split()), label="")
     return rows
 
 
@@ -146,7 +156,7 @@ def find_contents(doc: DocumentView, search: int) -> tuple[list[Contents], froze
                 group, rows = [], []
                 listing = False
             group.append(number)
-            if opens is not None or sum(bool(row.label) for row in own) >= 0.6 * len(own) or continuing:
+            if opens is not None or continuing or sum(bool(row.label) for row in own) >= 0.85 * len(own):
                 skip.add(number)
             last = max(last, number + 2)
             for row in own:
@@ -217,7 +227,7 @@ def entries(contents: Contents) -> list[Entry]:
             continue
         number = numbering(row.title)
         integer = number is not None and number.kind.startswith("integer")
-        begins = _begins(row, number, last_integer)
+        begins = _begins(row, number, last_integer) and not (held and _OPEN_END.search(held[-1].title))
         if integer and begins and number is not None:
             last_integer = number.value[0]
         if held and (begins or not _near(held[-1], row)):

@@ -46,7 +46,11 @@ def found_version(engine: Engine, document: int, versions: int) -> int:
     """The version of which every page is found and no page of any other; fails for a mixture."""
     name = f"{document:02}.pdf"
     texts = [page.text for page in run(engine.pages(name, f"1-{PAGES}"))]
-    complete = [v for v in range(versions + 1) if all(pdfs.landmark(topic(document, v), n + 1) in t for n, t in enumerate(texts))]
+    complete = [
+        v
+        for v in range(versions + 1)
+        if all(pdfs.landmark(topic(document, v), n + 1) in t for n, t in enumerate(texts))
+    ]
     assert len(complete) == 1, f"{name} is a mixture"
     for number in (1, PAGES):
         word = pdfs.landmark(topic(document, complete[0]), number)

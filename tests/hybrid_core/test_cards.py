@@ -116,6 +116,26 @@ def test_chinese_statutes() -> None:
     found = card("湖泊保护法(2019-08-26).md", "# 中华人民共和国湖泊保护法\n1999年1月1日通过")
     assert (found.names, found.type, found.date) == (("湖泊保护法",), "statute", "2019-08-26")
     assert card("湖泊标准化法.md").type == "statute"
+    assert card("湖泊保护法修正案（七）(2020-01-01).md").names == ("湖泊保护法修正案（七）",)
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [
+        ("青山湖茶叶2022年年度报告.pdf", "青山湖茶叶"),
+        ("青山湖茶叶：2023年第三季度报告.pdf", "青山湖茶叶"),
+        ("harborpine_form10-k_fy21.pdf", "harborpine"),
+        ("Policy on Lantern Expenses.pdf", "Lantern Expenses"),
+        ("20230504_Harbor_Pine_Investor_Presentation.pdf", "Harbor Pine"),
+    ],
+)
+def test_what_is_no_name_is_cut_off(name: str, subject: str) -> None:
+    assert card(name).names == (subject,)
+
+
+@pytest.mark.parametrize("name", ["Annual Report 2021.pdf", "scan0003.pdf", "10-K405_1999.txt", "Q2-2023 results.pdf"])
+def test_files_may_have_no_name(name: str) -> None:
+    assert card(name).names == ()
 
 
 def test_chinese_companies_lose_their_legal_form() -> None:
@@ -169,8 +189,14 @@ def test_odd_names_do_not_fail(name: str) -> None:
 
 
 def test_types_are_found_however_they_are_written() -> None:
-    texts = {"the 10K": "annual report", "Form 10-Q's": "quarterly report", "two annual reports": "annual report",
-             "an 8k filing": "current report", "2020年年度报告": "annual report", "the owner's manual": "manual"}  # fmt: skip
+    texts = {
+        "the 10K": "annual report",
+        "Form 10-Q's": "quarterly report",
+        "two annual reports": "annual report",
+        "an 8k filing": "current report",
+        "2020年年度报告": "annual report",
+        "the owner's manual": "manual",
+    }
     assert {text: next(iter(finder().find(text))).type for text in texts} == texts
     assert list(finder().find("210K units of earnings per share")) == []
 

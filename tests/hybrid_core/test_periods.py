@@ -32,8 +32,9 @@ def test_a_bare_year_is_not_called_fiscal() -> None:
     "text",
     [
         "Q2 2023", "2023Q2", "2023 Q2", "2023-Q2", "Q22023", "Q2'2023", "Q2 of FY2023", "Q2 FY23", "2Q23", "2Q 2023",
-        "FY2023Q2", "second quarter of 2023", "second fiscal quarter of 2023", "second-quarter 2023", "2nd quarter of FY 2023",
-        "second quarter of fiscal year 2023", "H1 FY2023", "1H23", "first half of 2023", "2023年第二季度", "2023年上半年",
+        "FY2023Q2", "second quarter of 2023", "second fiscal quarter of 2023", "second-quarter 2023",
+        "2nd quarter of FY 2023", "second quarter of fiscal year 2023", "H1 FY2023",
+        "1H23", "first half of 2023", "2023年第二季度", "2023年上半年",
     ],
 )  # fmt: skip
 def test_quarters_and_halves(text: str) -> None:

@@ -8,31 +8,64 @@ import pytest
 
 from hybrid_core.text import tokenise
 from hybrid_core.types import Period
-from retrievers.question import read_question, strip_instructions
-
-
-def content(text: str) -> list[str]:
-    return strip_instructions(text).replace(".", " ").split()
+from retrievers.question import read_question
 
 
 @pytest.mark.parametrize(
     ("text", "kept", "dropped"),
     [
-        ("Give a response to the question by relying on the details shown in the cash flow statement.",
-         "cash flow statement", "give response question relying details shown"),
-        ("What is the capex of Tangerine (in USD millions)?", "capex Tangerine", "usd millions"),
-        ("What is the ratio? Round your answer to two decimal places.", "ratio", "round answer two decimal places"),
-        ("Answer in units of percents and round to one decimal place. What grew?", "grew", "answer percents decimal place round"),
-        ("Assume that you are a public equities analyst. What fell?", "fell", "assume equities analyst public"),
-        ("You are an investment banker and your only resources are: the balance sheet.", "balance sheet", "banker investment"),
-        ("If gross margin is not a useful metric for a company like this, then please state that and explain why.",
-         "", "useful metric company state explain"),
-        ("Base your judgments on the information provided primarily in the statement of income.",
-         "statement income", "base judgments information provided primarily"),
-        ("Please explain the warranty.", "warranty", "explain please"),
-        ("请根据资产负债表回答，利润是多少？保留两位小数", "", "请根据 保留两位小数"),
+        (
+            "Give a response to the question by relying on the details shown in the cash flow statement.",
+            "cash flow statement",
+            "give response question relying details shown",
+        ),
+        (
+            "What is the capex of Tangerine (in USD millions)?",
+            "capex Tangerine",
+            "usd millions",
+        ),
+        (
+            "What is the ratio? Round your answer to two decimal places.",
+            "ratio",
+            "round answer two decimal places",
+        ),
+        (
+            "Answer in units of percents and round to one decimal place. What grew?",
+            "grew",
+            "answer percents decimal place round",
+        ),
+        (
+            "Assume that you are a public equities analyst. What fell?",
+            "fell",
+            "assume equities analyst public",
+        ),
+        (
+            "You are an investment banker and your only resources are: the balance sheet.",
+            "balance sheet",
+            "banker investment",
+        ),
+        (
+            "Did it improve? If gross margin is not a useful metric for this, then please state that and explain why.",
+            "improve",
+            "useful metric state explain",
+        ),
+        (
+            "Base your judgments on the information provided primarily in the statement of income.",
+            "statement income",
+            "base judgments information provided primarily",
+        ),
+        (
+            "Please explain the warranty.",
+            "warranty",
+            "explain please",
+        ),
+        (
+            "请根据资产负债表回答，利润是多少？保留两位小数",
+            "",
+            "请根据 保留两位小数",
+        ),
     ],
-)  # fmt: skip
+)
 def test_instructions_are_dropped_and_what_they_point_to_stays(text: str, kept: str, dropped: str) -> None:
     terms = read_question(text).terms
     assert set(tokenise(kept)) <= set(terms)
@@ -117,4 +150,3 @@ def test_time_grows_with_length_only(piece: str) -> None:
     begun = time.perf_counter()
     read_question(text)
     assert time.perf_counter() - begun < 5
-    assert content("tide") == ["tide"]

@@ -1,0 +1,260 @@
+"""The command line as users and programs meet it: real processes, exit codes, JSON shapes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_pageindex import Engine
+from hybrid_pageindex.cli import main
+from tests import pdfs
+from tests.conftest import Cli
+
+
+def call(capsys: pytest.CaptureFixture[str], engine: Engine, *arguments: object) -> tuple[int, str, str]:
+    """The command line in this process, on the shared library (quicker than a process of its own)."""
+    try:
+        code = main(["--home", str(engine.home), *map(str, arguments)])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
+    files = [pdfs.numbered(tmp_path / "a.pdf", 3, "shoals"), pdfs.not_a_pdf(tmp_path / "bad.pdf")]
+    done = cli("index", *files, "--json")
+    assert done.returncode == 1, "one file failed"
+    (a, bad) = json.loads(done.stdout)["files"]
+    assert {"path", "status", "error", "doc_id", "pages", "sections", "seconds"} <= a.keys()
+    assert (a["status"], a["error"], a["pages"]) == ("indexed", None, 3) and a["path"] == str(files[0])
+    assert (bad["status"], bad["doc_id"]) == ("failed", None) and bad["error"].startswith("not a PDF")
+    found = cli("search", pdfs.landmark("shoals", 2), "--json", "--top-k", "1", "--effort", "fast")
+    assert found.returncode == 0 and found.stderr == ""
+    result = json.loads(found.stdout)
+    assert {"query", "evidence", "effort", "results", "sections", "documents", "timings_ms"} <= result.keys()
+    assert result["effort"] == {"asked": "fast", "used": "fast", "why": "asked for"}
+    assert result["evidence"]["level"] == "strong" and 0 < result["evidence"]["score"] <= 1
+    (page,) = result["results"]
+    assert {"doc_id", "doc_name", "page", "score", "snippet", "section", "receipt"} <= page.keys()
+    assert {"node_id", "title", "path", "start_page", "end_page", "node_score"} <= page["section"].keys()
+    assert (page["doc_name"], page["page"], page["doc_id"]) == ("a.pdf", 2, a["doc_id"])
+    again = cli("index", files[0])
+    assert again.returncode == 0 and "0 indexed (0 pages), 1 unchanged, 0 failed" in again.stdout
+    assert "[1/1] unchanged  a.pdf: 3 pages" in again.stderr
+
+
+def test_home_before_or_after_the_command_or_from_the_environment(tmp_path: Path) -> None:
+    path, home = pdfs.numbered(tmp_path / "a.pdf", 1, "spits"), tmp_path / "place"
+    program = [sys.executable, "-m", "hybrid_pageindex"]
+    subprocess.run([*program, "--home", home, "index", path], check=True, capture_output=True)
+    after = subprocess.run([*program, "list", "--json", "--home", home], check=True, capture_output=True, text=True)
+    environment = os.environ | {"PAGEINDEX_STORAGE_PATH": str(home)}
+    by_name = subprocess.run([*program, "list", "--json"], check=True, capture_output=True, text=True, env=environment)
+    assert after.stdout == by_name.stdout
+    assert [d["name"] for d in json.loads(after.stdout)["documents"]] == ["a.pdf"]
+
+
+def test_the_human_search_shows_pages_places_and_receipts(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
+    code, out, _ = call(capsys, library, "search", "net sales of Corvane Optics in fiscal 2023")
+    assert code == 0
+    for part in (
+        "evidence strong",
+        "1. corvane-optics-2023-10k.pdf, page 3",
+        "418.2",
+        "why: page",
+        "NodeScore",
+        "routed by",
+    ):
+        assert part in out
+
+
+def test_outline_in_all_formats(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
+    _, text, _ = call(capsys, library, "outline", "book.pdf", "--depth", "1")
+    _, deep, _ = call(capsys, library, "outline", "book.pdf")
+    assert 0 < text.count("\n") < deep.count("\n")
+    _, out, _ = call(capsys, library, "outline", "book.pdf", "--format", "pageindex")
+    tree = json.loads(out)
+    assert tree.keys() == {"doc_name", "doc_description", "structure"}
+
+    def check(nodes: list[dict[str, Any]], expected: int) -> int:
+        for node in nodes:
+            expected += 1
+            assert node["node_id"] == f"{expected:04d}" and node["title"]
+            assert 1 <= node["start_index"] <= node["end_index"] and node.get("synthetic", True) is True
+            assert ("prefix_summary" if "nodes" in node else "summary") in node
+            expected = check(node.get("nodes", []), expected)
+        return expected
+
+    assert check(tree["structure"], 0) >= len(pdfs.BOOKMARKED)
+    _, out, _ = call(capsys, library, "outline", "book.pdf", "--json", "--query", pdfs.BOOKMARKED[-1][1])
+    scored = json.loads(out)
+    flat = list(scored["nodes"])
+    for node in flat:
+        flat += node.get("nodes", [])
+    assert all("node_score" in node and "best_pages" in node for node in flat)
+    assert max(node["node_score"] for node in flat) > 0
+
+
+def test_page_shows_text_and_draws_the_original(
+    capsys: pytest.CaptureFixture[str], library: Engine, tmp_path: Path
+) -> None:
+    code, out, _ = call(
+        capsys, library, "page", "corvane-optics-2023-10k", "3,1-2", "--json", "--image", tmp_path / "p.png"
+    )
+    read = json.loads(out)
+    assert code == 0 and [p["page"] for p in read["pages"]] == [3, 1, 2]
+    assert "Net sales were $418.2 million" in read["pages"][0]["text"] and read["pages"][0]["sections"][0]["path"]
+    assert [Path(i).name for i in read["images"]] == ["p-3.png", "p-1.png", "p-2.png"]
+    assert all(Path(i).read_bytes().startswith(b"\x89PNG") for i in read["images"])
+    _, human, _ = call(capsys, library, "page", "corvane-optics-2023-10k.pdf", "3")
+    assert "Summary:" in human and "Results of operations" in human
+
+
+def test_the_image_of_a_moved_original_says_what_is_missing(cli: Cli, tmp_path: Path) -> None:
+    path = pdfs.numbered(tmp_path / "a.pdf", 1, "spits")
+    cli("index", path)
+    path.rename(tmp_path / "b.pdf")
+    gone = cli("page", "a.pdf", "1", "--image", tmp_path / "x.png")
+    assert gone.returncode == 1 and "the original is gone" in gone.stderr and not (tmp_path / "x.png").exists()
+    assert cli("page", "a.pdf", "1").returncode == 0, "the text is still there"
+    pdfs.numbered(path, 2, "other")
+    changed = cli("page", "a.pdf", "1", "--image", tmp_path / "x.png")
+    assert changed.returncode == 1 and "has changed since it was indexed" in changed.stderr
+
+
+def test_list_info_libraries_doctor(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
+    code, out, _ = call(capsys, library, "list")
+    assert code == 0 and "corvane-optics-2023-10k.pdf" in out and "annual report" in out
+    _, out, _ = call(capsys, library, "info", "book.pdf", "--json")
+    document = json.loads(out)
+    assert document["status"] == "indexed" and document["library"] == "default" and len(document["sha256"]) == 64
+    _, out, _ = call(capsys, library, "libraries", "--json")
+    assert [(e["name"], e["documents"]) for e in json.loads(out)["libraries"]] == [("default", 5)]
+    code, out, _ = call(capsys, library, "doctor", "--json")
+    health = json.loads(out)
+    assert code == 0 and health["ok"] and all(check["ok"] for check in health["checks"])
+    assert any("5 documents" in check["detail"] for check in health["checks"])
+
+
+def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
+    cli("index", pdfs.numbered(tmp_path / "a.pdf", 1, "spits"), pdfs.numbered(tmp_path / "b.pdf", 1, "coves"))
+    refused = cli("remove", "a.pdf", "nothing.pdf")
+    assert refused.returncode == 1 and "No document 'nothing.pdf'" in refused.stderr
+    assert len(json.loads(cli("list", "--json").stdout)["documents"]) == 2, "all are found before any is removed"
+    removed = json.loads(cli("remove", "a.pdf", "--json").stdout)
+    assert [d["name"] for d in removed["removed"]] == ["a.pdf"]
+    unsure = cli("clear")
+    assert unsure.returncode == 2 and "--yes" in unsure.stderr
+    assert cli("clear", "--library", "other", "--yes").returncode == 1
+    assert json.loads(cli("clear", "--yes", "--json").stdout) == {"cleared": ["default"]}
+    assert (tmp_path / "b.pdf").exists() and "No library" in cli("libraries").stdout
+
+
+USAGE = [
+    (["page", "book.pdf", "999"], "book.pdf has no page 999. Its pages are 1 to"),
+    (["page", "book.pdf", "0"], "has no page 0"),
+    (["page", "book.pdf", "x"], "'x' is no list of pages"),
+    (["page", "book.pdf", "3-1"], "'3-1' runs backwards"),
+    (["page", "book.pdf", "1,,2"], "is no list of pages"),
+    (["page", "book.pdf", "1", "--image", "a.jpg"], "does not end in .png"),
+    (["search", " "], "The question is empty"),
+    (["search", "x", "--where", "nonsense"], "is no condition"),
+    (["search", "x", "--top-k", "0"], "too small"),
+    (["search", "x", "--top-k", "many"], "not a whole number"),
+    (["search", "x", "--effort", "hard"], "invalid choice"),
+    (["search", "x", "--expert", "/nowhere.yaml"], "cannot be read"),
+    (["nonsense"], "invalid choice"),
+    ([], "required"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE)
+def test_usage_errors_end_with_2(
+    capsys: pytest.CaptureFixture[str], library: Engine, arguments: list[str], said: str
+) -> None:
+    code, out, err = call(capsys, library, *arguments)
+    assert code == 2 and said in err and out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["info", "bok.pdf"], ["outline", "bok"], ["page", "bok", "1"], ["search", "x", "--doc", "bok"]]
+)
+def test_unknown_documents_end_with_1_and_near_names(
+    capsys: pytest.CaptureFixture[str], library: Engine, arguments: list[str]
+) -> None:
+    code, out, err = call(capsys, library, *arguments, "--json")
+    assert code == 1 and "book.pdf" in err
+    assert json.loads(out)["error"]["type"] == "NotFoundError"
+
+
+def test_nothing_indexed_yet_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    for arguments in (("search", "anything"), ("list",), ("info", "x")):
+        done = cli(*arguments)
+        assert done.returncode == 1 and "Nothing is indexed yet" in done.stderr
+    empty = cli("index", tmp_path)
+    assert empty.returncode == 1 and "no documents in this folder" in empty.stdout
+
+
+def test_a_home_that_cannot_be_written_and_one_of_a_newer_version(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    blocked = cli("list", home=tmp_path / "file" / "home")
+    assert blocked.returncode == 1 and "cannot be written" in blocked.stderr and "--home" in blocked.stderr
+    import sqlite3
+
+    cli("index", pdfs.numbered(tmp_path / "a.pdf", 1, "spits"))
+    with sqlite3.connect(tmp_path / "home" / "catalog.sqlite") as direct:
+        direct.execute("UPDATE meta SET value = '99'")
+    newer = cli("search", "spits")
+    assert newer.returncode == 1 and "newer version" in newer.stderr and "Upgrade" in newer.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, library: Engine) -> None:
+    program = f"{sys.executable} -m hybrid_pageindex --home {library.home} outline book.pdf | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == "" and done.stdout.startswith("book.pdf")
+
+
+def test_a_terminal_gets_a_bar_with_time_left(tmp_path: Path) -> None:
+    for number in range(3):
+        pdfs.numbered(tmp_path / f"{number}.pdf", 150, f"spit {number}")
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hybrid_pageindex", "--home", tmp_path / "home", "index", tmp_path],
+        stdout=subprocess.PIPE, stderr=terminal, env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    try:
+        while block := os.read(master, 4096):
+            shown += block
+    except OSError:  # the terminal closes with the process
+        pass
+    assert process.wait() == 0 and process.stdout
+    assert b"3 indexed (450 pages)" in process.stdout.read()
+    process.stdout.close()
+    os.close(master)
+    assert b"indexing" in shown and b"pages" in shown and b"left" in shown
+
+
+def test_help_and_version(cli: Cli) -> None:
+    assert "index" in cli("--help").stdout
+    assert cli("--version").stdout.startswith("hybrid-pageindex 0.")
+
+
+def test_searching_imports_neither_the_parser_nor_the_migrations(library: Engine) -> None:
+    """PyMuPDF alone takes 0.8 s to import."""
+    script = (
+        "import sys; from hybrid_pageindex.cli import main\n"
+        f"main(['--home', {str(library.home)!r}, 'search', 'net sales', '--json'])\n"
+        "print([m for m in ('pymupdf', 'onnxruntime', 'alembic', 'torch') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"

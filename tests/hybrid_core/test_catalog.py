@@ -1,0 +1,183 @@
+"""The catalog: snapshots, atomic publishing, shared content, versions, refusals."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from hybrid_core.errors import NotFoundError, SchemaError, StoreError
+from hybrid_core.store import schema
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.term_counts import TermCounts
+from hybrid_core.types import Card, Chunk, IndexedContent, Page, Section
+
+
+def content(pages: int, word: str) -> IndexedContent:
+    counts = TermCounts.build([{number: 1} for number in range(pages)], [1] * pages).to_bytes()
+    return IndexedContent(
+        sha256=word, format="pdf", metadata={"title": word}, title=word, description=word,
+        pages=tuple(Page(n, "", 600, 800, f"{word} {n}", f"summary {n}", ((0, 0, 9, 9),)) for n in range(1, pages + 1)),
+        sections=(Section("0001", None, 1, word, 1, pages),),
+        chunks=tuple(Chunk(n, "0001", n, 0, 5) for n in range(1, pages + 1)),
+        terms=counts, heading_terms=counts,
+    )  # fmt: skip
+
+
+def publish(
+    catalog: Catalog, doc_id: str, content_id: str, made: IndexedContent | None, library: str = "default"
+) -> None:
+    catalog.publish(
+        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", content_id=content_id, content=made, card=Card(title="t"),
+        size=1, mtime=1.0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    made = Catalog(tmp_path / "catalog.sqlite")
+    made.ensure_library("default")
+    yield made
+    made.close()
+
+
+def rows(catalog: Catalog) -> dict[str, int]:
+    with catalog._engine.connect() as connection:
+        tables = (schema.contents, schema.pages, schema.sections, schema.chunks, schema.terms)
+        return {table.name: connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def test_what_was_published_is_read_back(catalog: Catalog) -> None:
+    made = content(3, "alpha")
+    publish(catalog, "d1", "c1", made)
+    with catalog.snapshot() as snapshot:
+        document = snapshot.documents("default")[0]
+        assert (document.doc_id, document.content_id, document.pages, document.card) == ("d1", "c1", 3, Card(title="t"))
+        assert tuple(snapshot.pages("c1")) == made.pages
+        assert snapshot.sections("c1") == made.sections
+        assert tuple(snapshot.chunks("c1")) == made.chunks
+        assert [c.page for c in snapshot.chunks("c1", [2])] == [2]
+        assert snapshot.expected_points("default") == 3
+
+
+def test_a_snapshot_does_not_see_what_is_published_meanwhile(catalog: Catalog) -> None:
+    publish(catalog, "d1", "c1", content(1, "alpha"))
+    with catalog.snapshot() as before:
+        position = before.position("default")
+        publish(catalog, "d1", "c2", content(2, "beta"))
+        assert before.published("default") == {"d1": "c1"}
+        assert before.position("default") == position
+        assert [page.text for page in before.pages("c1")] == ["alpha 1"], "old pages stay readable"
+    with catalog.snapshot() as after:
+        assert after.published("default") == {"d1": "c2"}
+        assert [(c.doc_id, c.content_id) for c in after.changes("default", position)] == [("d1", "c2")]
+
+
+def test_replaced_and_removed_content_leaves_no_rows(catalog: Catalog) -> None:
+    publish(catalog, "d1", "c1", content(3, "alpha"))
+    publish(catalog, "d1", "c2", content(2, "beta"))
+    assert rows(catalog) == {"contents": 1, "pages": 2, "sections": 1, "chunks": 2, "terms": 1}
+    catalog.remove(["d1", "unknown"])
+    assert set(rows(catalog).values()) == {0}
+
+
+def test_shared_content_stays_until_its_last_document_goes(catalog: Catalog) -> None:
+    publish(catalog, "d1", "c1", content(2, "alpha"))
+    publish(catalog, "d2", "c1", None)
+    catalog.remove(["d1"])
+    assert rows(catalog)["pages"] == 2
+    catalog.remove(["d2"])
+    assert rows(catalog)["pages"] == 0
+    with pytest.raises(NotFoundError, match="removed meanwhile"):
+        publish(catalog, "d3", "c1", None)
+
+
+def test_a_publication_that_fails_changes_nothing(catalog: Catalog) -> None:
+    publish(catalog, "d1", "c1", content(2, "alpha"))
+    broken = content(2, "beta")
+    twice = IndexedContent(
+        **{f: getattr(broken, f) for f in broken.__slots__} | {"pages": broken.pages + broken.pages[:1]}
+    )
+    with pytest.raises(Exception, match="UNIQUE"):
+        publish(catalog, "d1", "c2", twice)
+    with catalog.snapshot() as snapshot:
+        assert snapshot.published("default") == {"d1": "c1"}
+        assert not snapshot.has_content("c2")
+        assert snapshot.position("default") == 1
+
+
+def test_positions_are_never_used_twice(catalog: Catalog, tmp_path: Path) -> None:
+    publish(catalog, "d1", "c1", content(1, "alpha"))
+    with catalog.snapshot() as snapshot:
+        first = snapshot.position("default")
+    catalog.remove_library("default")
+    with sqlite3.connect(tmp_path / "catalog.sqlite") as direct:
+        direct.execute("DELETE FROM changes")
+    catalog.ensure_library("default")
+    publish(catalog, "d1", "c1", content(1, "alpha"))
+    with catalog.snapshot() as snapshot:
+        assert snapshot.position("default") > first
+
+
+def test_a_failure_is_remembered_and_forgotten(catalog: Catalog) -> None:
+    catalog.record_failure(library="default", doc_id="d1", path="/d1.pdf", size=1, mtime=1.0, error="damaged")
+    with catalog.snapshot() as snapshot:
+        assert [(d.error, d.published) for d in snapshot.documents("default")] == [("damaged", False)]
+        assert snapshot.published("default") == {}
+    publish(catalog, "d1", "c1", content(1, "alpha"))
+    with catalog.snapshot() as snapshot:
+        assert [(d.error, d.published) for d in snapshot.documents("default")] == [("", True)]
+
+
+def test_two_catalogs_write_at_the_same_time(catalog: Catalog, tmp_path: Path) -> None:
+    other = Catalog(tmp_path / "catalog.sqlite")
+
+    def write(target: Catalog, name: str) -> None:
+        for number in range(20):
+            publish(target, f"{name}{number}", f"{name}c{number}", content(2, f"{name}{number}"))
+
+    threads = [threading.Thread(target=write, args=(c, n)) for c, n in ((catalog, "a"), (other, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with catalog.snapshot() as snapshot:
+        assert len(snapshot.published("default")) == 40
+        assert [c.seq for c in snapshot.changes("default", 0)] == list(range(1, 41))
+    other.close()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    Catalog(path).close()
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    before = path.read_bytes()
+    with pytest.raises(SchemaError, match=r"newer version \(schema 99.*Upgrade"):
+        Catalog(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
+    with pytest.raises(StoreError, match="not a catalog"):
+        Catalog(path)
+
+
+def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be written.*--home"):
+        Catalog(tmp_path / "file" / "home" / "catalog.sqlite")
+
+
+def test_the_cache_drops_the_oldest_when_it_is_full(catalog: Catalog) -> None:
+    for number in range(4):
+        catalog.put_cache(f"image/{number}", b"x" * 100, limit=250)
+    assert [catalog.cached(f"image/{n}") is not None for n in range(4)] == [False, False, True, True]
+    catalog.clear_cache()
+    assert catalog.cached("image/3") is None

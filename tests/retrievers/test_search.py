@@ -1,0 +1,168 @@
+"""Questions to pages, through the engine, on invented filings and books."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.types import Effort
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
+from tests import pdfs
+
+
+@pytest.mark.parametrize(("question", "name", "page"), pdfs.FISCAL_QUESTIONS)
+def test_the_right_page_of_the_right_filing_comes_first(library: Engine, question: str, name: str, page: int) -> None:
+    best = run(library.search(question)).results[0]
+    assert (best.doc_name, best.page) == (name, page)
+
+
+@pytest.mark.parametrize("asked", SAMPLE_QUESTIONS, ids=lambda q: q.question)
+def test_the_sample_report_answers_its_questions(asked: SampleQuestion, sample_library: Engine) -> None:
+    best = run(sample_library.search(asked.question)).results[0]
+    assert best.page == asked.page
+
+
+@pytest.fixture(scope="module")
+def sample_library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    folder = tmp_path_factory.mktemp("sample")
+    engine = Engine(folder / "home")
+    run(engine.index(write_sample_report(folder / "report.pdf")))
+    return engine
+
+
+def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
+    result = run(library.search("What were the net sales of Corvane Optics in fiscal 2023?", top_k=10))
+    assert [r.score for r in result.results] == sorted((r.score for r in result.results), reverse=True)
+    for found in result.results:
+        receipt = found.receipt
+        assert receipt.page + receipt.document + receipt.structure == pytest.approx(found.score, abs=2e-4)
+        assert 0 < found.score <= 1
+        assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
+        assert found.section.start_page <= found.page <= found.section.end_page
+        assert receipt.terms and all(add > 0 for add in receipt.terms.values())
+    best = result.results[0]
+    assert {"net", "sale"} <= best.receipt.terms.keys()
+    assert "corvane" in best.receipt.routing_reason.lower() and "2023" in best.receipt.routing_reason
+    assert "418.2" in best.snippet
+    assert len({(r.doc_id, r.page) for r in result.results}) == len(result.results)
+    assert result.timings_ms["total"] >= result.timings_ms["coarse"] > 0
+
+
+def test_the_filing_given_is_a_filter(library: Engine) -> None:
+    result = run(library.search("What were the net sales?", documents=["dunlin-freight-2023-10k"]))
+    assert {r.doc_name for r in result.results} == {"dunlin-freight-2023-10k.pdf"}
+    two = run(
+        library.search("net sales", documents=["dunlin-freight-2023-10k", "corvane-optics-2024-10k.pdf"], top_k=20)
+    )
+    assert {r.doc_name for r in two.results} == {"dunlin-freight-2023-10k.pdf", "corvane-optics-2024-10k.pdf"}
+
+
+def test_where_is_a_filter(library: Engine) -> None:
+    years = run(library.search("net sales", where=["year=2024"], top_k=20)).results
+    assert {r.doc_name for r in years} == {"corvane-optics-2024-10k.pdf", "dunlin-freight-2024-10k.pdf"}
+    both = run(library.search("net sales", where=["year=2024", "name=DUNLIN*"], top_k=20)).results
+    assert {r.doc_name for r in both} == {"dunlin-freight-2024-10k.pdf"}
+    assert run(library.search("net sales", where=["year=1907"])).results == ()
+    with pytest.raises(UsageError, match="no field|No document has a field 'colour'"):
+        run(library.search("net sales", where=["colour=red"]))
+    with pytest.raises(UsageError, match="is no condition"):
+        run(library.search("net sales", where=["year"]))
+
+
+def test_unknown_documents_are_refused_with_the_nearest_names(library: Engine) -> None:
+    with pytest.raises(NotFoundError, match=r"No document 'corvane-optic-2023'.*corvane-optics-2023-10k\.pdf"):
+        run(library.search("net sales", documents=["corvane-optic-2023"]))
+    with pytest.raises(NotFoundError, match="No library 'other'.*default"):
+        run(library.search("net sales", library="other"))
+
+
+def test_a_question_the_library_cannot_answer_says_so(library: Engine) -> None:
+    nothing = run(library.search("zyzzyva quokka"))
+    assert nothing.results == () and nothing.evidence.level == "none" and nothing.evidence.score == 0
+    assert "no page shares a word with the question" in nothing.notes
+    little = run(library.search("photosynthesis chlorophyll wavelengths in the annual report"))
+    known = run(library.search("net sales of Corvane Optics in fiscal 2023"))
+    assert known.evidence.level == "strong" and little.evidence.score < known.evidence.score
+
+
+@pytest.mark.parametrize("effort", ["fast", "auto", "deep"])
+def test_efforts_without_a_model_answer_fast_and_say_so(library: Engine, effort: Effort) -> None:
+    used = run(library.search("net sales", effort=effort)).effort
+    assert (used.asked, used.used) == (effort, "fast")
+    assert ("no language model" in used.why) == (effort != "fast")
+
+
+def test_bad_questions(library: Engine) -> None:
+    for empty in ("", "   ", "\n\t"):
+        with pytest.raises(UsageError, match="question is empty"):
+            run(library.search(empty))
+    for top_k in (0, -1, 10**6):
+        with pytest.raises(UsageError, match="top_k is"):
+            run(library.search("net sales", top_k=top_k))
+    assert run(library.search("?!")).results == ()
+    assert run(library.search("what is the")).evidence is not None
+
+
+def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
+    words = " ".join(f"word{n}" for n in range(12_000))
+    result = run(library.search(f"What were the net sales of Corvane Optics in fiscal 2023? {words}"[:100_000]))
+    assert result.results[0].doc_name == "corvane-optics-2023-10k.pdf"
+    assert result.timings_ms["total"] < 20_000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "' OR 1=1; --",
+        "NULL",
+        "\x00\x01",
+        "🚀🚀",
+        "a" * 5000,
+        "SELECT * FROM pages",
+        "%s %d {} \\",
+        "營業收入是多少",
+        "ما هي الإيرادات",
+    ],
+)
+def test_odd_questions_do_no_harm(library: Engine, question: str) -> None:
+    run(library.search(question))
+
+
+def test_chinese_and_arabic_pages_are_found(engine: Engine, tmp_path: Path) -> None:
+    run(engine.index([pdfs.chinese(tmp_path / "zh.pdf"), pdfs.arabic(tmp_path / "ar.pdf")]))
+    chinese, arabic = run(engine.pages("zh.pdf", "1"))[0].text, run(engine.pages("ar.pdf", "1"))[0].text
+    for text, name in ((chinese, "zh.pdf"), (arabic, "ar.pdf")):
+        line = max(text.split("\n"), key=len)
+        assert run(engine.search(line[:24])).results[0].doc_name == name
+
+
+def test_searching_twice_gives_the_same(library: Engine) -> None:
+    first, second = (run(library.search("dividends and inventories", top_k=20)) for _ in range(2))
+    assert [(r.doc_id, r.page, r.score) for r in first.results] == [(r.doc_id, r.page, r.score) for r in second.results]
+
+
+def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path) -> None:
+    plain = run(library.search("How well stocked is Corvane in 2023?", top_k=1)).results
+    expert = tmp_path / "expert.yaml"
+    expert.write_text("expand:\n  - when: stocked\n    phrases: [inventories balance sheet]\n    weight: 1\n"
+                      "aliases:\n  Dunlin Freight Lines: [the Kingfisher]\n")  # fmt: skip
+    helped = run(library.search("How well stocked is Corvane in 2023?", top_k=1, expert=expert)).results
+    assert (helped[0].doc_name, helped[0].page) == ("corvane-optics-2023-10k.pdf", 4)
+    assert "inventori" in helped[0].receipt.terms and all("inventori" not in r.receipt.terms for r in plain)
+    nicknamed = run(library.search("net sales of the Kingfisher in 2024", expert=expert)).results[0]
+    assert nicknamed.doc_name == "dunlin-freight-2024-10k.pdf"
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "'phrases'"),
+     ("expand: [{when: '(', phrases: [x]}]", "bad pattern"), ("{", "not a YAML file")],
+)  # fmt: skip
+def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: str, reason: str) -> None:
+    path = tmp_path / "expert.yaml"
+    path.write_text(written)
+    with pytest.raises(UsageError, match=rf"expert\.yaml.*{reason}"):
+        run(library.search("net sales", expert=path))
