@@ -130,7 +130,7 @@ def _squashed(name: str) -> str:
 
 def title_cases(cards: Mapping[str, Card]) -> list[Case]:
     """Cases for documents known by their titles (statutes)."""
-    cases = []
+    cases: list[Case] = []
     for doc, card in cards.items():
         title = re.sub(r"[(（]\d{4}.*?[)）]$", "", doc)
         own = frozenset(d for d in cards if re.sub(r"[(（]\d{4}.*?[)）]$", "", d) == title)

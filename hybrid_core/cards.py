@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from hybrid_core import cover
 from hybrid_core.document_types import TypeMention, document_types, finder, name_finder, type_by_ending
@@ -14,20 +14,29 @@ from hybrid_core.periods import find_periods, period_end, quarter_of
 from hybrid_core.text import clean
 from hybrid_core.types import Card
 
+_T = TypeVar("_T")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
 _PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
     r"\s+[-–—|]+\s+|[()\[\]【】|]+|（(?![一二三四五六七八九十]+）)|(?<![一二三四五六七八九十])）|\s{2,}|-(?=\s)|(?<=\s)-"
 )
-_GOES_ON = re.compile(r"[\s\-]+[a-z]")
-_CJK_AFTER = re.compile(r"\s*[\u3400-\u9fff]")
-_TYPE_SAID = 700  # characters of the first page within which a document says what it is
-_STRIPPED = " -–—_.,;:'’()：，、"
-_PUNCTUATION = re.compile(r"[\W_]+")
-_NOT_AT_ENDS = (NAMELESS - LEGAL_FORMS) | {""}
 _CJK_TAIL = re.compile(r"(?<=.{2})(?:年度|季度)(?:报告|公告)$|(?<=年)(?:年度)?报告$")
+_CJK_AFTER = re.compile(r"\s*[\u3400-\u9fff]")
+_GOES_ON = re.compile(r"[\s\-]+[a-z]")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_COVER = 4_000  # characters of the first page on which a type, a label or a party is looked for
+_PUNCTUATION = re.compile(r"[\W_]+")
+_EDGES = " -–—_.,;:'’()：，、"
+_NOT_AT_EDGES = (NAMELESS - LEGAL_FORMS) | {""}
+_TITLE_WORDS = 6  # a file name of more words is a title
+_TYPE_SAID = 700  # characters of the first page within which a document says what it is
+_COVER = 4_000  # those within which its names, parties and dates are looked for
+
+
+class _Time(NamedTuple):
+    years: tuple[int, ...] = ()
+    quarter: int | None = None
+    date: str | None = None
+    dates: tuple[str, ...] = ()
 
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: Sequence[str]) -> Card:
@@ -40,19 +49,20 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
     best_title = _best_title(title, metadata, stem)
     type_name = _type(spaced, best_title, pages)
     binding = bool(type_name) and document_types()[type_name].parties
-    names = _names(spaced, stem, best_title, metadata, pages[0] if pages else "", binding)
+    names = _names(spaced, best_title, metadata.get("author", ""), pages[0] if pages else "", binding)
     symbols = cover.symbols("\n".join(pages[:2]))
     parties = cover.parties(front[:_COVER]) if binding else []
-    years, quarter, date, dates = _period(stem, best_title, front, metadata, type_name)
+    covers = document_types()[type_name].covers if type_name else ""
+    if covers:
+        time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter")
+    else:
+        time = _own_time(stem, best_title, front)
     own = {name_key(n) for n in names}
     return Card(
         names=tuple(names),
         symbols=tuple(symbols),
         parties=tuple(p for p in parties if name_key(p) not in own),
-        years=years,
-        quarter=quarter,
-        date=date,
-        dates=dates,
+        **time._asdict(),
         type=type_name,
         title=best_title,
     )
@@ -96,7 +106,7 @@ def _is_type(mention: TypeMention, spaced: str) -> bool:
     Chinese always (a law on standards is no standard)."""
     if _CJK_AFTER.match(spaced, mention.end):
         return False
-    return len(spaced.split()) + spaced.count("-") <= 6 or not _GOES_ON.match(spaced, mention.end)
+    return len(spaced.split()) + spaced.count("-") <= _TITLE_WORDS or not _GOES_ON.match(spaced, mention.end)
 
 
 def _without_periods(text: str, cut: str = "\n") -> str:
@@ -123,29 +133,28 @@ def subject_parts(spaced: str) -> list[str]:
 
 def _trimmed(part: str) -> str:
     words = part.split()
-    while words and _PUNCTUATION.sub("", words[0]).lower() in _NOT_AT_ENDS:
+    while words and _PUNCTUATION.sub("", words[0]).lower() in _NOT_AT_EDGES:
         del words[0]
-    while words and _PUNCTUATION.sub("", words[-1]).lower() in _NOT_AT_ENDS:
+    while words and _PUNCTUATION.sub("", words[-1]).lower() in _NOT_AT_EDGES:
         del words[-1]
-    return _CJK_TAIL.sub("", " ".join(words).strip(_STRIPPED)).strip(_STRIPPED)
+    return _CJK_TAIL.sub("", " ".join(words).strip(_EDGES)).strip(_EDGES)
 
 
-def _names(spaced: str, stem: str, title: str, metadata: Mapping[str, str], first: str, binding: bool) -> list[str]:
+def _names(spaced: str, title: str, author: str, first: str, binding: bool) -> list[str]:
     """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
-    found: list[str] = []
-    if (parts := subject_parts(split_camel(spaced))) and any(c.isalpha() for c in parts[0]):
-        found.append(parts[0])
+    found = [part for part in subject_parts(split_camel(spaced))[:1] if any(c.isalpha() for c in part)]
     labelled = cover.labelled_names(first)
     found.extend(labelled)
     if not binding:
         if not labelled:
             found.extend(cover.announcing_names(first[:_COVER]))
-        for text in (title, metadata.get("author", "")):
-            found.extend(name for name in cover.legal_names(text[:200])[:1] if name.lower() in first.lower())
-    return _distinct(found)
+        # What made the file stands in its metadata as often as who wrote it: the page must name it too.
+        said = (name for text in (title, author) for name in cover.legal_names(text[:200])[:1])
+        found.extend(name for name in said if name.lower() in first.lower())
+    return _one_spelling_each(found)
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def _one_spelling_each(names: Iterable[str]) -> list[str]:
     """Each name once, in the spelling that shows its words (a squashed file name hides them)."""
     kept: dict[str, str] = {}
     for name in names:
@@ -155,34 +164,34 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return list(kept.values())
 
 
-def _period(
-    stem: str, title: str, front: str, metadata: Mapping[str, str], type_name: str
-) -> tuple[tuple[int, ...], int | None, str | None, tuple[str, ...]]:
-    covers = document_types()[type_name].covers if type_name else ""
+def _own_time(stem: str, title: str, front: str) -> _Time:
+    """The time of a document that is dated: what it bears, in its name, its title and on its first pages."""
+    named = [*find_periods(stem), *find_periods(title)]
+    shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
+    dates = [*(m.period.date for m in named if m.period.date), *shown]
+    years = [*(m.period.year for m in named if m.period.year), *(int(date[:4]) for date in dates)]
+    quarter = next((m.period.quarter for m in named if m.period.quarter), None)
+    return _Time(_distinct(years), quarter, dates[0] if dates else None, _distinct(dates))
+
+
+def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool) -> _Time:
+    """The time that a report covers: its file name's year first, then the year in which it ends and the fiscal
+    year it speaks of. When it was filed is not taken, unless it says nothing else."""
     named, titled = list(find_periods(stem)), list(find_periods(title))
-    shown = list(find_periods(front[:_COVER]))
-    years = [m.period.year for m in named if m.period.year]
-    dates = [m.period.date for m in named if m.period.date]
-    if not covers:
-        dates.extend(m.period.date for m in [*titled, *[m for m in shown if m.period.date][:3]] if m.period.date)
-        years.extend(m.period.year for m in titled if m.period.year)
-        years.extend(int(date[:4]) for date in dates)
-        quarter = next((m.period.quarter for m in [*named, *titled] if m.period.quarter), None)
-        return _distinct_years(years), quarter, dates[0] if dates else None, tuple(dict.fromkeys(dates))
-    # What such a report is dated or was filed is not the time that it reports on.
     end = period_end(front)
-    fiscal = [m.period for m in [*titled, *shown] if m.fiscal and m.period.year]
-    quarter = None
-    if covers == "quarter":
-        said = [m.period.quarter for m in [*named, *titled]] + [period.quarter for period in fiscal]
-        quarter = next((q for q in said if q), quarter_of(end) if end else None)
-    years.extend([int(end[:4])] if end else [])
-    years.extend(period.year for period in fiscal[:1])
+    fiscal = [m.period for m in [*titled, *find_periods(front[:_COVER])] if m.fiscal and m.period.year]
+    years = [m.period.year for m in named if m.period.year]
+    years += [int(end[:4])] if end else []
+    years += [period.year for period in fiscal[:1]]
     if not years:
-        years.extend(m.period.year for m in [*titled, *find_periods(metadata.get("subject", ""))] if m.period.year)
-    dates.extend([end] if end else [])
-    return _distinct_years(years), quarter, end or (dates[0] if dates else None), tuple(dict.fromkeys(dates))
+        years = [m.period.year for m in [*titled, *find_periods(subject)] if m.period.year]
+    quarter = None
+    if quarterly:
+        said = [*(m.period for m in [*named, *titled]), *fiscal]
+        quarter = next((period.quarter for period in said if period.quarter), quarter_of(end) if end else None)
+    dates = [*(m.period.date for m in named if m.period.date), *([end] if end else [])]
+    return _Time(_distinct(years), quarter, end or (dates[0] if dates else None), _distinct(dates))
 
 
-def _distinct_years(years: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(years))
+def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(values))

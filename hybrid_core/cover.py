@@ -8,14 +8,14 @@ from hybrid_core.names import GENERIC, initials, name_key, name_words
 from hybrid_core.text import STOP_WORDS
 
 _LABEL_BELOW = re.compile(
-    r"\(?\s*exact\s+name\s+of\s+(?:the\s+)?(?:registrant|issuer|company)"
-    r"|\(\s*(?:full\s+)?(?:corporate\s+)?name\s+of\s+(?:the\s+)?(?:registrant|issuer|company|organi[sz]ation)",
+    r"exact\s{1,3}name\s+of\s+(?:the\s+)?(?:registrant|issuer|company)"
+    r"|\(\s{0,3}(?:full\s+)?(?:corporate\s+)?name\s+of\s+(?:the\s+)?(?:registrant|issuer|company|organi[sz]ation)",
     re.IGNORECASE,
 )
 _LABEL_BEFORE = re.compile(
-    r"(?im)^\s*(?:company\s+name|name\s+of\s+(?:the\s+)?(?:company|issuer|organi[sz]ation|institution)|issuer"
+    r"(?im)^[ ]{0,20}(?:company\s+name|name\s+of\s+(?:the\s+)?(?:company|issuer|organi[sz]ation|institution)|issuer"
     r"|organi[sz]ation|(?:公司|企业|单位|机构)(?:中文)?(?:名称|全称|简称)|发行人|编制单位|股票简称|证券简称)"
-    r"\s*[:：]\s*(\S[^\n]{1,80})"
+    r"[ ]{0,9}[:：]\s{0,9}(\S[^\n]{1,80})"
 )
 # A name runs over capitalised words and joining words up to a legal form. Each repeat is bounded.
 _LEGAL = (
@@ -46,6 +46,7 @@ consultant  lender borrower landlord tenant party parties
 _NOT_FIRST = STOP_WORDS | frozenset(_ROLES.split())
 _DESCRIBED = re.compile(r"(?:\b(?:a|an|any|such|said|our)|,)\s+$", re.IGNORECASE)
 _RULE = re.compile(r"^[\W_]*$")
+_MOST_NAMES = 4  # on one cover
 _SHORT_LINE = 50  # a line this short ends where it does: the name does not run on from it
 
 
@@ -62,7 +63,7 @@ def labelled_names(page: str) -> list[str]:
         if len(name) <= 80:
             names.append(name)
     names.extend(match[1].strip() for match in _LABEL_BEFORE.finditer(page[:6_000]))
-    return names
+    return names[:_MOST_NAMES]
 
 
 def legal_names(text: str) -> list[str]:

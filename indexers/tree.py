@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hybrid_core.types import HeadingSource, ParsedDocument, Section
 from indexers.outline.heading import Heading
@@ -41,6 +42,7 @@ class _Node:
     source: HeadingSource
     synthetic: bool = False
     end: tuple[int, int] = (0, 0)  # exclusive; (page + 1, 0) for the end of a page
+    reaches: bool = False  # a section without text begins where this one ends
 
 
 def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> tuple[Section, ...]:
@@ -83,10 +85,10 @@ def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
 def _thin(nodes: list[_Node], doc: DocumentView, least: int) -> list[_Node]:
     """Without the layout headings that have next to no text before the next one begins."""
     kept = []
-    for node, after in zip(nodes, [*nodes[1:], None], strict=True):
-        if after is not None and node.source == "layout" and after.level <= node.level and after.start[0] == node.start[0]:
-            text = doc[node.start[0]].page.text[node.start[1] : after.start[1]]
-            if len(text) - len(node.title) < least and numbering(node.title) is None:
+    for node, after in zip_longest(nodes, nodes[1:]):
+        label = node.source == "layout" and after is not None and after.level <= node.level
+        if label and after.start[0] == node.start[0] and numbering(node.title) is None:
+            if after.start[1] - node.start[1] - len(node.title) < least:
                 continue
         kept.append(node)
     return kept
@@ -172,23 +174,26 @@ def _group_title(first: int, last: int) -> str:
 
 
 def _sections(nodes: list[_Node]) -> tuple[Section, ...]:
-    path: list[str] = []
-    out = []
+    path: list[_Node] = []
+    parents: list[int | None] = []
+    at: list[int] = []
     for number, node in enumerate(nodes, 1):
-        node_id = f"{number:04d}"
-        del path[node.level - 1 :]
-        page, anchor = node.start
-        end_page, end_anchor = node.end
-        if end_anchor == 0 and end_page > page:
-            end_page, closed = end_page - 1, None
-        else:
-            closed = end_anchor
-        out.append(
-            Section(
-                node_id=node_id, parent_id=path[-1] if path else None, level=node.level, title=node.title,
-                start_page=page, end_page=end_page, anchor=anchor, end_anchor=closed, anchor_y=node.y,
-                source=node.source, synthetic=node.synthetic,
-            )
-        )  # fmt: skip
-        path.append(node_id)
-    return tuple(out)
+        del path[node.level - 1 :], at[node.level - 1 :]
+        parents.append(at[-1] if at else None)
+        if node.start == node.end:  # without text of its own: what holds it must reach its page
+            for holder in path:
+                holder.reaches = holder.reaches or holder.end == node.end
+        path.append(node)
+        at.append(number)
+    return tuple(_section(number, parent, node) for number, (parent, node) in enumerate(zip(parents, nodes, strict=True), 1))
+
+
+def _section(number: int, parent: int | None, node: _Node) -> Section:
+    page, anchor = node.start
+    end_page, end_anchor = node.end
+    whole = end_anchor == 0 and end_page > page and not node.reaches
+    return Section(
+        node_id=f"{number:04d}", parent_id=None if parent is None else f"{parent:04d}", level=node.level, title=node.title,
+        start_page=page, end_page=end_page - 1 if whole else end_page, anchor=anchor,
+        end_anchor=None if whole else end_anchor, anchor_y=node.y, source=node.source, synthetic=node.synthetic,
+    )  # fmt: skip

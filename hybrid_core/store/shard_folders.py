@@ -94,8 +94,11 @@ class ShardPlace:
 
     @property
     def handles(self) -> tuple[int, ...]:
-        """Locks that a child working on the shard must inherit, so that they outlive this process with it."""
-        return tuple(h for h in (self._life.handle, self._write.handle) if h >= 0)
+        """The lock that a child working on the shard inherits, to keep it should this process be killed.
+
+        Only the write lock: the next opener then owns the shard, and waits until the child has ended.
+        """
+        return (self._write.handle,) if self._write.handle >= 0 else ()
 
     @contextmanager
     def whole(self, timeout: float) -> Iterator[None]:

@@ -57,10 +57,14 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
 
 def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
     """1.0 for the title and nothing else, less where the line goes on, 0 where it is another text. ``near``: forgive misprints."""
-    text = page.compact[i]
+    full = page.compact[i]
     for wanted, worth in ((whole, 1.0), (short, 0.95)):
+        text = full
         if text[:3] != wanted[:3]:
-            continue
+            begins = text.find(wanted[:8], 1, _LABEL + 8)
+            if begins < 0 or not _numbers(page.units[i].text, begins):
+                continue
+            text, worth = text[begins:], worth - 0.1  # numbered on the page, not where the title comes from
         if text == wanted:
             return worth
         if text.startswith(wanted):
@@ -70,7 +74,7 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
         joined = text
         j = i + 1
         while j < min(len(page.compact), i + _LINES) and len(joined) < len(wanted) and wanted.startswith(joined):
-            if len(text) > _LABEL and not 0.85 < page.units[j].size / page.units[i].size < 1.18:
+            if len(text) > _LABEL and not 0.85 < page.units[j].size / max(page.units[i].size, 0.1) < 1.18:
                 break  # an author or subtitle
             joined += page.compact[j]
             j += 1
@@ -82,9 +86,13 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
             ratio = SequenceMatcher(None, wanted, joined[: len(wanted) + 3], autojunk=False).ratio()
             if ratio >= 0.9:
                 return 0.7 * worth * ratio
-    if len(short) < len(text) <= len(short) + 14 and text.endswith(short) and bare(page.units[i].text) == short:
-        return 0.85
     return 0.0
+
+
+def _numbers(text: str, letters: int) -> bool:
+    """Whether numbering takes up exactly that many letters and digits at the start of a text."""
+    found = numbering(text)
+    return found is not None and len(compact(text[: found.end])) == letters
 
 
 class TitleIndex:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -208,3 +209,13 @@ def test_type_data_is_well_formed() -> None:
     assert {entry.covers for entry in types.values()} == {"", "year", "quarter"}
     assert type_by_ending("Lake Protection Act") == "statute"
     assert type_by_ending("Fact") == ""
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\n", "(exact ", "A ", "Inc. ", "A. ", "(", '("', "Company: ", "Trading Symbol ", "1", "_"]
+)
+def test_time_grows_with_length_only(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    begun = time.perf_counter()
+    read_card(f"{text[:3_000]}.pdf", {"title": text, "author": text}, text, [text, text, text])
+    assert time.perf_counter() - begun < 3

@@ -496,6 +496,21 @@ def test_abandoned_private_folders_are_removed_and_living_ones_kept(folder: Path
     assert not owner.private
 
 
+def test_who_comes_after_a_killed_owner_waits_for_its_child_and_owns_the_shard(
+    reopen: Opener, library: Library, folder: Path
+) -> None:
+    reopen().close()
+    place = claim(folder)
+    with place.whole(1.0):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.6)"], pass_fds=place.handles)
+    place.release()  # what the system does when the owner is killed; the child lives on
+    assert not FolderLock(folder / "write.lock").acquire()
+    index = reopen()
+    assert (index.private, index.rebuilt) == (False, "")
+    assert child.wait(timeout=5) == 0
+    right(index, library)
+
+
 # --- other processes ---
 
 

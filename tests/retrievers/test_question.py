@@ -143,6 +143,9 @@ def test_latest() -> None:
         "x. ",
         "保留",
         "as if you ",
+        " ",
+        "\n",
+        "to   ",
     ],
 )
 def test_time_grows_with_length_only(piece: str) -> None:

@@ -1,0 +1,88 @@
+"""Indexing speed, peak memory and disk use on real filings.
+
+    python benchmarks/indexing.py [--data DIR | PATH…] [--workers N] [--json]
+
+Indexes into a new temporary home with the command line, as a user would, and samples the memory of the
+whole process tree (resident set sizes added: shared pages count more than once, so the truth is below).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from eval.datasets import data_folder
+from hybrid_pageindex import Engine
+from hybrid_pageindex.upkeep import folder_bytes
+
+
+def measure(paths: list[Path], workers: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(temporary, "home")
+        options = ["--workers", str(workers)] if workers else []
+        program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "index", *map(str, paths), "--json", *options]
+        began = time.perf_counter()
+        with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            peak = 0
+            while process.poll() is None:
+                peak = max(peak, tree_bytes(process.pid))
+                time.sleep(0.05)
+            seconds = time.perf_counter() - began
+            assert process.stdout
+            files = json.loads(process.stdout.read())["files"]
+        pages = sum(file["pages"] for file in files)
+        engine = Engine(home)
+        first = time.perf_counter()
+        engine.search_now("anything at all", effort="fast")
+        made = time.perf_counter() - first
+        engine.close()
+        disk = folder_bytes(home)
+    return {
+        "files": len(files),
+        "failed": sum(file["status"] == "failed" for file in files),
+        "pages": pages,
+        "seconds": round(seconds, 2),
+        "pages_per_second": round(pages / seconds, 1),
+        "peak_memory_mb": round(peak / 1e6),
+        "first_search_seconds": round(made, 2),
+        "disk_kb_per_page": round(disk / 1000 / pages, 2),
+    }
+
+
+def tree_bytes(pid: int) -> int:
+    try:
+        root = psutil.Process(pid)
+        processes = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return 0
+    total = 0
+    for process in processes:
+        try:
+            total += process.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("--data")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    paths = options.paths or [data_folder(options.data) / "financebench" / "pdfs"]
+    found = measure(paths, options.workers)
+    print(json.dumps(found) if options.json else "\n".join(f"{name:<22}{value}" for name, value in found.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

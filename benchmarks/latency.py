@@ -1,0 +1,70 @@
+"""How long a search takes: warm in process, cold on the command line.
+
+    python benchmarks/latency.py [--data DIR] [--home DIR] [--runs 7] [--json]
+
+Medians, since machines are noisy. «start» is a bare Python interpreter, for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from eval.datasets import data_folder, financebench
+from hybrid_pageindex import Engine, run
+
+
+def timed(program: list[str], runs: int) -> float:
+    """Median seconds of a whole process, after one that warms the disk cache."""
+    seconds = []
+    for _ in range(runs + 1):
+        began = time.perf_counter()
+        subprocess.run(program, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds[1:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    dataset = financebench(data_folder(options.data))
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(options.home or temporary)
+        engine = Engine(home)
+        run(engine.index(dataset.files))
+        stages: dict[str, list[float]] = {}
+        wall = []
+        for question in [*dataset.questions[:5], *dataset.questions]:  # the first five only warm up
+            began = time.perf_counter()
+            result = engine.search_now(question.text, effort="fast")
+            wall.append((time.perf_counter() - began) * 1000)
+            for name, value in result.timings_ms.items():
+                stages.setdefault(name, []).append(value)
+        engine.close()
+        wall, stages = wall[5:], {name: values[5:] for name, values in stages.items()}
+        program = [str(Path(sys.executable).with_name("hybrid-pageindex")), "--home", str(home)]
+        found = {
+            "warm_p50_ms": statistics.median(wall),
+            "warm_p95_ms": statistics.quantiles(wall, n=20)[-1],
+            **{f"stage_{name}_p50_ms": statistics.median(values) for name, values in stages.items()},
+            "cold_search_s": timed([*program, "search", dataset.questions[0].text, "--effort", "fast"], options.runs),
+            "help_s": timed([*program, "--help"], options.runs),
+            "start_s": timed([sys.executable, "-c", "pass"], options.runs),
+        }
+    rounded = {name: round(value, 3) for name, value in found.items()}
+    print(json.dumps(rounded) if options.json else "\n".join(f"{name:<24}{value}" for name, value in rounded.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
