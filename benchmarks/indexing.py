@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from eval.datasets import data_folder
+from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
 from hybrid_pageindex.upkeep import folder_bytes
 
@@ -85,4 +86,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

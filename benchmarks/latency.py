@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from eval.datasets import data_folder, financebench
+from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine, run
 
 
@@ -67,4 +68,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from eval.datasets import Dataset, EvalQuestion, data_folder, financebench
 from eval.measures import hit_at, mean, reciprocal_rank
+from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine, run
 
 
@@ -67,4 +68,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

@@ -125,7 +125,7 @@ def _same_period(one: Card, other: Card) -> bool:
 
 
 def _squashed(name: str) -> str:
-    return re.sub(r"[\W_]|and", "", bare(name).lower())
+    return re.sub(r"[\W_]|and|com$", "", bare(name).lower())
 
 
 def title_cases(cards: Mapping[str, Card]) -> list[Case]:

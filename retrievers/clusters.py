@@ -143,10 +143,14 @@ def _name_keys(name: str) -> list[tuple[str, float]]:
     if not whole:
         return []
     keys = [(whole, WHOLE)]
+    if has_cjk(name):
+        return keys
+    words = name_words(name)
     plain = name.replace("\u2019", "'")
     if "'s" in plain:
         keys.append((name_key(plain.replace("'s", "s")), WHOLE))  # written without its apostrophe
-    words = () if has_cjk(name) else name_words(name)
+    if len(words) == 1:  # HARBORINC, harbor.com
+        keys.extend((key, WHOLE) for key in (_squashed(name), f"{words[0]}com") if key.startswith(whole))
     if not 2 <= len(words) <= 6:
         return keys
     for length in range(1, len(words)):

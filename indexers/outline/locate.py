@@ -64,7 +64,7 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
             begins = text.find(wanted[:8], 1, _LABEL + 8)
             if begins < 0 or not _numbers(page.units[i].text, begins):
                 continue
-            text, worth = text[begins:], worth - 0.1  # numbered on the page, not where the title comes from
+            text, worth = text[begins:], worth - 0.04  # numbered on the page, not where the title comes from
         if text == wanted:
             return worth
         if text.startswith(wanted):

@@ -65,9 +65,10 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
         inside = 1 <= expected <= len(doc.pages)
         title, place = row.titles[0], None
         for least in (0.9, 0.0) if inside else ():
-            found = [(wanted, at) for wanted in row.titles if (at := find_title(wanted, doc, expected, slack=2, least=least, skip=skip))]
-            if found:  # an author's name is found too, but smaller
-                title, place = max(found, key=lambda pair: round(doc[pair[1][0]].units[pair[1][1]].size))
+            tries = [(t, find_title(t, doc, expected, slack=2, least=least, skip=skip)) for t in row.titles]
+            hit = max(((t, at) for t, at in tries if at), key=lambda pair: _size(doc, pair[1]), default=None)
+            if hit is not None:  # an author's name is found too, but smaller
+                title, place = hit
                 break
         if place is None and len(places[i]) == 1 and offset is None:
             place = places[i][0]
@@ -80,6 +81,10 @@ def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dic
     headings += parts
     headings.sort(key=lambda h: (h.page, h.unit))
     return PrintedToc(tuple(headings), skip, hits / tried if tried else 0.0, (), names)
+
+
+def _size(doc: DocumentView, place: tuple[int, int]) -> int:
+    return round(doc[place[0]].units[place[1]].size)
 
 
 def _offsets(rows: list[Entry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
@@ -147,8 +152,10 @@ def _unlabelled(
     rows: list[Entry], places: list[list[tuple[int, int]]], placed: list[Heading], depth: list[int], doc: DocumentView
 ) -> tuple[list[Heading], frozenset[str]]:
     """Entries without a label: parts, which stand in the body before the next entry; and what is no heading (authors)."""
-    parts, names = [], set()
+    parts: list[Heading] = []
+    names: set[str] = set()
     by_title = {compact(h.title): h.page for h in placed}
+    taken = {(h.page, h.unit) for h in placed}
     at = [next((by_title[k] for title in row.titles if (k := compact(title)) in by_title), 0) for row in rows]
     for i, (entry, stands) in enumerate(zip(rows, _stands(rows), strict=True)):
         if entry.label:
@@ -159,6 +166,8 @@ def _unlabelled(
         before = next((at[j] for j in range(i - 1, -1, -1) if at[j]), 1)
         after = next((at[j] for j in range(i + 1, len(rows)) if at[j]), 0)
         for page, unit in places[i]:
+            if (page, unit) in taken:
+                break
             if max(before, after - 4, entry.row.page + 1) <= page <= (after or len(doc.pages)):
                 title = next((t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1])
                 parts.append(Heading(title, page, unit, depth[i], "printed_toc"))
