@@ -28,7 +28,8 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary, "home")
         options = ["--workers", str(workers)] if workers else []
-        program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "index", *map(str, paths), "--json", *options]
+        program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "index", "--json", *options]
+        program += map(str, paths)
         began = time.perf_counter()
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             peak = 0

@@ -27,13 +27,14 @@ def ask(engine: Engine, question: EvalQuestion, given: bool) -> list[tuple[str, 
 
 
 def measure(engine: Engine, dataset: Dataset, given: bool) -> tuple[dict[str, float], list[str]]:
-    rows: dict[str, list[float]] = {name: [] for name in ("doc@1", "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr")}
+    cutoffs = (1, 3, 5, 10, 20)
+    rows: dict[str, list[float]] = {name: [] for name in ("doc@1", *(f"hit@{k}" for k in cutoffs), "mrr")}
     misses = []
     for question in dataset.questions:
         ranked = ask(engine, question, given)
         gold = {(g.document, g.page) for g in question.evidence}
         rows["doc@1"].append(hit_at(1, [d for d, _ in ranked], {g.document for g in question.evidence}))
-        for k in (1, 3, 5, 10, 20):
+        for k in cutoffs:
             rows[f"hit@{k}"].append(hit_at(k, ranked, gold))
         rows["mrr"].append(reciprocal_rank(ranked, gold))
         if not rows["hit@5"][-1]:

@@ -1,6 +1,6 @@
 """How well questions are routed to documents by their cards.
 
-    python benchmarks/routing.py [--data DIR] [--weight 1.0] [--errors]
+    python benchmarks/routing.py [--data DIR] [--errors]
 
 DIR holds the evaluation sets (default: the environment's PAGEINDEX_EVAL_DATA). doc@k counts ties fairly: it is
 the expected value when documents of equal score come in random order.
@@ -28,7 +28,7 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
-from routing_templates import Case, card_cases, title_cases
+from routing_templates import Case, card_cases, same_subject, title_cases
 
 from hybrid_core.cards import read_card
 from hybrid_core.errors import DocumentError
@@ -176,6 +176,7 @@ VARIANTS: dict[str, Callable[[str], str]] = {
 def report_questions(title: str, library: Library, asked: Sequence[Asked], errors: bool) -> None:
     router, everyone = Router(library.cards), list(library.cards)
     print(f"\n{title}: {len(asked)} questions over {len(everyone)} documents")
+    print(f"  a guess among the right organisation's documents of the right type: {chance(library, asked):.3f}")
     print(f"{'':30}{'routing alone':>20}{'':4}doc@1 of DocScore + weight x routing; weight =")
     print(f"{'':30}{'doc@1':>10}{'doc@3':>10}{'':4}" + "".join(f"{w:>7}" for w in WEIGHTS))
     for name, change in VARIANTS.items():
@@ -192,6 +193,17 @@ def report_questions(title: str, library: Library, asked: Sequence[Asked], error
             if errors and weight == 1.0:
                 _show_errors(name, asked, mixed, everyone)
         print(f"{name:30}{alone[0]:>10.3f}{alone[1]:>10.3f}{'':4}" + "".join(f"{value:>7.3f}" for value in curve))
+
+
+def chance(library: Library, asked: Sequence[Asked]) -> float:
+    """doc@1 of a guess among the documents of the right organisation and the right type: what can be had, content
+    aside, where the question does not name the time."""
+    values = []
+    for a in asked:
+        own = library.cards[min(a.docs)]
+        alike = [d for d, card in library.cards.items() if card.type == own.type and same_subject(own, card)]
+        values.append(sum(d in a.docs for d in alike) / len(alike))
+    return statistics.mean(values)
 
 
 def _show_errors(name: str, asked: Sequence[Asked], mixed: Sequence[Scores], everyone: Sequence[str]) -> None:

@@ -98,7 +98,7 @@ def card_cases(cards: Mapping[str, Card]) -> list[Case]:
     for doc, card in cards.items():
         if not card.names:
             continue
-        own = frozenset(d for d, c in cards.items() if _same_subject(card, c))
+        own = frozenset(d for d, c in cards.items() if same_subject(card, c))
         for kind, name in spellings(card):
             for number, body in enumerate(BODIES):
                 cases.append(Case(_fill(body, name, ""), own, (f"no time / {kind}",)))
@@ -114,7 +114,7 @@ def _fill(body: str, name: str, time: str) -> str:
     return body.format(name=name, time=time, time_first=first)
 
 
-def _same_subject(one: Card, other: Card) -> bool:
+def same_subject(one: Card, other: Card) -> bool:
     return bool({_squashed(n) for n in one.names} & {_squashed(n) for n in other.names})
 
 

@@ -140,9 +140,14 @@ def main() -> int:
             scored.append((result, spent, len(document.pages)))
             _print_row(kind, book.stem[:40], result, len(sections), 1000 * spent / len(document.pages))
     for kind, scored in totals.items():
-        means = [sum(getattr(s, name) for s, _, _ in scored) / len(scored) for name in ("f1", "precision", "recall", "parent")]
+        means = [
+            sum(getattr(s, name) for s, _, _ in scored) / len(scored)
+            for name in ("f1", "precision", "recall", "parent")
+        ]
         pages = sum(count for _, _, count in scored)
-        _print_row(kind, f"mean of {len(scored)}", Score(*means), 0, 1000 * sum(spent for _, spent, _ in scored) / pages)
+        _print_row(
+            kind, f"mean of {len(scored)}", Score(*means), 0, 1000 * sum(spent for _, spent, _ in scored) / pages
+        )
     return 0
 
 

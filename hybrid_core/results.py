@@ -11,7 +11,8 @@ from hybrid_core.types import Effort, EvidenceLevel
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How well the library can answer. ``score`` is 0 to 1: the question's terms, weighted by rarity, that the best pages hold."""  # fmt: skip
+    """How well the library can answer. ``score`` (0 to 1) is the share of the question's terms, weighted by
+    rarity, that the best page holds."""
 
     level: EvidenceLevel
     score: float

@@ -157,11 +157,10 @@ class Engine:
     ) -> bytes:
         """A page rendered from the original file, as PNG."""
         name = library or self.settings.library
+        settings = self.settings if dpi is None else replace(self.settings, image_dpi=dpi)
         return await asyncio.to_thread(
-            lambda: reading.page_image(
-                self._catalog(), name, document, page, dpi or self.settings.image_dpi, self.settings.max_cache_size, password
-            )
-        )  # fmt: skip
+            lambda: reading.page_image(self._catalog(), name, document, page, settings, password)
+        )
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
         """Every document of a library, by path; those that failed too."""

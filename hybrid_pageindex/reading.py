@@ -11,6 +11,7 @@ from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document, Section
+from hybrid_pageindex.settings import Settings
 from retrievers import select
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
@@ -135,9 +136,7 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
     return tuple(reversed(path))
 
 
-def page_image(
-    catalog: Catalog, library: str, name: str, page: int, dpi: int, cache_limit: int, password: str | None
-) -> bytes:
+def page_image(catalog: Catalog, library: str, name: str, page: int, settings: Settings, password: str | None) -> bytes:
     """A page of the original file as PNG, cached by content.
 
     Raises DocumentError where the original has moved, changed or cannot be opened.
@@ -145,7 +144,7 @@ def page_image(
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
     _check_inside([page], found)
-    key = f"image/{found.sha256}/{page}/{dpi}.png"
+    key = f"image/{found.sha256}/{page}/{settings.image_dpi}.png"
     if (held := catalog.cached(key)) is not None:
         return held
     path = Path(found.path)
@@ -156,6 +155,6 @@ def page_image(
         )
     from indexers.parse.render import render_page
 
-    image = render_page(path, found.sha256, page, dpi, password)
-    catalog.put_cache(key, image, cache_limit)
+    image = render_page(path, found.sha256, page, settings.image_dpi, password)
+    catalog.put_cache(key, image, settings.max_cache_size)
     return image

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hybrid_core.errors import NotFoundError, PageIndexError
@@ -105,8 +106,10 @@ def health(settings: Settings, catalog: Callable[[], Catalog], searcher: Callabl
         _tried("disk", lambda: _free(home)),
     ]
     if checks[3].ok:
-        for size in library_sizes(catalog(), home):
-            checks.append(_tried(f"library '{size.name}'", lambda size=size: _library(searcher(), size)))  # type: ignore[misc]
+        checks += [
+            _tried(f"library '{size.name}'", partial(_library, searcher(), size))
+            for size in library_sizes(catalog(), home)
+        ]
     checks.append(Check("embedder", True, "none (BM25 and section trees; no model needed)"))
     checks.append(Check("language model", True, "none (deterministic tree walk)"))
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))

@@ -16,9 +16,7 @@ PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+{text.TOKENISER}"
 """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
 
 
-def build_content(
-    name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()
-) -> IndexedContent:
+def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()) -> IndexedContent:
     """Make everything that a publication writes from a document's parsed ranges, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = tuple(page for spool in spools for page in spool.pages)
@@ -28,8 +26,7 @@ def build_content(
     per_page = [page.counts for page in terms]
     summary = summaries.summarise(texts, sections, per_page, summaries.find_furniture(texts))
     pages = tuple(
-        _page(page, page_text, said)
-        for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
+        _page(page, page_text, said) for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
     )
     sections = tuple(replace(s, summary=said) for s, said in zip(sections, summary.sections, strict=True))
     title = describe.find_title(name, info.metadata, parsed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePath
 
 from hybrid_core.types import ParsedPage, Section
@@ -23,15 +24,13 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
     page = next((page for page in pages[:3] if page.lines), None)
     if page is None:
         return stem
-    candidates = [
-        line for line in page.lines[:60] if len(line.text) >= 4 and sum(c.isalpha() for c in line.text) >= 3
-    ]
+    candidates = [line for line in page.lines[:60] if len(line.text) >= 4 and sum(c.isalpha() for c in line.text) >= 3]
     if not candidates:
         return stem
     largest = max(line.size for line in candidates)
     top = [line for line in candidates if line.size >= largest - 0.2]
     joined = [top[0].text]
-    for before, line in zip(top, top[1:], strict=False):  # a title that runs over several lines
+    for before, line in pairwise(top):  # a title that runs over several lines
         if len(joined) == 3 or not 0 <= line.y0 - before.y0 < 2.5 * largest:
             break
         joined.append(line.text)

@@ -29,8 +29,8 @@ def discover(paths: Sequence[str | Path]) -> Found:
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
     for given in paths:
-        for path in _expand(str(given)):
-            path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the user's links
+        for name in _expand(str(given)):
+            path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
             if path.is_dir():
                 inside = _documents_below(path)
                 roots.append(path)
@@ -60,7 +60,7 @@ def _expand(given: str) -> list[str]:
     given = os.path.expanduser(given)  # noqa: PTH111 - a glob pattern is no path
     if os.path.lexists(given) or not glob.has_magic(given):
         return [given]
-    return sorted(glob.glob(given, recursive=True)) or [given]
+    return sorted(glob.glob(given, recursive=True)) or [given]  # noqa: PTH207 - the pattern may be absolute
 
 
 def _documents_below(folder: Path) -> list[Path]:

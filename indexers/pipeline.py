@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -90,9 +90,7 @@ class _Tally:
             self.bytes_done += size
             self.files_done += finished is not None
             done = min(round(self.bytes_done), self.bytes)
-            self.report(
-                IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished)
-            )
+            self.report(IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished))
 
 
 def index(
@@ -193,11 +191,9 @@ class _Run:
                 mtime=0.0,
                 error=message,
             )
-            result = FileResult(
-                str(file), "failed", message, known.doc_id if known and known.published else None
-            )
+            result = FileResult(str(file), "failed", message, known.doc_id if known and known.published else None)
         seconds = round(time.monotonic() - began, 3)
-        result = FileResult(result.path, result.status, result.error, result.doc_id, result.pages, result.sections, seconds, result.note)  # fmt: skip
+        result = replace(result, seconds=seconds)
         self._tally.add(size=_size(file) - counted[0], finished=result)
         return result
 
@@ -212,13 +208,9 @@ class _Run:
         moved = None if known else self._moved_here(content)
         if moved is not None:
             card = self._card_of_stored(file, content)
-            self._catalog.touch(
-                moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card
-            )
+            self._catalog.touch(moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card)
             note = f"moved from {moved.path}"
-            return FileResult(
-                str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note
-            )
+            return FileResult(str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note)
         doc_id = known.doc_id if known else self._new_id(file)
         publish = {"library": self._library, "doc_id": doc_id, "content_id": content, **where}
         with self._content_lock(content):  # the same bytes twice in one run are parsed once
@@ -228,14 +220,16 @@ class _Run:
                 self._catalog.publish(**publish, content=None, card=self._card_of_stored(file, content))  # type: ignore[arg-type]
                 with self._catalog.snapshot() as snapshot:
                     document = next(d for d in snapshot.documents(self._library) if d.doc_id == doc_id)
-                return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note="same bytes as a file indexed before")  # fmt: skip
+                note = "same bytes as a file indexed before"
+                return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note=note)
             made = self._make(file, sha256, counted)
             if _fingerprint(file)[1] != sha256:
                 raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
             first_pages = [page.text for page in made.pages[:_CARD_PAGES]]
             card = read_card(file.name, made.metadata, made.title, first_pages)
             self._catalog.publish(**publish, content=made, card=card)  # type: ignore[arg-type]
-        return FileResult(str(file), "indexed", None, doc_id, len(made.pages), len(made.sections), note="; ".join(made.warnings))  # fmt: skip
+        note = "; ".join(made.warnings)
+        return FileResult(str(file), "indexed", None, doc_id, len(made.pages), len(made.sections), note=note)
 
     def _make(self, file: Path, sha256: str, counted: list[float]) -> IndexedContent:
         work = self._folder / uuid.uuid4().hex
@@ -322,9 +316,7 @@ def _prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, 
         if not Path(document.path).exists()
         and any(
             root == Path(document.path)
-            or (
-                root.is_dir() and root in Path(document.path).parents
-            )  # a missing folder may be a disk not mounted
+            or (root.is_dir() and root in Path(document.path).parents)  # a missing folder may be a disk not mounted
             for root in roots
         )
     ]

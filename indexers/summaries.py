@@ -133,9 +133,7 @@ def _best(
 ) -> list[_Sentence]:
     scored = []
     for at, sentence in enumerate(sentences):
-        shown = (
-            sentence if len(sentence) <= _SENTENCE_CHARS else sentence[: _SENTENCE_CHARS - 1].rstrip() + "…"
-        )
+        shown = sentence if len(sentence) <= _SENTENCE_CHARS else sentence[: _SENTENCE_CHARS - 1].rstrip() + "…"
         hashes = {text.cached_hash(term) for term in text.tokenise(shown)}
         weight = sum(idf.get(h, 0.0) * min(counts.get(h, 0), 5) for h in hashes) / (len(hashes) + 6)
         scored.append(_Sentence(weight, page, order + at, shown))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from hybrid_core.types import HeadingSource, ParsedDocument, Section
@@ -50,15 +52,18 @@ def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> t
     if not document.pages:
         return ()
     doc = view(document.pages)
-    nodes = _nodes(outline(document, doc, limits.toc_pages), doc)
-    nodes = _cover(_thin(nodes, doc, limits.min_characters), doc)
+    found = outline(document, doc, limits.toc_pages)
+    nodes = _cover(_thin(_nodes(found.headings, doc), limits.min_characters))
     _close(nodes, len(doc.pages))
-    nodes = _split(nodes, doc, limits)
+    tokens = _tokens(doc)
+    nodes = _split_by_headings(nodes, _nodes(found.spare, doc), tokens, limits)
+    _close(nodes, len(doc.pages))
+    nodes = _split_by_pages(nodes, tokens, limits)
     _close(nodes, len(doc.pages))
     return _sections(nodes)
 
 
-def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
+def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
     """Headings in reading order, levels without jumps, no two alike at one place."""
     placed = []
     for order, h in enumerate(headings):
@@ -82,19 +87,18 @@ def _nodes(headings: list[Heading], doc: DocumentView) -> list[_Node]:
     return nodes
 
 
-def _thin(nodes: list[_Node], doc: DocumentView, least: int) -> list[_Node]:
+def _thin(nodes: list[_Node], least: int) -> list[_Node]:
     """Without the layout headings that have next to no text before the next one begins."""
     kept = []
     for node, after in zip_longest(nodes, nodes[1:]):
-        label = node.source == "layout" and after is not None and after.level <= node.level
-        if label and after.start[0] == node.start[0] and numbering(node.title) is None:
-            if after.start[1] - node.start[1] - len(node.title) < least:
-                continue
-        kept.append(node)
+        leaf = after is not None and after.level <= node.level and after.start[0] == node.start[0]
+        label = leaf and node.source == "layout" and numbering(node.title) is None
+        if not label or after.start[1] - node.start[1] - len(node.title) >= least:
+            kept.append(node)
     return kept
 
 
-def _cover(nodes: list[_Node], doc: DocumentView) -> list[_Node]:
+def _cover(nodes: list[_Node]) -> list[_Node]:
     """Front matter before the first heading gets a node; a few stray characters join the first section."""
     if not nodes:
         return []
@@ -119,42 +123,59 @@ def _close(nodes: list[_Node], pages: int) -> None:
         node.end = (pages + 1, 0)
 
 
-def _split(nodes: list[_Node], doc: DocumentView, limits: TreeLimits) -> list[_Node]:
-    """Page groups wherever text without headings of its own runs over the limits."""
-    tokens = [0]
+def _tokens(doc: DocumentView) -> list[int]:
+    """Estimated tokens of the text before each page, by page number from 1; the last is the whole."""
+    sums = [0, 0]
     for page in doc.pages:
-        tokens.append(tokens[-1] + len(page.page.text.encode()) // 4)
+        sums.append(sums[-1] + len(page.page.text.encode()) // 4)
+    return sums
+
+
+def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
+    """Weaker headings where text over the limits has no others."""
+    starts = [node.start for node in spare]
+    out: list[_Node] = []
+    for i, node in enumerate(nodes):
+        out.append(node)
+        first, last = _own_pages(nodes, i)
+        if len(_groups(first, last, tokens, limits)) > 1:
+            inside = spare[bisect_right(starts, node.start) : bisect_left(starts, _own_end(nodes, i))]
+            if len(inside) > 1 and len(inside) <= 4 * (last - first + 1):
+                out += [replace(found, level=min(node.level + 1, _DEEPEST)) for found in inside]
+    return out
+
+
+def _own_end(nodes: list[_Node], i: int) -> tuple[int, int]:
+    """Where a node's text before its first child ends."""
+    has_child = i + 1 < len(nodes) and nodes[i + 1].level > nodes[i].level
+    return nodes[i + 1].start if has_child else nodes[i].end
+
+
+def _own_pages(nodes: list[_Node], i: int) -> tuple[int, int]:
+    page, anchor = _own_end(nodes, i)
+    return nodes[i].start[0], page if anchor else page - 1
+
+
+def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
+    """Page groups wherever text without headings of its own runs over the limits."""
     out: list[_Node] = []
     if not nodes:
-        groups = _groups(1, len(doc.pages), tokens, limits)
+        groups = _groups(1, len(tokens) - 2, tokens, limits)
         return [_Node(_group_title(a, b), 1, (a, 0), 0.0, "synthetic", True) for a, b in groups]
     for i, node in enumerate(nodes):
         out.append(node)
-        has_child = i + 1 < len(nodes) and nodes[i + 1].level > node.level
-        end = nodes[i + 1].start if has_child else node.end
-        last = end[0] if end[1] else end[0] - 1
-        groups = _groups(node.start[0], last, tokens, limits)
-        if len(groups) < 2:
-            continue
-        for a, b in groups:
-            start = node.start if a == node.start[0] else (a, 0)
-            out.append(
-                _Node(
-                    _group_title(a, b),
-                    node.level + 1,
-                    start,
-                    node.y if a == node.start[0] else 0.0,
-                    "synthetic",
-                    True,
-                )
-            )
+        groups = _groups(*_own_pages(nodes, i), tokens, limits)
+        for a, b in groups if len(groups) > 1 else ():
+            first = a == node.start[0]
+            start, y = (node.start, node.y) if first else ((a, 0), 0.0)
+            out.append(_Node(_group_title(a, b), node.level + 1, start, y, "synthetic", True))
     return out
 
 
 def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> list[tuple[int, int]]:
     """Even runs of pages, none over the limits unless it is a single page."""
     size = last - first + 1
-    total = tokens[last] - tokens[first - 1] if last >= first else 0
+    total = tokens[last + 1] - tokens[first] if last >= first else 0
     if size <= 1 or (size <= limits.max_pages and total <= limits.max_tokens):
         return [(first, last)]
     count = max(-(-size // limits.max_pages), -(-total // limits.max_tokens))
@@ -162,7 +183,7 @@ def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> lis
     groups: list[tuple[int, int]] = []
     start = first
     for page in range(first, last + 1):
-        if page > start and (page - start >= most_pages or tokens[page] - tokens[start - 1] > most_tokens):
+        if page > start and (page - start >= most_pages or tokens[page + 1] - tokens[start] > most_tokens):
             groups.append((start, page - 1))
             start = page
     groups.append((start, last))
@@ -185,7 +206,9 @@ def _sections(nodes: list[_Node]) -> tuple[Section, ...]:
                 holder.reaches = holder.reaches or holder.end == node.end
         path.append(node)
         at.append(number)
-    return tuple(_section(number, parent, node) for number, (parent, node) in enumerate(zip(parents, nodes, strict=True), 1))
+    return tuple(
+        _section(number, parent, node) for number, (parent, node) in enumerate(zip(parents, nodes, strict=True), 1)
+    )
 
 
 def _section(number: int, parent: int | None, node: _Node) -> Section:

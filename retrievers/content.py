@@ -14,7 +14,6 @@ from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
 
-
 Ints = npt.NDArray[np.int64]
 
 

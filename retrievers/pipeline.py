@@ -31,7 +31,6 @@ from retrievers.question import Question, read_question
 from retrievers.route import Router, Routing
 from retrievers.tree_walk import Reached, Walkable, page_structure, path_shares, walk
 
-
 _NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
 
 

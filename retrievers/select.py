@@ -40,20 +40,16 @@ def where(documents: Sequence[Document], conditions: Sequence[str]) -> list[Docu
         key, equals, value = condition.partition("=")
         key, value = key.strip().casefold(), fold(value.strip())
         if not equals or not key or not value:
-            raise UsageError(
-                f"'{condition}' is no condition.", "Write --where key=value, for example year=2023."
-            )
+            raise UsageError(f"'{condition}' is no condition.", "Write --where key=value, for example year=2023.")
         if documents and key not in known:
             raise UsageError(f"No document has a field '{key}'.", f"Known fields: {', '.join(known)}.")
-        kept = [
-            d for d in kept if any(fnmatchcase(fold(held), value) for held in fields[d.doc_id].get(key, ()))
-        ]
+        kept = [d for d in kept if any(fnmatchcase(fold(held), value) for held in fields[d.doc_id].get(key, ()))]
     return kept
 
 
 def _fields(document: Document) -> dict[str, tuple[str, ...]]:
     card = document.card
-    fields = {key.casefold(): (value,) for key, value in document.metadata.items()}
+    fields: dict[str, tuple[str, ...]] = {key.casefold(): (value,) for key, value in document.metadata.items()}
     fields |= {
         "doc_id": (document.doc_id,), "name": (document.name, PurePath(document.name).stem),
         "path": (document.path,), "folder": tuple(str(p) for p in PurePath(document.path).parents),

@@ -8,10 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from hybrid_pageindex import Engine, run
 from tests import pdfs
+
+# How long one example takes says nothing on a busy machine.
+hypothesis.settings.register_profile("project", deadline=None)
+hypothesis.settings.load_profile("project")
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

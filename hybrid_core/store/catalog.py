@@ -52,9 +52,7 @@ class Catalog:
                     f"{self.path}: another process has been writing for over {schema.BUSY_SECONDS} s.",
                     "Try again.",
                 ) from error
-            advice = (
-                "Free some space." if "full" in reason else "Check the folder's permissions and the disk."
-            )
+            advice = "Free some space." if "full" in reason else "Check the folder's permissions and the disk."
             raise StoreError(f"{self.path}: cannot be written ({reason}).", advice) from error
 
     def ensure_library(self, name: str) -> None:
@@ -68,9 +66,7 @@ class Catalog:
             if name in snapshot.libraries():
                 return
         with self._writing() as connection:
-            connection.execute(
-                upsert(schema.libraries).values(name=name, created_at=now()).on_conflict_do_nothing()
-            )
+            connection.execute(upsert(schema.libraries).values(name=name, created_at=now()).on_conflict_do_nothing())
 
     def publish(
         self,
@@ -95,9 +91,7 @@ class Catalog:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
             if not known and content is not None:
                 rows.insert_content(connection, content_id, content)
-            before = connection.scalar(
-                select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id)
-            )
+            before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
                 "library": library, "path": path, "name": Path(path).name, "content_id": content_id,
                 "card": json.dumps(card_to_json(card), ensure_ascii=False), "size": size, "mtime": mtime,
@@ -108,9 +102,7 @@ class Catalog:
                     index_elements=["doc_id"], set_=values
                 )
             )  # fmt: skip
-            connection.execute(
-                insert(schema.changes).values(library=library, doc_id=doc_id, content_id=content_id)
-            )
+            connection.execute(insert(schema.changes).values(library=library, doc_id=doc_id, content_id=content_id))
             if before and before != content_id:
                 _drop_unreferenced(connection, [before])
 
@@ -126,9 +118,7 @@ class Catalog:
         if card is not None:
             values["card"] = json.dumps(card_to_json(card), ensure_ascii=False)
         with self._writing() as connection:
-            connection.execute(
-                update(schema.documents).where(schema.documents.c.doc_id == doc_id).values(**values)
-            )
+            connection.execute(update(schema.documents).where(schema.documents.c.doc_id == doc_id).values(**values))
             moved = connection.execute(
                 select(schema.documents.c.library, schema.documents.c.content_id).where(
                     schema.documents.c.doc_id == doc_id
@@ -136,14 +126,10 @@ class Catalog:
             ).one_or_none()
             if card is not None and moved is not None:  # readers refresh names and cards when the log moves
                 connection.execute(
-                    insert(schema.changes).values(
-                        library=moved.library, doc_id=doc_id, content_id=moved.content_id
-                    )
+                    insert(schema.changes).values(library=moved.library, doc_id=doc_id, content_id=moved.content_id)
                 )
 
-    def record_failure(
-        self, *, library: str, doc_id: str, path: str, size: int, mtime: float, error: str
-    ) -> None:
+    def record_failure(self, *, library: str, doc_id: str, path: str, size: int, mtime: float, error: str) -> None:
         """Remember why a file could not be indexed; a version published earlier stays."""
         new = {
             "library": library, "path": path, "name": Path(path).name, "content_id": None, "card": "{}",
@@ -169,9 +155,7 @@ class Catalog:
                 if row is None:
                     continue
                 connection.execute(delete(schema.documents).where(schema.documents.c.doc_id == doc_id))
-                connection.execute(
-                    insert(schema.changes).values(library=row.library, doc_id=doc_id, content_id=None)
-                )
+                connection.execute(insert(schema.changes).values(library=row.library, doc_id=doc_id, content_id=None))
                 if row.content_id:
                     contents.append(row.content_id)
             _drop_unreferenced(connection, contents)
@@ -187,9 +171,7 @@ class Catalog:
     def cached(self, key: str) -> bytes | None:
         """A cached value, or None. Reading it keeps it from being evicted soon."""
         with self._engine.connect() as connection, connection.begin():
-            value: bytes | None = connection.scalar(
-                select(schema.cache.c.value).where(schema.cache.c.key == key)
-            )
+            value: bytes | None = connection.scalar(select(schema.cache.c.value).where(schema.cache.c.key == key))
         return value
 
     def put_cache(self, key: str, value: bytes, limit: int) -> None:
@@ -197,13 +179,9 @@ class Catalog:
         with self._writing() as connection:
             new = {"value": value, "used_at": time.time()}
             connection.execute(
-                upsert(schema.cache)
-                .values(key=key, **new)
-                .on_conflict_do_update(index_elements=["key"], set_=new)
+                upsert(schema.cache).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
             )
-            total = (
-                connection.scalar(select(func.coalesce(func.sum(func.length(schema.cache.c.value)), 0))) or 0
-            )
+            total = connection.scalar(select(func.coalesce(func.sum(func.length(schema.cache.c.value)), 0))) or 0
             for old in connection.execute(
                 select(schema.cache.c.key, func.length(schema.cache.c.value).label("size")).order_by(
                     schema.cache.c.used_at

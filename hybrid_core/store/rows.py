@@ -27,9 +27,7 @@ def insert_content(connection: Connection, content_id: str, content: IndexedCont
     )  # fmt: skip
     connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
     connection.execute(insert(schema.pages), [key | _page_values(page) for page in content.pages])
-    connection.execute(
-        insert(schema.sections), [key | _section_values(section) for section in content.sections]
-    )
+    connection.execute(insert(schema.sections), [key | _section_values(section) for section in content.sections])
     if content.chunks:
         connection.execute(
             insert(schema.chunks),

@@ -14,8 +14,8 @@ from hybrid_core.types import Chunk, Document, Page, Section
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
     *schema.documents.c,
-    *(schema.contents.c[n] for n in ("sha256", "format", "pages", "sections", "title", "description", "metadata", "warnings")),
-).select_from(schema.documents.outerjoin(schema.contents))  # fmt: skip
+    *(column for column in schema.contents.c if column.name != "content_id"),
+).select_from(schema.documents.outerjoin(schema.contents))
 
 
 class Snapshot:

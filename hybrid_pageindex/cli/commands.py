@@ -123,7 +123,10 @@ async def _remove(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _libraries(engine: Engine, options: argparse.Namespace) -> int:
     sizes = await engine.libraries()
-    _dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]}) if _json(options) else show.libraries(sizes, engine.home)  # fmt: skip
+    if _json(options):
+        _dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
+    else:
+        show.libraries(sizes, engine.home)
     return 0
 
 

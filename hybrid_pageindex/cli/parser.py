@@ -11,7 +11,9 @@ PROGRAM = "hybrid-pageindex"
 
 def build_parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)")  # fmt: skip
+    common.add_argument(
+        "--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
+    )
     common.add_argument("--json", action="store_true", help="print JSON for programs")
     scoped = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
     scoped.add_argument("--library", "-L", metavar="NAME", help="library to use (default: default)")
@@ -33,7 +35,9 @@ def build_parser() -> argparse.ArgumentParser:
     search = commands.add_parser("search", parents=[scoped], help="ask; get pages with receipts")
     search.add_argument("question", metavar="QUESTION")
     search.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
-    search.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)")  # fmt: skip
+    search.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)"
+    )
     search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
     search.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
     search.add_argument("--expert", metavar="FILE|none", help="expert knowledge to use")

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hybrid_core.results import SearchResult
-from hybrid_core.types import Document
+from hybrid_core.results import SearchResult, SectionFound
+from hybrid_core.types import Document, Section
 from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.reading import PageRead
 from hybrid_pageindex.upkeep import Health, LibrarySize
@@ -55,7 +55,7 @@ def search_result(result: SearchResult) -> None:
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
         console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, page {found.page}[/]  score {found.score:.3f}")
-        console.print(f"   {escape(_PATH.join(found.section.path))}  (pages {found.section.start_page}-{found.section.end_page})")  # fmt: skip
+        console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
         terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
         parts = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
@@ -67,19 +67,23 @@ def search_result(result: SearchResult) -> None:
         console.print("No page found.")
 
 
+def _span(section: Section | SectionFound) -> str:
+    first, last = section.start_page, section.end_page
+    return f"page {first}" if first == last else f"pages {first}-{last}"
+
+
 def outline(found: Outline) -> None:
     document = found.document
     console.print(f"[bold]{escape(document.name)}[/]  {escape(document.description)}")
     for node in found.nodes:
         section = node.section
         indent = "  " * section.level
-        span = str(section.start_page) if section.start_page == section.end_page else f"{section.start_page}-{section.end_page}"  # fmt: skip
         title = f"[dim]{escape(section.title)}[/]" if section.synthetic else escape(section.title)
         scored = ""
         if node.node_score is not None:
             best = f", best {', '.join(map(str, node.best_pages))}" if node.best_pages else ""
             scored = f"  [cyan]{node.node_score:.2f}{best}[/]"
-        console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]p. {span}[/]{scored}")
+        console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
 
 
 def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
@@ -165,7 +169,8 @@ def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
         pad_edge=False,
     )
     for size in sizes:
-        table.add_row(escape(size.name), str(size.documents), str(size.pages), str(size.failed), f"{size.vector_bytes / 1e6:.1f} MB")  # fmt: skip
+        megabytes = f"{size.vector_bytes / 1e6:.1f} MB"
+        table.add_row(escape(size.name), str(size.documents), str(size.pages), str(size.failed), megabytes)
     _tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
 
 

@@ -12,7 +12,10 @@ from indexers.outline.locate import find_title
 from indexers.outline.numbering import compact
 from indexers.outline.view import DocumentView
 
-_JUNK = re.compile(r"(?:page|seite|slide|untitled|bookmark|_?goback|sheet|folie|diapositiva)?[\s_-]*\d*|.*\.(?:pdf|docx?|indd|qxd|xlsx?|pptx?)", re.IGNORECASE)
+_JUNK = re.compile(
+    r"(?:page|seite|slide|untitled|bookmark|_?goback|sheet|folie|diapositiva)?[\s_-]*\d*|.*\.(?:pdf|docx?|indd|qxd|xlsx?|pptx?)",
+    re.IGNORECASE,
+)
 _LEAST_IN_RANGE, _LEAST_FOUND = 0.6, 0.4
 
 

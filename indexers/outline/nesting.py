@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from indexers.outline.layout import STRONG_NUMBER, Candidate
-from indexers.outline.numbering import Numbering, as_letter, numbering
+from indexers.outline.candidates import Candidate
+from indexers.outline.numbering import RANKS, STRONG, Numbering, as_letter, numbering
 
 Kind = tuple[str, float, int, str]
 Over = Counter[tuple[int, int]]
@@ -80,7 +80,14 @@ def _over(items: list[Item]) -> Over:
     over: Over = Counter()
     for item, after in zip(items, items[1:], strict=False):
         a, b = item.look, after.look
-        if a and b and a.page == b.page and a.last + 1 == b.unit and abs(a.rise - b.rise) <= 0.03 and a.style[1] != b.style[1]:
+        if (
+            a
+            and b
+            and a.page == b.page
+            and a.last + 1 == b.unit
+            and abs(a.rise - b.rise) <= 0.03
+            and a.style[1] != b.style[1]
+        ):
             over[a.style[1], b.style[1]] += 1
     return over
 
@@ -100,14 +107,21 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
     if number is not None:
         for at in range(len(stack) - 1, -1, -1):
             other = stack[at].number
-            if other is None or not _alike(c, stack[at].item.look):
+            if other is None or not (number.kind in RANKS or _alike(c, stack[at].item.look)):
                 continue
             if other.kind == number.kind:
                 if len(other.value) == len(number.value) and (number.value > other.value or not _first(number)):
                     return _close_to(stack, stack[at].level)
+            elif other.kind in RANKS and number.kind in RANKS:
+                if RANKS[number.kind] > RANKS[other.kind]:
+                    del stack[at + 1 :]
+                    return stack[at].level + 1
             elif _deeper(number, other):
                 del stack[at + 1 :]
                 return stack[at].level + 1
+        outranked = [at for at, node in enumerate(stack) if node.number and node.number.kind in RANKS]
+        if number.kind in RANKS and outranked:
+            del stack[outranked[0] :]
     kind = _kind(item)
     if kind is not None and kind in known:
         while stack and stack[-1].level >= known[kind]:
@@ -119,16 +133,18 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
             stack.pop()
         return known[kind]
     first = number is not None and _first(number)
-    while stack and not (_held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None, over)):
+    while stack and not (
+        _held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None, over)
+    ):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
 
 
 def _held(item: Item, top: _Open) -> bool:
     """A part, chapter, item or note holds every heading without such a number that is not clearly larger."""
-    strong = top.number is not None and top.number.kind in STRONG_NUMBER
+    strong = top.number is not None and top.number.kind in STRONG
     mine = item.look.number if item.look else None
-    if not strong or (mine and mine.kind in STRONG_NUMBER):
+    if not strong or (mine and mine.kind in STRONG):
         return False
     return item.look is None or top.item.look is None or item.look.rise <= top.item.look.rise + 0.15
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,6 +38,26 @@ _DROPPED = dict.fromkeys(
 _GAP = re.compile(r"[\s|:.–—-]*")
 
 
+STRONG = frozenset(
+    "part book volume chapter article item note appendix annex schedule section teil kapitel partie chapitre capítulo "
+    "часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
+    "han-编 han-編 han-章 han-節 han-节 han-条 han-條 han-部 han-篇 han-卷".split()
+)  # words that make a numbered line a heading whatever it looks like
+RANKS = {
+    "han-编": 0,
+    "han-編": 0,
+    "han-部": 0,
+    "han-篇": 0,
+    "han-卷": 0,
+    "han-章": 1,
+    "han-节": 2,
+    "han-節": 2,
+    "han-条": 3,
+    "han-條": 3,
+}
+_HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+
+
 @dataclass(frozen=True, slots=True)
 class Numbering:
     """``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …); ``value`` its place; ``end`` where the title begins."""
@@ -56,6 +77,21 @@ def roman(text: str) -> int:
         total += -value if value < last else value
         last = max(last, value)
     return total
+
+
+def han_value(text: str) -> int:
+    """The value of a Chinese numeral up to 9,999 (``二百三十一`` -> 231), or of digits."""
+    text = unicodedata.normalize("NFKC", text)
+    if text.isdecimal():
+        return int(text)
+    total = digit = 0
+    for character in text:
+        if unit := {"十": 10, "百": 100, "千": 1000}.get(character):
+            total += (digit or 1) * unit
+            digit = 0
+        else:
+            digit = _HAN_DIGITS.get(character, 0)
+    return total + digit
 
 
 def _value(text: str) -> tuple[int, ...]:
@@ -79,7 +115,7 @@ def numbering(title: str) -> Numbering | None:
     if match["word"]:
         return Numbering(match["word"].lower(), _value(match["of"]), end)
     if found == "hanword":
-        return Numbering("han-" + match["hanword"], (0,), end)
+        return Numbering("han-" + match["hanword"], (han_value(match["han"]),), end)
     text = match[found]
     if found == "decimal":
         value = _value(text)
@@ -99,7 +135,7 @@ def numbering(title: str) -> Numbering | None:
     if found == "integer":
         mark = title[match.end() - 1 : match.end() + 2].strip().lstrip("0123456789")[:1]
         return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _value(text), end)
-    return Numbering(found, _value(text) if found == "par" else (0,), end)
+    return Numbering(found, _value(text) if found == "par" else (han_value(text),), end)
 
 
 def as_letter(text: str) -> Numbering | None:

@@ -47,7 +47,9 @@ def _span(toc: PrintedToc) -> int:
     return toc.headings[-1].page - toc.headings[0].page + 1 if toc.headings else 0
 
 
-def _place(contents: Contents, doc: DocumentView, index: TitleIndex, labels: dict[str, int], skip: frozenset[int]) -> PrintedToc:
+def _place(
+    contents: Contents, doc: DocumentView, index: TitleIndex, labels: dict[str, int], skip: frozenset[int]
+) -> PrintedToc:
     rows = entries(contents)
     places = [next((found for title in row.titles if (found := index.places(title))), []) for row in rows]
     if not contents.labelled:
@@ -143,7 +145,11 @@ def _stands(rows: list[Entry]) -> list[bool]:
     out = []
     for entry in rows:
         row = entry.row
-        set_off = row.size > size + 0.4 or (row.bold and not bold) or (row.title.isupper() and not upper and row.size > size - 0.6)
+        set_off = (
+            row.size > size + 0.4
+            or (row.bold and not bold)
+            or (row.title.isupper() and not upper and row.size > size - 0.6)
+        )
         out.append(bool(entry.label or numbering(row.title) or set_off))
     return out
 
@@ -169,7 +175,9 @@ def _unlabelled(
             if (page, unit) in taken:
                 break
             if max(before, after - 4, entry.row.page + 1) <= page <= (after or len(doc.pages)):
-                title = next((t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1])
+                title = next(
+                    (t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1]
+                )
                 parts.append(Heading(title, page, unit, depth[i], "printed_toc"))
                 break
     return parts, frozenset(names)

@@ -10,7 +10,44 @@ from indexers.outline.numbering import Numbering, compact, numbering, roman
 from indexers.outline.view import DocumentView, PageView
 
 HEADS = frozenset(
-    ["contents", "tableofcontents", "tableofcontent", "contentsoverview", "contentoverview", "overviewofcontents", "briefcontents", "detailedcontents", "summaryofcontents", "index", "tableofcontentspage", "outline", "agenda", "inhalt", "inhaltsverzeichnis", "inhaltsübersicht", "inhaltsubersicht", "tabledesmatières", "tabledesmatieres", "sommaire", "índice", "indice", "contenido", "sumario", "sommario", "inhoud", "содержание", "оглавление", "目录", "目錄", "目次", "目", "المحتويات", "الفهرس", "תוכןהעניינים", "תוכןעניינים"]
+    [
+        "contents",
+        "tableofcontents",
+        "tableofcontent",
+        "contentsoverview",
+        "contentoverview",
+        "overviewofcontents",
+        "briefcontents",
+        "detailedcontents",
+        "summaryofcontents",
+        "index",
+        "tableofcontentspage",
+        "outline",
+        "agenda",
+        "inhalt",
+        "inhaltsverzeichnis",
+        "inhaltsübersicht",
+        "inhaltsubersicht",
+        "tabledesmatières",
+        "tabledesmatieres",
+        "sommaire",
+        "índice",
+        "indice",
+        "contenido",
+        "sumario",
+        "sommario",
+        "inhoud",
+        "содержание",
+        "оглавление",
+        "目录",
+        "目錄",
+        "目次",
+        "目",
+        "المحتويات",
+        "الفهرس",
+        "תוכןהעניינים",
+        "תוכןעניינים",
+    ]
 )
 LISTS = re.compile(
     r"(?:list\s+of\s+|index\s+(?:of|to)\s+)?(?:tables|figures|illustrations|maps|charts|boxes|plates|exhibits|graphs|diagrams)"
@@ -56,7 +93,7 @@ class Contents:
 def page_rows(page: PageView) -> list[Row]:
     """The page's lines put together row by row, whatever order the file draws them in."""
     lines = sorted(
-        (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: (line.y0 + line.y1)
+        (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: line.y0 + line.y1
     )
     groups: list[list[int]] = []
     bottom = top = -1e9
@@ -235,8 +272,17 @@ def entries(contents: Contents) -> list[Entry]:
             held = []
         if not row.label and contents.labelled:
             last = out[-1] if out and not held else None
-            if last and last.label and not begins and _near(last.row, row) and _set_alike(last.row, row) and row.x0 > last.row.x0 - 3:
-                out[-1] = Entry(replace(last.row, y1=row.y1), last.label, (f"{last.titles[0]} {row.title}", *last.titles))
+            if (
+                last
+                and last.label
+                and not begins
+                and _near(last.row, row)
+                and _set_alike(last.row, row)
+                and row.x0 > last.row.x0 - 3
+            ):
+                out[-1] = Entry(
+                    replace(last.row, y1=row.y1), last.label, (f"{last.titles[0]} {row.title}", *last.titles)
+                )
             held.append(row)
             continue
         before = len(held)

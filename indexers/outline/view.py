@@ -12,7 +12,9 @@ from itertools import accumulate
 from hybrid_core.types import Line, ParsedPage
 from indexers.outline.numbering import compact, roman
 
-_FRAGMENT = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}")
+_FRAGMENT = re.compile(
+    r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"
+)
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
@@ -86,12 +88,16 @@ class DocumentView:
 def view(pages: Sequence[ParsedPage]) -> DocumentView:
     body, gap = _body(pages)
     running = running_lines(pages, body)
-    views = tuple(PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True))
+    views = tuple(
+        PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True)
+    )
     return DocumentView(views, body, gap)
 
 
 def _units(lines: tuple[Line, ...], skip: frozenset[int]) -> list[Unit]:
-    alone = [i for i, line in enumerate(lines) if i not in skip and len(line.text) <= 10 and _FRAGMENT.fullmatch(line.text)]
+    alone = [
+        i for i, line in enumerate(lines) if i not in skip and len(line.text) <= 10 and _FRAGMENT.fullmatch(line.text)
+    ]
     joined: dict[int, int] = {}
     if alone:
         by_top = sorted((line.y0, i) for i, line in enumerate(lines) if i not in skip)

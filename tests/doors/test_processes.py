@@ -88,7 +88,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
         for document, least in promised.items():
             if document in reported(said) or kill % 10 == 0:
                 assert found_version(engine, document, kill) >= least
-        gone, alive = psutil.wait_procs(workers, timeout=10)
+        _, alive = psutil.wait_procs(workers, timeout=10)
         assert not alive, "worker processes must end with the process that started them"
     with Engine(home)._catalog().snapshot() as snapshot:
         assert len(snapshot.published("default")) == DOCUMENTS
@@ -96,7 +96,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     assert {file.status for file in report.files} <= {"indexed", "unchanged"}
     assert {document: found_version(engine, document, KILLS) for document in newest} == newest
     assert run(engine.doctor()).ok
-    assert not [p for p in (home / "tmp").iterdir()], "working files of killed runs must be removed"
+    assert not list((home / "tmp").iterdir()), "working files of killed runs must be removed"
     engine.close()
 
 

@@ -32,8 +32,8 @@ def publish(
     catalog: Catalog, doc_id: str, content_id: str, made: IndexedContent | None, library: str = "default"
 ) -> None:
     catalog.publish(
-        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", content_id=content_id, content=made, card=Card(title="t"),
-        size=1, mtime=1.0,
+        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", content_id=content_id, content=made,
+        card=Card(title="t"), size=1, mtime=1.0,
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_shared_content_stays_until_its_last_document_goes(catalog: Catalog) -> 
     assert rows(catalog)["pages"] == 2
     catalog.remove(["d2"])
     assert rows(catalog)["pages"] == 0
-    with pytest.raises(NotFoundError, match="removed meanwhile"):
+    with pytest.raises(NotFoundError, match=r"removed meanwhile"):
         publish(catalog, "d3", "c1", None)
 
 
@@ -102,7 +102,7 @@ def test_a_publication_that_fails_changes_nothing(catalog: Catalog) -> None:
     twice = IndexedContent(
         **{f: getattr(broken, f) for f in broken.__slots__} | {"pages": broken.pages + broken.pages[:1]}
     )
-    with pytest.raises(Exception, match="UNIQUE"):
+    with pytest.raises(Exception, match=r"UNIQUE"):
         publish(catalog, "d1", "c2", twice)
     with catalog.snapshot() as snapshot:
         assert snapshot.published("default") == {"d1": "c1"}
@@ -165,13 +165,13 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
 def test_a_file_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match="not a catalog"):
+    with pytest.raises(StoreError, match=r"not a catalog"):
         Catalog(path)
 
 
 def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written.*--home"):
+    with pytest.raises(StoreError, match=r"cannot be written.*--home"):
         Catalog(tmp_path / "file" / "home" / "catalog.sqlite")
 
 

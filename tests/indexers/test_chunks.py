@@ -93,8 +93,12 @@ def test_sections_that_share_a_page_have_their_own_summaries() -> None:
 
 
 def test_summaries_are_composed_upwards_and_leave_running_heads_out() -> None:
-    topics = ["Wind turbines supplied most of the island's power.", "The ferry was rebuilt with a battery drive last year.",
-              "School enrolment fell because young families moved away.", "A new well ended the shortage of drinking water."]  # fmt: skip
+    topics = [
+        "Wind turbines supplied most of the island's power.",
+        "The ferry was rebuilt with a battery drive last year.",
+        "School enrolment fell because young families moved away.",
+        "A new well ended the shortage of drinking water.",
+    ]
     texts = [f"Island Council Report\n{t}\nPage {n} of 4" for n, t in enumerate(topics, 1)]
     parts = [section(1, 0, 1, "All", (1, 0), (4, None))]
     parts += [section(n + 1, 1, 2, f"Part {n}", (n, 0), (n, None)) for n in range(1, 5)]

@@ -66,16 +66,16 @@ def test_where_is_a_filter(library: Engine) -> None:
     both = run(library.search("net sales", where=["year=2024", "name=DUNLIN*"], top_k=20)).results
     assert {r.doc_name for r in both} == {"dunlin-freight-2024-10k.pdf"}
     assert run(library.search("net sales", where=["year=1907"])).results == ()
-    with pytest.raises(UsageError, match="no field|No document has a field 'colour'"):
+    with pytest.raises(UsageError, match=r"no field|No document has a field 'colour'"):
         run(library.search("net sales", where=["colour=red"]))
-    with pytest.raises(UsageError, match="is no condition"):
+    with pytest.raises(UsageError, match=r"is no condition"):
         run(library.search("net sales", where=["year"]))
 
 
 def test_unknown_documents_are_refused_with_the_nearest_names(library: Engine) -> None:
     with pytest.raises(NotFoundError, match=r"No document 'corvane-optic-2023'.*corvane-optics-2023-10k\.pdf"):
         run(library.search("net sales", documents=["corvane-optic-2023"]))
-    with pytest.raises(NotFoundError, match="No library 'other'.*default"):
+    with pytest.raises(NotFoundError, match=r"No library 'other'.*default"):
         run(library.search("net sales", library="other"))
 
 
@@ -97,10 +97,10 @@ def test_efforts_without_a_model_answer_fast_and_say_so(library: Engine, effort:
 
 def test_bad_questions(library: Engine) -> None:
     for empty in ("", "   ", "\n\t"):
-        with pytest.raises(UsageError, match="question is empty"):
+        with pytest.raises(UsageError, match=r"question is empty"):
             run(library.search(empty))
     for top_k in (0, -1, 10**6):
-        with pytest.raises(UsageError, match="top_k is"):
+        with pytest.raises(UsageError, match=r"top_k is"):
             run(library.search("net sales", top_k=top_k))
     assert run(library.search("?!")).results == ()
     assert run(library.search("what is the")).evidence is not None

@@ -1,0 +1,163 @@
+"""Lines that may be headings, put together where they wrap, each with how it looks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from hybrid_core.types import Line
+from indexers.outline.geometry import spacing, tabular
+from indexers.outline.numbering import STRONG, Numbering, numbering
+from indexers.outline.standing import Style, standing, style
+from indexers.outline.toc_pages import opens_contents
+from indexers.outline.view import DocumentView, PageView, Unit
+
+_MOST_LINES, _MOST_LETTERS = 4, 220
+_CAPTION = re.compile(
+    r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
+    r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
+    r"|\([^()]*\)\W*$",
+    re.IGNORECASE,
+)
+_LEADER = re.compile(r"[.·…]{4,}|(?:\s[.·…]){4,}")
+_NOTE_MARK = re.compile(r"(?<=[^\W\d])\d{1,3}$")
+_DATE = re.compile(
+    r"(?:as (?:of|at)|(?:for the )?(?:fiscal )?(?:years?|quarters?|months?|weeks?|periods?)(?: then)? ended)?\W*"
+    r"(?:\w{3,9}\.? \d{1,2},? (?:19|20)\d\d|\d{1,2}\.? \w{3,9},? (?:19|20)\d\d|(?:19|20)\d\d)\W*(?:and|,|to)?\W*",
+    re.IGNORECASE,
+)
+_RUN_IN = re.compile(
+    r"(?:(?:Section|SECTION|Article|ARTICLE|Clause)\s+)?"
+    r"(?:\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\.?|\d{1,2}[.)]|[IVX]{1,5}\.|[A-Z]\.|\([a-z]\))\s+"
+    r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(])|:(?=\s)|\s[—–](?=\s))"
+)
+_RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[条條](?:之[一二三四五六七八九十]+)?(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible heading. ``unit`` to ``last`` are its units on the page."""
+
+    title: str
+    page: int
+    unit: int
+    last: int
+    style: Style
+    number: Numbering | None
+    standing: float  # how much it stands out, 0 to 1
+    plain: bool  # only its numbering, font or place tells it from body text
+    rise: float = 0.0  # how much larger than body text it is set, 0 where about as large
+    follows: bool = False  # stands right below another, larger candidate
+
+    @property
+    def size(self) -> float:
+        return self.style[0]
+
+    @property
+    def look(self) -> Style:
+        """The style without capitals."""
+        return self.style[0], self.style[1] & 5, self.style[2]
+
+
+def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Candidate]:
+    """All lines that may be headings, in reading order; of pages in ``skip`` (printed contents) only their heads."""
+    if doc.body is None:
+        return []
+    found: list[Candidate] = []
+    for page in doc.pages:
+        if page.units:
+            on_page = _on_page(page, doc.body, doc.gap)
+            found += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
+    return found
+
+
+def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
+    units = page.units
+    above, below = spacing(units)
+    in_table = tabular(units)
+    found: list[Candidate] = []
+    i = 0
+    while i < len(units):
+        end = _run(units, i, body.size, gap)
+        if begins := run_in(units[i].text):
+            ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
+            if ended and units[i].size > 0.97 * body.size:
+                number = numbering(begins)
+                c = Candidate(begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True)
+                found.append(c)
+        elif end - i <= _MOST_LINES:
+            run = units[i:end]
+            title = _title(run)
+            number = numbering(title)
+            large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG)
+            if _plausible(title, number) and (large or not any(in_table[i:end])):
+                stands = standing(run, title, number, body, gap, above[i], below[end - 1], page.page.width)
+                if stands.score > 0:
+                    ratio = run[0].size / body.size if body.size else 1.0
+                    c = Candidate(
+                        title, page.page.number, i, end - 1, style(run[0], title, number), number, stands.score, stands.plain,
+                        rise=ratio - 1 if ratio > 1.06 else 0.0,
+                    )  # fmt: skip
+                    _add(found, c, above[i])
+        i = end
+    return found
+
+
+def _add(found: list[Candidate], c: Candidate, above: float) -> None:
+    """Add a candidate; words below an "Article VI" that stands alone become its title."""
+    last = found[-1] if found else None
+    if last is not None and last.last == c.unit - 1:
+        alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
+        if alone and c.number is None and above < 3 * c.size:
+            found[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last)
+            return
+        c = replace(c, follows=last.size > c.size + 0.4)
+    found.append(c)
+
+
+def run_in(text: str) -> str:
+    """The heading a numbered paragraph begins with ("4.2 Late Payment. The buyer …"), "" where it begins with none."""
+    if len(text) > 24 and (match := _RUN_IN_HAN.match(text)):
+        return match.group()
+    match = _RUN_IN.match(text)
+    if match is None:
+        return ""
+    words = [word for word in match["words"].split() if len(word) > 3 and word[0].isalpha()]
+    return match.group().strip().rstrip(".:—–- ") if words and all(word[0].isupper() for word in words) else ""
+
+
+def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
+    """Where the lines end that go on in the same style: a wrapped title, or a paragraph."""
+    end = start + 1
+    while end < len(units):
+        last, unit = units[end - 1], units[end]
+        same = abs(unit.size - last.size) < 0.3
+        if unit.size < 1.25 * body or unit.font[:4] != last.font[:4]:
+            same = same and unit.bold == last.bold and unit.italic == last.italic
+        like_body = 0.94 * body < unit.size < 1.06 * body and not unit.bold
+        most = 1.22 * gap if like_body else 1.75 * max(last.size, 6)
+        if not same or not 0 < unit.y0 - last.y0 < most or unit.x0 >= last.x1 or unit.x1 <= last.x0:
+            break
+        number = numbering(unit.text)
+        if number is not None and not number.kind.startswith("integer"):
+            break
+        end += 1
+    return end
+
+
+def _title(run: tuple[Unit, ...]) -> str:
+    text = run[0].text
+    for unit in run[1:]:
+        text = text[:-1] + unit.text if text.endswith("-") and unit.text[:1].islower() else f"{text} {unit.text}"
+    return _NOTE_MARK.sub("", " ".join(text.split()))
+
+
+def _plausible(title: str, number: Numbering | None) -> bool:
+    """Whether a text may be a title at all: words, of a title's length, no caption, leader or date."""
+    if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
+        return False
+    rest = title[number.end :] if number else title
+    letters = sum(map(str.isalpha, rest))
+    if letters < 2 and not (number and number.kind in STRONG):
+        return False
+    return letters >= 0.5 * len(rest.replace(" ", ""))
