@@ -25,6 +25,7 @@ from retrievers import page_score, select, snippet
 from retrievers.content import Content, ContentCache, per_page
 from retrievers.evidence import judge
 from retrievers.expert import Expert
+from retrievers.fusion import normalised, ranked, weighted
 from retrievers.node_score import doc_scores, node_scores
 from retrievers.page_score import PageScoring
 from retrievers.question import Question, read_question
@@ -179,20 +180,13 @@ def _candidates(
     weights: Weights,
 ) -> list[_Candidate]:
     """The documents to look into, best first: DocScore and routing added, never one filtering the other."""
-    found = doc_scores(hits)
-    best = max(found.values(), default=0.0)
-    considered = found.keys() | {d for d in routing.scores if d in view.documents and (scope is None or d in scope)}
-    if scope is not None and len(scope) <= weights.documents:
-        considered |= scope
-    scored = []
-    for doc_id in considered:
-        share = found.get(doc_id, 0.0) / best if best else 0.0
-        routed = routing.scores.get(doc_id, 0.0)
-        scored.append((share + weights.routing * routed, share, routed, doc_id))
-    scored.sort(key=lambda item: (-item[0], item[3]))
+    found = normalised(doc_scores(hits))
+    routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
+    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= weights.documents else {}
+    scores = weighted([(1.0, found), (weights.routing, routed), (1.0, few)])
     candidates: list[_Candidate] = []
     pages = 0
-    for score, share, routed, doc_id in scored[: weights.documents]:
+    for doc_id in ranked(scores)[: weights.documents]:
         document = view.documents[doc_id]
         if candidates and pages + document.pages > weights.pages:
             continue
@@ -200,7 +194,12 @@ def _candidates(
         if content is None:
             continue
         pages += document.pages
-        candidates.append(_Candidate(document, content, score, share, routed, routing.reasons.get(doc_id, "")))
+        candidates.append(
+            _Candidate(
+                document, content, scores[doc_id], found.get(doc_id, 0.0), routed.get(doc_id, 0.0),
+                routing.reasons.get(doc_id, ""),
+            )
+        )  # fmt: skip
     return candidates
 
 

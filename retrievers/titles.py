@@ -11,6 +11,7 @@ from hybrid_core.types import Card
 
 _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 _COMMON = 0.25  # a term in more than this share of the titles tells nothing (in libraries of eight and more)
+_ONE_WORD = 0.5  # a title of one word may be a common word
 _LONGEST = 24  # terms of a title that count
 
 
@@ -35,8 +36,8 @@ class TitleIndex:
         self._norms = [math.sqrt(sum(self._idf.get(t, 0.0) ** 2 for t in terms)) for terms in own]
 
     def scores(self, terms: Sequence[str]) -> Mapping[int, float]:
-        """Document number -> 0 to 1: the cosine of question and title over title terms; one lone shared word
-        of a longer title is no evidence."""
+        """Document number -> 0 to 1: how much of the title the question holds, and of the question's title terms
+        the title. One lone word of a longer title is no evidence."""
         found: dict[int, float] = {}
         hits: dict[int, int] = {}
         norm = 0.0
@@ -52,8 +53,11 @@ class TitleIndex:
         result = {}
         for number, dot in found.items():
             share = dot / (self._norms[number] ** 2)
-            if hits[number] >= 2 or share >= 0.5:
-                result[number] = min(1.0, max(dot / (root * self._norms[number]) * math.sqrt(share), share * share))
+            if hits[number] >= 2:
+                cosine = dot / (root * self._norms[number])
+                result[number] = min(1.0, max(cosine * math.sqrt(share), share * share))
+            elif share >= 0.5:
+                result[number] = _ONE_WORD * share
         return result
 
 

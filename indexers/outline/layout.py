@@ -47,9 +47,13 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
         enough = 0.08 if ratio > 1.15 else 0.3 if c.style[1] & 4 else 0.55
         subtitle = counts[c.look] and follow[c.look] >= 0.7 * counts[c.look]
         rare = counts[c.look] < least and ratio < 1.25
-        fits = share >= enough and not subtitle and not rare and c.standing > WEAK
-        (kept if fits else spare).append(c)
-    return kept, [c for c in spare if not c.plain and not c.follows]
+        if share < enough or subtitle:
+            continue
+        if not rare and c.standing > WEAK:
+            kept.append(c)
+        elif c.style[1] & 4 or ratio > 1.15:
+            spare.append(c)
+    return kept, spare
 
 
 def _numbered_well(c: Candidate, in_order: bool, ratio: float) -> bool:

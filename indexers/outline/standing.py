@@ -67,7 +67,7 @@ def standing(
     isolated = above > max(1.5 * leading, 0.35 * body.size)
     if not (isolated or ratio > 1.25 or (number and (bold or capitals))):
         return _NONE
-    if title[-1] in ",;" or (title[0].islower() and ratio < 1.25 and number is None):
+    if title[-1] in ",;。，；" or (title[0].islower() and ratio < 1.25 and number is None):
         return _NONE
     if plain and not _numbered_plainly(run, title, number, strong, other_font, below > 1.3 * leading, width):
         return _NONE

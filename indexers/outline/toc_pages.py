@@ -267,7 +267,7 @@ def entries(contents: Contents) -> list[Entry]:
         begins = _begins(row, number, last_integer) and not (held and _OPEN_END.search(held[-1].title))
         if integer and begins and number is not None:
             last_integer = number.value[0]
-        if held and (begins or not _near(held[-1], row)):
+        if held and (begins or not (_near(held[-1], row) or _goes_on(held[-1], row, number))):
             out += _alone(held)
             held = []
         if not row.label and contents.labelled:
@@ -330,6 +330,14 @@ def _join(rows: list[Row]) -> str:
 
 def _near(above: Row, row: Row) -> bool:
     return row.page == above.page and row.y0 - above.y1 < 0.6 * max(above.size, 8)
+
+
+def _goes_on(above: Row, row: Row, number: Numbering | None) -> bool:
+    """Whether a row set at a distance still ends a numbered title that has no label yet."""
+    opening = numbering(above.title)
+    if number is not None or opening is None or opening.kind in PARTS or opening.end >= len(above.title):
+        return False
+    return row.page == above.page and row.y0 - above.y1 < 1.5 * max(above.size, 8) and _set_alike(above, row)
 
 
 def _set_alike(above: Row, row: Row) -> bool:

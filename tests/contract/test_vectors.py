@@ -325,17 +325,17 @@ def test_several_threads_search_while_one_catches_up(open_index: Opener) -> None
         except (StoreError, AssertionError) as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=searcher) for _ in range(3)]
+    threads = [threading.Thread(target=searcher) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for number in range(20):
+    for number in range(10):
         library.publish("moving", f"m{number}", *[{1: 0.5, number + 2: 1.0}] * 20)
         index.catch_up(library)
     stop.set()
     for thread in threads:
         thread.join()
     assert not failures
-    agree(index, library, {1: 1.0, 21: 1.0})
+    agree(index, library, {1: 1.0, 11: 1.0})
 
 
 def test_closing_twice_and_using_what_is_closed(open_index: Opener, library: Library) -> None:
