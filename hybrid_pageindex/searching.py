@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from hybrid_core import text
 from hybrid_core.bm25 import Bm25
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.results import SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.change_log import CatalogSource
@@ -63,7 +63,11 @@ class Searcher:
         with self._catalog.snapshot() as snapshot:
             view = self._view(snapshot, library, expert, knowledge)
             opened = time.perf_counter()
-            result = search(question, options, view, snapshot, index, self.contents, knowledge)
+            try:
+                result = search(question, options, view, snapshot, index, self.contents, knowledge)
+            except IndexDamagedError:
+                index.catch_up(CatalogSource(self._catalog, library, BM25))  # rebuilds what is damaged
+                result = search(question, options, view, snapshot, index, self.contents, knowledge)
         waited = round((opened - began) * 1000, 3)
         timings = {
             "open": waited,
@@ -106,7 +110,9 @@ class Searcher:
             index = self._indexes.get(library)
             if index is None:
                 self._check_library(library)
-                index = self._indexes[library] = open_edge(index_folder(self._home, library), source, MANIFEST)
+                with self._catalog.snapshot() as snapshot:
+                    manifest = MANIFEST | {"catalog": snapshot.catalog_id()}
+                index = self._indexes[library] = open_edge(index_folder(self._home, library), source, manifest)
                 return index
         index.catch_up(source)
         return index

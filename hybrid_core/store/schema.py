@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,7 @@ def _ensure_schema(connection: Connection, path: Path) -> None:
             metadata.create_all(connection)
             if connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) is None:
                 connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
+                connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
         return
     found = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
     if found > SCHEMA_VERSION:

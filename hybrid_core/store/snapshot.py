@@ -24,6 +24,10 @@ class Snapshot:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    def catalog_id(self) -> str:
+        """Which catalog this is: another one at the same place has another id."""
+        return str(self._connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")))
+
     def libraries(self) -> list[str]:
         return list(self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name)))
 

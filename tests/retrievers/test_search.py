@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
+from hybrid_core.store import edge_shard
 from hybrid_core.types import Effort
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
@@ -166,3 +168,39 @@ def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: st
     path.write_text(written)
     with pytest.raises(UsageError, match=rf"expert\.yaml.*{reason}"):
         run(library.search("net sales", expert=path))
+
+
+def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "weirs")))
+    word = pdfs.landmark("weirs", 2)
+    assert run(engine.search(word)).results[0].page == 2
+    real, failures = edge_shard.Shard.search, ["once"]
+
+    def fail_once(self: edge_shard.Shard, *args: object) -> object:
+        if failures:
+            failures.pop()
+            raise IndexDamagedError("a segment cannot be read")
+        return real(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(edge_shard.Shard, "search", fail_once)
+    result = run(engine.search(word))
+    assert result.results[0].page == 2
+    assert "the vector index was rebuilt from the catalog (a segment cannot be read)" in result.notes
+
+
+def test_a_catalog_put_back_from_elsewhere_gets_an_index_of_its_own(tmp_path: Path) -> None:
+    """Two catalogs may stand at the same position with as many pages: the index must not answer for the other."""
+    pages = {"a": "weirs", "b": "locks"}
+    for name, topic in pages.items():
+        engine = Engine(tmp_path / name)
+        run(engine.index(pdfs.numbered(tmp_path / f"{name}.pdf", 3, topic)))
+        assert run(engine.search(pdfs.landmark(topic, 1))).results
+        engine.close()
+    shutil.rmtree(tmp_path / "a" / "libraries")
+    shutil.copytree(tmp_path / "b" / "libraries", tmp_path / "a" / "libraries")
+    engine = Engine(tmp_path / "a")
+    assert run(engine.search(pdfs.landmark("weirs", 3))).results[0].page == 3
+    assert run(engine.search(pdfs.landmark("locks", 3))).results == ()
+    engine.close()
