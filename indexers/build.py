@@ -12,7 +12,7 @@ from indexers import chunks, describe, summaries
 from indexers.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool
 
-PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+{text.TOKENISER}"
+PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+cards-1+{text.TOKENISER}"
 """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
 
 

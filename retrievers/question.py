@@ -42,6 +42,10 @@ _NUMERIC = re.compile(
     r"|%|[$€£¥]|多少|几[个年月天次人条]|金额|比例|比率|率|总额|数量",
     re.IGNORECASE,
 )
+_LEADING = re.compile(
+    r"\b(?:year[\s-]?end|end|close|beginning|start)(?:\s+of)?(?:\s+(?:the|its|fiscal|financial|calendar|year))*\s*\Z",
+    re.IGNORECASE,
+)
 _LATEST = re.compile(
     r"\b(?:most\s+recent|latest|newest|current(?=\s+(?:year|quarter|version|edition)))\b|最新|最近一[期年季]",
     re.IGNORECASE,
@@ -69,7 +73,7 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
         types=tuple(type_terms),
         numeric=_NUMERIC.search(text) is not None,
         latest=_LATEST.search(text) is not None,
-        period_terms=frozenset(tokenise(" . ".join([text[m.start : m.end] for m in periods]))),
+        period_terms=frozenset(tokenise(" . ".join([text[_lead(text, m.start) : m.end] for m in periods]))),
         type_terms=type_terms,
     )
 
@@ -78,6 +82,12 @@ def _years(found: list[tuple[int, bool]]) -> tuple[int, ...]:
     """The year asked about first: the latest that is called fiscal, else the latest; then the others, latest first."""
     fiscal = {year for year, is_fiscal in found if is_fiscal}
     return tuple(sorted({year for year, _ in found}, key=lambda year: (year in fiscal, year), reverse=True))
+
+
+def _lead(text: str, start: int) -> int:
+    """Where the words that lead up to a period begin: «at the end of 2024», «as of year-end 2023»."""
+    before = _LEADING.search(text, max(0, start - 60), start)
+    return before.start() if before else start
 
 
 def _any_term(word: str) -> str:

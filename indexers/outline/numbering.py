@@ -15,7 +15,11 @@ _WORDS = (
     "teil|kapitel|abschnitt|artikel|anhang|partie|chapitre|annexe|parte|capítulo|capitulo|sección|artículo|anexo|capitolo|"
     "часть|глава|раздел|статья|приложение|الفصل|الباب|القسم|المادة|פרק|חלק"
 )
-_ORDINALS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth"
+_ORDINALS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
+)
+_ORDINAL_VALUES = {word: i % 12 + 1 for i, word in enumerate(_ORDINALS.split("|"))}
 _HAN = "零〇一二三四五六七八九十百千两0-9０-９"
 _NUMBERING = re.compile(
     rf"(?P<word>{_WORDS})\s*(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-z]|{_ORDINALS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
@@ -95,6 +99,8 @@ def han_value(text: str) -> int:
 
 
 def _value(text: str) -> tuple[int, ...]:
+    if text.lower() in _ORDINAL_VALUES:
+        return (_ORDINAL_VALUES[text.lower()],)
     if text[0].isdigit():
         return tuple(int(part) for part in re.findall(r"\d+", text))
     if value := roman(text):
@@ -133,7 +139,7 @@ def numbering(title: str) -> Numbering | None:
         value = (ord(text[0].lower()) - 96,) if found == "letter" else _value(text)
         return Numbering(f"{found}-{case}", value, end)
     if found == "integer":
-        mark = title[match.end() - 1 : match.end() + 2].strip().lstrip("0123456789")[:1]
+        mark = title[match.end() - 1 : match.end() + 2].lstrip("0123456789 ")[:1]
         return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _value(text), end)
     return Numbering(found, _value(text) if found == "par" else (han_value(text),), end)
 

@@ -1,0 +1,60 @@
+"""Numbering read from titles, and titles compared without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexers.outline.numbering import as_letter, bare, han_value, numbering, roman
+
+
+@pytest.mark.parametrize(
+    ("title", "kind", "value", "rest"),
+    [
+        ("Chapter IV: The harbour", "chapter", (4,), "The harbour"),
+        ("PART II", "part", (2,), ""),
+        ("Item 7A. Market risk", "item", (7,), "Market risk"),
+        ("NOTE 5. Goodwill", "note", (5,), "Goodwill"),
+        ("Note 12—Leases", "note", (12,), "Leases"),
+        ("Article Three General", "article", (3,), "General"),
+        ("2.1 Preparing the shaft", "decimal2", (2, 1), "Preparing the shaft"),
+        ("2.1.3. Wiring", "decimal3", (2, 1, 3), "Wiring"),
+        ("3. Results", "integer.", (3,), "Results"),
+        ("3 | Results", "integer|", (3,), "Results"),
+        ("3 Results", "integer", (3,), "Results"),
+        ("IV. Debates", "roman-upper", (4,), "Debates"),
+        ("C. Debates", "letter-upper", (3,), "Debates"),
+        ("aa) Debates", "letter-double", (1,), "Debates"),
+        ("(b) Debates", "bracket-lower", (2,), "Debates"),
+        ("第十二章 附则", "han-章", (12,), "附则"),
+        ("§ 14 Zweck", "par", (14,), "Zweck"),
+    ],
+)
+def test_numbering(title: str, kind: str, value: tuple[int, ...], rest: str) -> None:
+    found = numbering(title)
+    assert found is not None
+    assert (found.kind, found.value) == (kind, value)
+    assert title[found.end :] == rest
+
+
+@pytest.mark.parametrize("title", ["Partial results", "Itemised list", "A bird in the hand", "1,200 crates", "In brief", "2024 results"])
+def test_words_are_not_numbering(title: str) -> None:
+    assert numbering(title) is None
+
+
+def test_roman_and_chinese_values() -> None:
+    assert [roman(text) for text in ("i", "iv", "xiv", "XLII", "abc")] == [1, 4, 14, 42, 0]
+    assert [han_value(text) for text in ("三", "十", "十二", "二十", "二百三十一", "一千零五", "15", "７")] == [
+        3, 10, 12, 20, 231, 1005, 15, 7,
+    ]  # fmt: skip
+
+
+def test_a_single_roman_letter_may_be_a_letter() -> None:
+    letter = as_letter("I. Penalties")
+    assert letter is not None
+    assert (letter.kind, letter.value) == ("letter-upper", (9,))
+    assert as_letter("II. Penalties") is None
+
+
+def test_bare_titles_are_equal_whatever_their_numbering_and_typography() -> None:
+    assert bare("2.1  The Keeper’s Book") == bare("Section 4: the keeper's book") == "thekeepersbook"
+    assert bare("IV.") == "iv"
