@@ -61,3 +61,11 @@ class BusyError(StoreError):
 
 class Cancelled(PageIndexError):
     """The caller asked for the work to stop."""
+
+
+class ModelError(PageIndexError):
+    """A model cannot be loaded or reached, or what it answered is unusable (a wrong count, NaN)."""
+
+    def __init__(self, message: str, advice: str = "", *, retryable: bool = False) -> None:
+        super().__init__(message, advice)
+        self.retryable = retryable

@@ -170,6 +170,15 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEmbedder:
+    """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them."""
+
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A page found by the coarse pass. ``score`` is higher for better."""
 

@@ -20,7 +20,8 @@ from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document, Effort
 from retrievers.content import ContentCache
 from retrievers.expert import Expert, load_expert
-from retrievers.pipeline import LibraryView, SearchOptions, search
+from retrievers.options import LibraryView, SearchOptions
+from retrievers.pipeline import search
 from retrievers.route import Router
 from retrievers.section_scores import section_scores
 

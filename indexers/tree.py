@@ -216,7 +216,15 @@ def _section(number: int, parent: int | None, node: _Node) -> Section:
     end_page, end_anchor = node.end
     whole = end_anchor == 0 and end_page > page and not node.reaches
     return Section(
-        node_id=f"{number:04d}", parent_id=None if parent is None else f"{parent:04d}", level=node.level, title=node.title,
-        start_page=page, end_page=end_page - 1 if whole else end_page, anchor=anchor,
-        end_anchor=None if whole else end_anchor, anchor_y=node.y, source=node.source, synthetic=node.synthetic,
-    )  # fmt: skip
+        node_id=f"{number:04d}",
+        parent_id=None if parent is None else f"{parent:04d}",
+        level=node.level,
+        title=node.title,
+        start_page=page,
+        end_page=end_page - 1 if whole else end_page,
+        anchor=anchor,
+        end_anchor=None if whole else end_anchor,
+        anchor_y=node.y,
+        source=node.source,
+        synthetic=node.synthetic,
+    )

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from hybrid_core import bm25, text
 from hybrid_core.results import Evidence
 from retrievers.content import Content
-from retrievers.question import Question
 
 STRONG, WEAK = 0.6, 0.25
 
 
-def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]], question: Question) -> Evidence:
+def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]]) -> Evidence:
     """The share of the question's term weight (idf over the looked-into documents) that the best pages hold.
 
     A term that no page holds weighs most: a question about something the library does not know
@@ -23,8 +22,7 @@ def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]], que
     if not pages or not inside:
         return Evidence("none", 0.0)
     weight = {
-        term: bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents))
-        for term in inside
+        term: bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents)) for term in inside
     }
     everything = sum(weight.values())
     best = 0.0

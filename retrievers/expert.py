@@ -53,17 +53,13 @@ def load_expert(path: Path) -> Expert:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error.strerror}).", "Name an expert file, or none."
-        ) from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).", "Name an expert file, or none.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not a YAML file ({' '.join(str(error).split())}).") from error
     if not isinstance(data, dict) or not data.keys() <= _KEYS:
         wrong = sorted(map(str, data.keys() - _KEYS)) if isinstance(data, dict) else ["no mapping"]
         raise UsageError(f"{path}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
-    expansions = tuple(
-        _expansion(path, number, entry) for number, entry in enumerate(data.get("expand") or [], 1)
-    )
+    expansions = tuple(_expansion(path, number, entry) for number, entry in enumerate(data.get("expand") or [], 1))
     aliases = data.get("aliases") or {}
     if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
         raise UsageError(f"{path}: aliases must map a name to a list of nicknames.")

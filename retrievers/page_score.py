@@ -47,9 +47,7 @@ def best_possible(content: Content, query: Mapping[int, float]) -> float:
 def matched(content: Content, page: int, query: Mapping[int, float]) -> dict[int, float]:
     """Which query terms a page (1-based) holds, and what each adds to its score; best first."""
     scoring = PageScoring(heading_weight=0.0)
-    adds = {
-        term: float(_field(content.body, {term: weight}, scoring)[page - 1]) for term, weight in query.items()
-    }
+    adds = {term: float(_field(content.body, {term: weight}, scoring)[page - 1]) for term, weight in query.items()}
     return {term: add for term, add in sorted(adds.items(), key=lambda item: -item[1]) if add > 0}
 
 

@@ -7,9 +7,11 @@ from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Document
 from retrievers import page_score
+from retrievers.coarse import coarse_pass
 from retrievers.content import ContentCache, per_page
 from retrievers.node_score import node_scores
-from retrievers.pipeline import LibraryView, Weights, coarse_pass, inside_query
+from retrievers.options import LibraryView, Meaning, Weights
+from retrievers.pipeline import inside_query
 from retrievers.question import read_question
 
 _BEST_PAGES = 3
@@ -22,6 +24,7 @@ def section_scores(
     snapshot: Snapshot,
     index: VectorIndex,
     cache: ContentCache,
+    meaning: Meaning = Meaning(),
     weights: Weights = Weights(),
 ) -> list[tuple[float, tuple[int, ...]]]:
     """(NodeScore, best pages) of each section, in preorder.
@@ -30,7 +33,7 @@ def section_scores(
     """
     question = read_question(question_text)
     query = {text.cached_hash(term): 1.0 for term in question.terms}
-    hits = coarse_pass(index, query, weights.coarse_hits, view, frozenset({document.doc_id}))
+    hits = coarse_pass(index, query, meaning, view.documents, frozenset({document.doc_id}), weights)
     content = cache.get(snapshot, document.content_id)
     if content is None:
         return []

@@ -21,13 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Walkable:
-    """One document before the walk. ``values`` and ``structure`` are float64 (pages,), ``nodes`` (sections,)."""
+    """One document before the walk; ``values`` is float64 (pages,), higher is better, 0 for no match."""
 
-    doc_id: str
     content: Content
     values: Floats
-    structure: Floats
-    nodes: Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class Catalog:
             yield Snapshot(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
         try:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
                 yield connection
@@ -65,7 +66,7 @@ class Catalog:
         with self.snapshot() as snapshot:
             if name in snapshot.libraries():
                 return
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(upsert(schema.libraries).values(name=name, created_at=now()).on_conflict_do_nothing())
 
     def publish(
@@ -85,7 +86,7 @@ class Catalog:
         ``content`` is None where the catalog is known to hold that content already; raises
         NotFoundError where it meanwhile does not.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             known = connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id))
             if not known and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
@@ -117,7 +118,7 @@ class Catalog:
         }
         if card is not None:
             values["card"] = json.dumps(card_to_json(card), ensure_ascii=False)
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(update(schema.documents).where(schema.documents.c.doc_id == doc_id).values(**values))
             moved = connection.execute(
                 select(schema.documents.c.library, schema.documents.c.content_id).where(
@@ -135,7 +136,7 @@ class Catalog:
             "library": library, "path": path, "name": Path(path).name, "content_id": None, "card": "{}",
             "size": size, "mtime": mtime, "indexed_at": now(), "error": error,
         }  # fmt: skip
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(
                 upsert(schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
                     index_elements=["doc_id"], set_={"error": error}
@@ -144,7 +145,7 @@ class Catalog:
 
     def remove(self, doc_ids: Sequence[str]) -> None:
         """Remove documents, in one transaction; content that nothing else uses goes with them."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             contents = []
             for doc_id in doc_ids:
                 row = connection.execute(
@@ -165,7 +166,7 @@ class Catalog:
         with self.snapshot() as snapshot:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
         self.remove(doc_ids)
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(delete(schema.libraries).where(schema.libraries.c.name == name))
 
     def cached(self, key: str) -> bytes | None:
@@ -176,7 +177,7 @@ class Catalog:
 
     def put_cache(self, key: str, value: bytes, limit: int) -> None:
         """Keep a value that can be made again; the oldest go while the cache is over ``limit`` bytes."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             new = {"value": value, "used_at": time.time()}
             connection.execute(
                 upsert(schema.cache).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
@@ -193,7 +194,7 @@ class Catalog:
                 total -= old.size
 
     def clear_cache(self) -> None:
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(delete(schema.cache))
 
     def shrink(self) -> None:

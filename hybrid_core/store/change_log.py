@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+import numpy as np
 
 from hybrid_core.bm25 import Bm25
+from hybrid_core.embedding_texts import embedding_texts
 from hybrid_core.store.catalog import Catalog
-from hybrid_core.store.vectors import Change, PagePoint
+from hybrid_core.store.snapshot import Snapshot, Vector
+from hybrid_core.store.vectors import Change, Point
+from hybrid_core.term_counts import TermCounts
+from hybrid_core.types import StoredEmbedder
+
+_NO_TERMS = np.zeros(0, np.uint32)
+_NO_WEIGHTS = np.zeros(0, np.float32)
 
 
 class CatalogSource:
-    """One library's change log and points (a ``vectors.PointSource``)."""
+    """One library's change log and points (a ``vectors.PointSource``), with one embedder's vectors or none."""
 
-    def __init__(self, catalog: Catalog, library: str, bm25: Bm25) -> None:
-        self._catalog, self._library, self._bm25 = catalog, library, bm25
+    def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
+        self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
 
     def position(self) -> int:
         with self._catalog.snapshot() as snapshot:
@@ -27,16 +36,37 @@ class CatalogSource:
         with self._catalog.snapshot() as snapshot:
             return list(snapshot.published(self._library).items())
 
-    def points(self, doc_id: str, content_id: str) -> Iterable[PagePoint]:
+    def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
         with self._catalog.snapshot() as snapshot:
             counts = snapshot.terms(content_id)
-        if counts is None:
-            return
-        body = counts[0]
-        for page, (terms, tf) in enumerate(body.page_vectors()):
-            weights = self._bm25.weights(tf, float(body.lengths[page]))
-            yield PagePoint(doc_id, content_id, page + 1, terms, weights)
+            dense = {} if counts is None or self._embedder is None else self._dense(snapshot, content_id)
+        return () if counts is None else self._made(doc_id, content_id, counts[0], dense)
 
-    def expected_points(self) -> int:
+    def expected_vectors(self) -> int:
         with self._catalog.snapshot() as snapshot:
-            return snapshot.expected_points(self._library)
+            pages = snapshot.expected_pages(self._library)
+            if self._embedder is None:
+                return pages
+            done = snapshot.embedded(self._embedder.fingerprint)
+            return pages + sum(done.get(content, 0) for content in snapshot.published(self._library).values())
+
+    def _dense(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], Vector]:
+        """(page, chunk) -> vector, empty while the content is not completely embedded."""
+        embedder = self._embedder
+        if embedder is None or content_id not in snapshot.embedded(embedder.fingerprint):
+            return {}
+        texts = list(
+            embedding_texts(snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
+        )
+        held = snapshot.vectors(embedder.fingerprint, list({text.key for text in texts}))
+        return {(text.page, text.chunk): held[text.key] for text in texts if text.key in held}
+
+    def _made(
+        self, doc_id: str, content_id: str, body: TermCounts, dense: dict[tuple[int, int], Vector]
+    ) -> Iterator[Point]:
+        for at, (terms, tf) in enumerate(body.page_vectors()):
+            weights = self._bm25.weights(tf, float(body.lengths[at]))
+            yield Point(doc_id, content_id, at + 1, terms, weights, dense=dense.get((at + 1, 0)))
+        for (page, chunk), vector in dense.items():
+            if chunk:
+                yield Point(doc_id, content_id, page, _NO_TERMS, _NO_WEIGHTS, chunk, vector)

@@ -13,19 +13,21 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
-from hybrid_core.store.vectors import PagePoint, sparse_lists
+from hybrid_core.store.vectors import Point, dense_list, sparse_lists
 from hybrid_core.types import Hit
 
 _T = TypeVar("_T")
 LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
 SPARSE = "bm25"
+DENSE = "dense"
 BATCH = 250
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
@@ -35,65 +37,76 @@ _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 
 
-def shard_config() -> edge.EdgeConfig:
-    """How a shard is made. Exact search (m=0) is fast enough, loses nothing and needs no graph."""
+def shard_config(dimension: int) -> edge.EdgeConfig:
+    """How a shard is made; ``dimension`` 0 is without dense vectors.
+
+    Exact search (m=0) is fast enough, loses nothing and needs no graph.
+    """
+    dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
     return edge.EdgeConfig(
+        vectors={DENSE: dense} if dimension else None,
         sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
     )
 
 
-def point_id(doc_id: str, content_id: str, page: int) -> str:
-    """The same page of the same version always has the same id, so writing it again changes nothing."""
-    return str(uuid.uuid5(_NAMESPACE, f"{doc_id}\0{content_id}\0{page}"))
+def point_id(point: Point) -> str:
+    """The same point of the same version always has the same id, so writing it again changes nothing."""
+    chunk = f"\0{point.chunk}" if point.chunk else ""
+    return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
 
 
 class Shard:
     """A shard that is open in this process. Not thread-safe: the owner serialises the calls."""
 
-    def __init__(self, folder: Path, shard: edge.EdgeShard) -> None:
+    def __init__(self, folder: Path, shard: edge.EdgeShard, dimension: int) -> None:
         self.folder = folder
+        self.dimension = dimension
         self._shard = shard
         self._process = os.getpid()
         self._count: int | None = None  # since the last write
 
     @classmethod
-    def create(cls, folder: Path) -> Shard:
+    def create(cls, folder: Path, dimension: int) -> Shard:
         """A new empty shard in a folder that does not exist."""
         require_space(folder, _HEADROOM_BYTES)
         with _translated(folder):
-            shard = edge.EdgeShard.create(str(folder), shard_config())
+            shard = edge.EdgeShard.create(str(folder), shard_config(dimension))
             shard.update(edge.UpdateOperation.create_field_index("doc_id", edge.PayloadSchemaType.Keyword))
             shard.flush()
-        return cls(folder, shard)
+        return cls(folder, shard, dimension)
 
     @classmethod
-    def load(cls, folder: Path) -> Shard:
+    def load(cls, folder: Path, dimension: int) -> Shard:
         """Open a shard. Raises ``IndexDamagedError``, ``BusyError`` where another process has it open, and
         ``StoreError`` where the disk is full.
         """
         require_space(folder, _LOAD_BYTES)
         with _translated(folder):
-            return cls(folder, edge.EdgeShard.load(str(folder)))
+            return cls(folder, edge.EdgeShard.load(str(folder)), dimension)
 
-    def upsert(self, points: Iterable[PagePoint]) -> Iterator[str]:
+    def upsert(self, points: Iterable[Point]) -> Iterator[str]:
         """Write whole points as their ids are drawn. Raises ``StoreError`` where the disk is too full."""
         for some in _batches(points):
-            ids = [point_id(p.doc_id, p.content_id, p.page) for p in some]
-            vectors = [sparse_lists(p.indices, p.values) for p in some]
-            terms = sum(len(indices) for indices, _ in vectors)
-            require_space(self.folder, _HEADROOM_BYTES + len(some) * _POINT_BYTES + terms * _TERM_BYTES)
-            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            ids = [point_id(p) for p in some]
+            vectors = [self._vectors(p) for p in some]
+            numbers = sum(len(p.indices) for p in some) + len(some) * self.dimension
+            require_space(self.folder, _HEADROOM_BYTES + len(some) * _POINT_BYTES + numbers * _TERM_BYTES)
             batch = [
-                edge.Point(
-                    key,
-                    {SPARSE: edge.SparseVector(indices, values)},
-                    {"doc_id": p.doc_id, "content_id": p.content_id, "page": p.page},
-                )
-                for key, p, (indices, values) in zip(ids, some, vectors, strict=True)
+                edge.Point(key, held, {"doc_id": p.doc_id, "content_id": p.content_id, "page": p.page})
+                for key, p, held in zip(ids, some, vectors, strict=True)
             ]
             self._update(edge.UpdateOperation.upsert_points(batch))
             yield from ids
+
+    def _vectors(self, point: Point) -> dict[str, Any]:
+        held: dict[str, Any] = {}
+        if not point.chunk:
+            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            held[SPARSE] = edge.SparseVector(*sparse_lists(point.indices, point.values))
+        if point.dense is not None:
+            held[DENSE] = dense_list(point.dense, self.dimension)
+        return held
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
         """Delete every point of a document but those with an id in ``keep``; how many they were."""
@@ -152,12 +165,35 @@ class Shard:
             found = shard.query(request)
         return [_hit(scored) for scored in found]
 
-    def count(self) -> int:
-        """Exact number of points with their vector, since a damaged shard may lose one without the other."""
-        if self._count is None:
-            whole = edge.Filter(must=[edge.HasVectorCondition(SPARSE)])
+    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Collection[str] | None) -> list[Hit]:
+        """The best pages, each by the best of its points."""
+        asked = 4 * limit
+        while True:
+            request = edge.QueryRequest(
+                limit=asked,
+                query=edge.Query.Nearest(list(vector), using=DENSE),
+                filter=None if doc_ids is None else _in_documents(doc_ids),
+                with_payload=True,
+            )
             with self._calling() as shard:
-                self._count = shard.count(edge.CountRequest(exact=True, filter=whole))
+                points = [_hit(scored) for scored in shard.query(request)]
+            best: dict[tuple[str, str, int], Hit] = {}
+            for point in points:  # best first
+                best.setdefault((point.doc_id, point.content_id, point.page), point)
+            if len(best) >= limit or len(points) < asked:
+                pages = [replace(hit, sparse=0.0, dense=hit.score) for hit in best.values()]
+                return sorted(pages, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
+            asked *= 2
+
+    def count(self) -> int:
+        """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
+        if self._count is None:
+            kinds = [SPARSE, DENSE] if self.dimension else [SPARSE]
+            with self._calling() as shard:
+                self._count = sum(
+                    shard.count(edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)])))
+                    for kind in kinds
+                )
         return self._count
 
     def flush(self) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.edge_shard import Shard
 from hybrid_core.store.recorded_shard import RecordedShard
-from hybrid_core.store.vectors import Change, FloatVector, IntVector, PointSource, sparse_lists
+from hybrid_core.store.vectors import Change, FloatVector, IntVector, PointSource, dense_list, sparse_lists
 from hybrid_core.types import Hit
 
 _ROUNDS = 5  # how often one catch-up follows a log that keeps moving
@@ -23,15 +24,15 @@ _CHECKPOINT_POINTS = 20_000
 _log = logging.getLogger(__name__)
 
 
-def open_edge(folder: Path, source: PointSource, manifest: Mapping[str, str | int]) -> EdgeIndex:
+def open_edge(folder: Path, source: PointSource, manifest: Mapping[str, str | int], dimension: int = 0) -> EdgeIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
-    rebuilt. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process
+    rebuilt. ``dimension`` is that of the dense vectors, 0 without. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process
     copies the shard for longer than a minute.
     """
     with _translated():
-        index = EdgeIndex(RecordedShard(folder, manifest))
+        index = EdgeIndex(RecordedShard(folder, manifest, dimension))
     try:
         index.open(source)
     except BaseException:
@@ -97,13 +98,24 @@ class EdgeIndex:
         self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
     ) -> list[Hit]:
         terms, weights = sparse_lists(indices, values)
+        return self._search(bool(terms), limit, doc_ids, lambda shard: shard.search(terms, weights, limit, doc_ids))
+
+    def search_dense(self, vector: FloatVector, limit: int, doc_ids: Collection[str] | None = None) -> list[Hit]:
+        if not self._kept.dimension:
+            return []
+        wanted = dense_list(vector, self._kept.dimension)
+        return self._search(True, limit, doc_ids, lambda shard: shard.search_dense(wanted, limit, doc_ids))
+
+    def _search(
+        self, asks: bool, limit: int, doc_ids: Collection[str] | None, find: Callable[[Shard], list[Hit]]
+    ) -> list[Hit]:
         with self._lock:
             shard = self._kept.shard
             self._trust()
-            if not terms or limit < 1 or (doc_ids is not None and not doc_ids):
+            if not asks or limit < 1 or (doc_ids is not None and not doc_ids):
                 return []
             try:
-                return shard.search(terms, weights, limit, doc_ids)
+                return find(shard)
             except IndexDamagedError as error:
                 self._doubt = error.message
                 self._kept.distrust()
@@ -173,12 +185,12 @@ class EdgeIndex:
     def _difference(self, source: PointSource) -> str:
         """How the index differs from the source, "" where it does not or the source moved on meanwhile."""
         position = source.position()
-        expected = source.expected_points()
+        expected = source.expected_vectors()
         if not position == self.position == source.position():
             return ""
         count = self.count()
         self._verified = count == expected
-        return "" if self._verified else f"it holds {count} points and the catalog {expected}"
+        return "" if self._verified else f"it holds {count} vectors and the catalog {expected}"
 
 
 @contextmanager

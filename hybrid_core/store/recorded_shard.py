@@ -31,9 +31,10 @@ class RecordedShard:
     The library's own shard is recorded in state.json, a private copy only here.
     """
 
-    def __init__(self, folder: Path, manifest: Mapping[str, str | int]) -> None:
+    def __init__(self, folder: Path, manifest: Mapping[str, str | int], dimension: int = 0) -> None:
         self.position = 0
-        self._manifest = {**manifest, "layout": LAYOUT}
+        self.dimension = dimension
+        self._manifest = {**manifest, "dimension": dimension, "layout": LAYOUT}
         self._churn = 0  # points written or deleted since the shard was optimised
         self._recorded: ShardState | None = None
         self._shard: Shard | None = None
@@ -95,7 +96,7 @@ class RecordedShard:
             self._recorded = None
         shutil.rmtree(self._place.shard, ignore_errors=True)
         self._churn = 0
-        self._shard = Shard.create(self._place.shard)
+        self._shard = Shard.create(self._place.shard, self.dimension)
         return self._shard
 
     def settle(self) -> None:
@@ -183,11 +184,11 @@ class RecordedShard:
         return ""
 
     def _load(self, state: ShardState) -> None:
-        self._shard = Shard.load(self._place.shard)
+        self._shard = Shard.load(self._place.shard, self.dimension)
         self.position = state.position
         if not state.writing and (count := self._shard.count()) != state.count:
             self._let_go()
-            raise IndexDamagedError(f"it holds {count} points and not {state.count}")
+            raise IndexDamagedError(f"it holds {count} vectors and not {state.count}")
 
     def _optimize(self) -> None:
         try:

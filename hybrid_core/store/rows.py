@@ -46,7 +46,7 @@ def insert_content(connection: Connection, content_id: str, content: IndexedCont
 
 
 def delete_content(connection: Connection, content_id: str) -> None:
-    for table in (schema.chunks, schema.sections, schema.pages, schema.terms, schema.contents):
+    for table in (schema.chunks, schema.sections, schema.pages, schema.terms, schema.embedded, schema.contents):
         connection.execute(delete(table).where(table.c.content_id == content_id))
 
 

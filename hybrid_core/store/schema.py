@@ -37,14 +37,37 @@ BUSY_SECONDS = 60
 
 metadata = MetaData()
 
-meta = Table(
-    "meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False)
-)
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
+
+embedders = Table(
+    "embedders", metadata,
+    Column("fingerprint", String, primary_key=True),  # of whatever decides the vectors
+    Column("name", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+)  # fmt: skip
 
 libraries = Table(
     "libraries", metadata,
     Column("name", String, primary_key=True),
     Column("created_at", String, nullable=False),
+    Column("embedder", String, ForeignKey("embedders.fingerprint")),  # whose vectors serve; NULL: none
+    Column("next_embedder", String, ForeignKey("embedders.fingerprint")),  # being made, serves when complete
+)  # fmt: skip
+
+embeddings = Table(
+    "embeddings", metadata,  # can be made again, at a price; kept while a library uses the embedder
+    Column("fingerprint", String, primary_key=True),
+    Column("text_key", String, primary_key=True),
+    Column("vector", LargeBinary, nullable=False),  # float16 (dimension,), unit length
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+embedded = Table(
+    "embedded", metadata,  # contents of which every text has its vector
+    Column("content_id", String, primary_key=True),
+    Column("fingerprint", String, primary_key=True),
+    Column("vectors", Integer, nullable=False),
+    sqlite_with_rowid=False,
 )  # fmt: skip
 
 contents = Table(
@@ -158,9 +181,7 @@ def open_engine(path: Path) -> Engine:
             f"{path.parent}: this home cannot be written ({error.strerror}).",
             "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
         ) from error
-    engine = create_engine(
-        f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
-    )
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     try:

@@ -27,9 +27,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         folder.mkdir(parents=True)
         lock.acquire(timeout=0)
     except OSError as error:
-        raise StoreError(
-            f"{folder}: cannot be written ({error.strerror}).", "Choose another --home."
-        ) from error
+        raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
     try:
         yield folder
     finally:

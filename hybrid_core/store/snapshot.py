@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection, Select, func, select
 
 from hybrid_core.store import rows, schema
 from hybrid_core.store.vectors import Change
 from hybrid_core.term_counts import TermCounts
-from hybrid_core.types import Chunk, Document, Page, Section
+from hybrid_core.types import Chunk, Document, Page, Section, StoredEmbedder
+
+Vector = npt.NDArray[np.float32]
+_KEYS_AT_ONCE = 500
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
     *schema.documents.c,
@@ -60,7 +65,43 @@ class Snapshot:
         )
         return {row.doc_id: row.content_id for row in found}
 
-    def expected_points(self, library: str) -> int:
+    def embedder(self, library: str) -> tuple[StoredEmbedder | None, StoredEmbedder | None]:
+        """Whose vectors serve a library, and whose are being made."""
+        row = self._connection.execute(
+            select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
+                schema.libraries.c.name == library
+            )
+        ).one_or_none()
+        return (None, None) if row is None else (self._stored(row.embedder), self._stored(row.next_embedder))
+
+    def _stored(self, fingerprint: str | None) -> StoredEmbedder | None:
+        if fingerprint is None:
+            return None
+        known = schema.embedders.c
+        row = self._connection.execute(
+            select(known.name, known.dimension).where(known.fingerprint == fingerprint)
+        ).one()
+        return StoredEmbedder(fingerprint, row.name, row.dimension)
+
+    def embedded(self, fingerprint: str) -> dict[str, int]:
+        """content_id -> dense vectors of every content that an embedder has done completely."""
+        done = schema.embedded.c
+        found = self._connection.execute(select(done.content_id, done.vectors).where(done.fingerprint == fingerprint))
+        return {row.content_id: row.vectors for row in found}
+
+    def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
+        """The stored vectors of texts by their keys, float32 (dimension,); missing ones are left out."""
+        held: dict[str, Vector] = {}
+        known = schema.embeddings.c
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = list(keys[start : start + _KEYS_AT_ONCE])
+            found = self._connection.execute(
+                select(known.text_key, known.vector).where(known.fingerprint == fingerprint, known.text_key.in_(some))
+            )
+            held |= {row.text_key: np.frombuffer(row.vector, "<f2").astype(np.float32) for row in found}
+        return held
+
+    def expected_pages(self, library: str) -> int:
         """How many pages the published documents of a library have together."""
         total = select(func.coalesce(func.sum(schema.contents.c.pages), 0)).select_from(
             schema.documents.join(schema.contents)

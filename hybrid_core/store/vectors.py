@@ -17,11 +17,13 @@ FloatVector = NDArray[np.float32] | Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PagePoint:
-    """One page as the vector index holds it: its sparse BM25 document weights.
+class Point:
+    """What the vector index holds of a page, or of a chunk on it.
 
-    ``indices`` is uint32 (n,), unique, in any order; ``values`` is float32 (n,), finite. Both are
-    empty for a page without text, which still counts as a page (for idf and for ``count``).
+    A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique,
+    in any order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still
+    counts as a page (for idf and for ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding
+    of its summary, None while there is none. A chunk point has ``dense`` only.
     """
 
     doc_id: str
@@ -29,6 +31,8 @@ class PagePoint:
     page: int
     indices: NDArray[np.uint32]
     values: NDArray[np.float32]
+    chunk: int = 0
+    dense: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,12 @@ class PointSource(Protocol):
         """(doc_id, content_id) of every published document version."""
         ...
 
-    def points(self, doc_id: str, content_id: str) -> Iterable[PagePoint]:
-        """The page points of one version, nothing when it no longer exists."""
+    def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
+        """The points of one version, nothing when it no longer exists."""
         ...
 
-    def expected_points(self) -> int:
-        """Number of page points of all published versions."""
+    def expected_vectors(self) -> int:
+        """Number of vectors, sparse and dense, that the points of all published versions have."""
         ...
 
 
@@ -92,8 +96,16 @@ class VectorIndex(Protocol):
         """
         ...
 
+    def search_dense(self, vector: FloatVector, limit: int, doc_ids: Collection[str] | None = None) -> list[Hit]:
+        """The ``limit`` pages with the best points by dot product, higher score better.
+
+        A page's score is the best of its points'. Ordered and filtered as in ``search``. Nothing where the
+        index has no dense vectors; raises ``StoreError`` for a vector of another dimension.
+        """
+        ...
+
     def count(self) -> int:
-        """Exact number of page points."""
+        """Exact number of vectors: a sparse one for each page, and the dense ones."""
         ...
 
     def close(self) -> None:
@@ -120,3 +132,16 @@ def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
     if not np.isfinite(weights).all():
         raise StoreError("A sparse vector holds a value that is not finite.")
     return terms.tolist(), weights.tolist()
+
+
+def dense_list(vector: Any, dimension: int) -> list[float]:
+    """A checked dense vector as a plain list. Raises ``StoreError`` for another dimension or a value that is
+    not finite.
+    """
+    numbers = np.asarray(vector, dtype=np.float32)
+    if numbers.shape != (dimension,):
+        raise StoreError(f"A dense vector has the shape {numbers.shape} and not ({dimension},).")
+    if not np.isfinite(numbers).all():
+        raise StoreError("A dense vector holds a value that is not finite.")
+    found: list[float] = numbers.tolist()
+    return found

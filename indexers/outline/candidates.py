@@ -95,9 +95,16 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
                 if stands.score > 0:
                     ratio = run[0].size / body.size if body.size else 1.0
                     c = Candidate(
-                        title, page.page.number, i, end - 1, style(run[0], title, number), number, stands.score, stands.plain,
+                        title,
+                        page.page.number,
+                        i,
+                        end - 1,
+                        style(run[0], title, number),
+                        number,
+                        stands.score,
+                        stands.plain,
                         rise=ratio - 1 if ratio > 1.06 else 0.0,
-                    )  # fmt: skip
+                    )
                     _add(found, c, above[i])
         i = end
     return found

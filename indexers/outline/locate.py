@@ -56,7 +56,10 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
 
 
 def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
-    """1.0 for the title and nothing else, less where the line goes on, 0 where it is another text. ``near``: forgive misprints."""
+    """1.0 for the title and nothing else, less where the line goes on, 0 where it is another text.
+
+    ``near``: forgive misprints.
+    """
     full = page.compact[i]
     for wanted, worth in ((whole, 1.0), (short, 0.95)):
         text = full

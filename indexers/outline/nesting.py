@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 
 from indexers.outline.candidates import Candidate
 from indexers.outline.numbering import RANKS, STRONG, Numbering, as_letter, numbering
@@ -78,7 +79,7 @@ def _known(items: list[Item]) -> dict[Kind, int]:
 def _over(items: list[Item]) -> Over:
     """How often a heading of one weight stands right above another of the same size: that puts it higher."""
     over: Over = Counter()
-    for item, after in zip(items, items[1:], strict=False):
+    for item, after in pairwise(items):
         a, b = item.look, after.look
         if (
             a

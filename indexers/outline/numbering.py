@@ -64,7 +64,10 @@ _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …); ``value`` its place; ``end`` where the title begins."""
+    """``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …), ``value`` the place in it.
+
+    ``end`` is where the title itself begins.
+    """
 
     kind: str
     value: tuple[int, ...]

@@ -157,7 +157,7 @@ def _stands(rows: list[Entry]) -> list[bool]:
 def _unlabelled(
     rows: list[Entry], places: list[list[tuple[int, int]]], placed: list[Heading], depth: list[int], doc: DocumentView
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Entries without a label: parts, which stand in the body before the next entry; and what is no heading (authors)."""
+    """Entries without a label: parts, which stand in the body before the next entry; and no headings (authors)."""
     parts: list[Heading] = []
     names: set[str] = set()
     by_title = {compact(h.title): h.page for h in placed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from hybrid_core.types import Line
 from indexers.outline.numbering import Numbering, compact, numbering, roman
@@ -225,7 +226,7 @@ def _is_contents(rows: list[Row], opens: bool, continuing: bool, pages: int) -> 
     if long > 0.3 * len(rows):
         return False
     values = [label_value(row.label) for row in labelled if row.label.isdigit()]
-    rising = sum(a <= b for a, b in zip(values, values[1:], strict=False))
+    rising = sum(a <= b for a, b in pairwise(values))
     ordered = len(values) < 3 or rising >= 0.75 * (len(values) - 1)
     spread = len(values) < 4 or len(set(values)) > 0.4 * len(values)
     words = sum(bool(compact(row.title)) and not compact(row.title).isdigit() for row in labelled)

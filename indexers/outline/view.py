@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from hybrid_core.types import Line, ParsedPage
-from indexers.outline.numbering import compact, roman
+from indexers.outline.numbering import STRONG, compact, numbering, roman
 
 _FRAGMENT = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"
@@ -167,14 +167,14 @@ def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozen
                 if line.y0 < 0.14 * height or line.y1 > 0.86 * height:
                     edge.append((i, line))
                     for slot in (int(line.y0 // 4), int(line.y0 // 4) + 1):
-                        seen[_words(line.text, at), slot].append(at)
+                        seen[_words(line, at, body), slot].append(at)
         edges.append(edge)
     styles: Counter[tuple[int, float, str]] = Counter()
     running: list[set[int]] = []
     for at, edge in enumerate(edges):
         found = set()
         for i, line in edge:
-            words = _words(line.text, at)
+            words = _words(line, at, body)
             slot = int(line.y0 // 4)
             near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
             first = _prominent(line, body) and not any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
@@ -199,12 +199,19 @@ def _prominent(line: Line, body: Line | None) -> bool:
     return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
 
 
-def _words(text: str, at: int) -> str:
-    """What a running line keeps from page to page: its words, or how far its page number is from the page."""
+def _words(line: Line, at: int, body: Line | None) -> str:
+    """What a running line keeps from page to page: its words, or how far its page number is from the page.
+
+    Numbers count in what may be a heading: "Note 1" and "Note 2" are two.
+    """
+    text = line.text
     if len(text) <= 6:
         value = int(text) if text.isdecimal() else roman(text)
         if value:
             return f"#{value - at}"
+    number = numbering(text) if _prominent(line, body) else None
+    if (body is not None and line.size > 1.15 * body.size) or (number is not None and number.kind in STRONG):
+        return text.lower()
     return _DIGITS.sub("", text.lower()).strip(" |-–—.·•/")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.qdrant_edge import open_edge
-from hybrid_core.store.vectors import Change, PagePoint, PointSource, VectorIndex
+from hybrid_core.store.vectors import Change, Point, PointSource, VectorIndex
 from hybrid_core.types import Hit
 
 BACKENDS: dict[str, Callable[[Path, PointSource], VectorIndex]] = {
@@ -47,13 +47,13 @@ class Library:
     def published(self) -> Iterable[tuple[str, str]]:
         return [(doc_id, content_id) for doc_id, (content_id, _) in self.versions.items()]
 
-    def points(self, doc_id: str, content_id: str) -> Iterator[PagePoint]:
+    def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         current, pages = self.versions.get(doc_id, ("", []))
         for number, weights in enumerate(pages if current == content_id else [], 1):
             indices = np.array(list(weights), np.uint32)
-            yield PagePoint(doc_id, content_id, number, indices, np.array(list(weights.values()), np.float32))
+            yield Point(doc_id, content_id, number, indices, np.array(list(weights.values()), np.float32))
 
-    def expected_points(self) -> int:
+    def expected_vectors(self) -> int:
         return sum(len(pages) for _, pages in self.versions.values())
 
     def scores(self, query: Weights, doc_ids: Collection[str] | None = None) -> list[tuple[str, str, int, float]]:
@@ -86,7 +86,7 @@ def agree(index: VectorIndex, library: Library, query: Weights, doc_ids: Collect
         assert hit.score == pytest.approx(by_page[hit.doc_id, hit.content_id, hit.page], rel=1e-5)
         assert hit.sparse == hit.score
     assert hits == sorted(hits, key=lambda h: (-h.score, h.doc_id, h.page))
-    assert index.count() == library.expected_points()
+    assert index.count() == library.expected_vectors()
     assert index.position == library.position()
 
 
@@ -252,8 +252,8 @@ def test_bad_vectors_are_refused_and_do_no_harm(
         index.search(indices, values, 5)
 
     class Bad(Library):
-        def points(self, doc_id: str, content_id: str) -> Iterator[PagePoint]:
-            yield PagePoint(doc_id, content_id, 1, np.array(indices), np.array(values))
+        def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
+            yield Point(doc_id, content_id, 1, np.array(indices), np.array(values))
 
     bad = Bad()
     bad.log, bad.versions = [*library.log], {**library.versions}
@@ -289,7 +289,7 @@ def test_a_log_that_moves_while_it_is_applied(open_index: Opener, library: Libra
     class Moving(Library):
         moves = 3
 
-        def points(self, doc_id: str, content_id: str) -> Iterator[PagePoint]:
+        def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
             if self.moves:
                 self.moves -= 1
                 self.publish("a", f"moved{self.moves}", {1: 1.0 + self.moves}, {6: 1.0})

@@ -16,7 +16,7 @@ from rank_bm25 import BM25Okapi
 from hybrid_core import text
 from hybrid_core.bm25 import Bm25, idf
 from hybrid_core.store.qdrant_edge import open_edge
-from hybrid_core.store.vectors import Change, PagePoint
+from hybrid_core.store.vectors import Change, Point
 from hybrid_core.term_counts import TermCounts
 from retrievers.content import Content
 from retrievers.page_score import PageScoring, page_scores
@@ -72,13 +72,13 @@ class Passages:
     def published(self) -> list[tuple[str, str]]:
         return [("doc", "content")]
 
-    def points(self, doc_id: str, content_id: str) -> list[PagePoint]:
+    def points(self, doc_id: str, content_id: str) -> list[Point]:
         return [
-            PagePoint(doc_id, content_id, page, terms, self._bm25.weights(tf, float(self._counts.lengths[page - 1])))
+            Point(doc_id, content_id, page, terms, self._bm25.weights(tf, float(self._counts.lengths[page - 1])))
             for page, (terms, tf) in enumerate(self._counts.page_vectors(), 1)
         ]
 
-    def expected_points(self) -> int:
+    def expected_vectors(self) -> int:
         return self._counts.page_count
 
 

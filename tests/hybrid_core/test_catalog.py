@@ -61,7 +61,7 @@ def test_what_was_published_is_read_back(catalog: Catalog) -> None:
         assert snapshot.sections("c1") == made.sections
         assert tuple(snapshot.chunks("c1")) == made.chunks
         assert [c.page for c in snapshot.chunks("c1", [2])] == [2]
-        assert snapshot.expected_points("default") == 3
+        assert snapshot.expected_pages("default") == 3
 
 
 def test_a_snapshot_does_not_see_what_is_published_meanwhile(catalog: Catalog) -> None:

@@ -27,7 +27,7 @@ from hybrid_core.store.edge_shard import LAYOUT, require_space
 from hybrid_core.store.qdrant_edge import EdgeIndex, open_edge
 from hybrid_core.store.shard_folders import FolderLock, allocated_bytes, claim, copy_shard
 from hybrid_core.store.shard_state import ShardState, read_state, write_state
-from hybrid_core.store.vectors import Change, PagePoint
+from hybrid_core.store.vectors import Change, Point
 
 MANIFEST: dict[str, str | int] = {"tokenizer": "test", "average": 200}
 TERMS = 60
@@ -70,15 +70,15 @@ class Library:
     def published(self) -> Iterable[tuple[str, str]]:
         return [(str(doc), str(content)) for doc, content in self._all("select doc_id, content_id from version")]
 
-    def points(self, doc_id: str, content_id: str) -> Iterator[PagePoint]:
+    def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         rows = self._all("select pages from version where doc_id = ? and content_id = ?", doc_id, content_id)
         for number in range(1, int(str(rows[0][0])) + 1 if rows else 0):
             rng = random.Random(f"{content_id}/{number}")
             terms = rng.sample(range(TERMS), rng.randint(0, 20))
             values = np.array([rng.uniform(0.5, 2) for _ in terms], np.float32)
-            yield PagePoint(doc_id, content_id, number, np.array(terms, np.uint32), values)
+            yield Point(doc_id, content_id, number, np.array(terms, np.uint32), values)
 
-    def expected_points(self) -> int:
+    def expected_vectors(self) -> int:
         return int(str(self._all("select coalesce(sum(pages), 0) from version")[0][0]))
 
 
@@ -92,7 +92,7 @@ def right(index: EdgeIndex, library: Library) -> None:
     expected = {(p.doc_id, p.content_id, p.page): float(idf[p.indices] @ p.values) for p in pages if p.values.size}
     hits = index.search(range(TERMS), [1.0] * TERMS, len(pages) + 10)
     assert {(h.doc_id, h.content_id, h.page): h.score for h in hits} == pytest.approx(expected, rel=1e-4)
-    assert index.count() == library.expected_points() == len(pages)
+    assert index.count() == library.expected_vectors() == len(pages)
     assert index.position == library.position()
 
 
@@ -194,7 +194,7 @@ def test_a_lost_point_rebuilds(reopen: Opener, library: Library, folder: Path) -
     shard.flush()
     shard.close()
     index = reopen()
-    assert index.rebuilt == "it holds 49 points and not 50"
+    assert index.rebuilt == "it holds 49 vectors and not 50"
     right(index, library)
 
 
@@ -203,16 +203,16 @@ def test_a_catalog_that_changed_without_its_log_rebuilds(reopen: Opener, library
     with closing(sqlite3.connect(library.path)) as db, db:
         db.execute("insert into version values ('unlogged', 'u1', 2)")
     index = reopen()
-    assert index.rebuilt == "it holds 50 points and the catalog 52"
+    assert index.rebuilt == "it holds 50 vectors and the catalog 52"
     right(index, library)
 
 
 def test_a_catalog_that_contradicts_itself_is_an_error(folder: Path, library: Library) -> None:
     class Contradicting(Library):
-        def expected_points(self) -> int:
-            return super().expected_points() + 1
+        def expected_vectors(self) -> int:
+            return super().expected_vectors() + 1
 
-    with pytest.raises(IndexDamagedError, match="holds 50 points and the catalog 51"):
+    with pytest.raises(IndexDamagedError, match="holds 50 vectors and the catalog 51"):
         open_edge(folder, Contradicting(library.path), MANIFEST)
     with closing(open_edge(folder, library, MANIFEST)) as index:  # and it let go of everything
         assert not index.private

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pymupdf
@@ -10,13 +12,19 @@ import pymupdf
 from hybrid_core.types import Bookmark, Line, ParsedDocument, ParsedPage, Section
 from indexers.parse.pdf import open_pdf, read_info, read_pages
 
-FILLER = (
-    "The keeper of the store writes down every crate that comes in and every crate that goes",
-    "out, and at the end of each week the figures are laid before the master of the yard, who",
-    "compares them with the orders of the season and with what the carriers have reported,",
-    "so that nothing which was paid for is missing when the ships are loaded in the spring",
-    "and the accounts can be closed before the first of the new crews arrives at the gate.",
-)
+_WORDS = (
+    "keeper store crate week figures master yard orders season carrier ships spring accounts crews gate ropes "
+    "weather paper stone winter letters bread market river bridge candle ledger wages lantern sail canvas barrel copper engine garden"
+).split()
+
+
+def filler(seed: int, words: int = 14) -> str:
+    """A line of prose, another for each seed."""
+    chosen = random.Random(seed).sample(_WORDS, words)
+    return f"the {chosen[0]} and " + " ".join(chosen[1:])
+
+
+FILLER = tuple(filler(-i) for i in range(1, 6))
 
 
 def line(text: str, y: float, *, x: float = 72, size: float = 10, bold: bool = False, italic: bool = False) -> Line:
@@ -39,8 +47,8 @@ class Sheet:
         return self
 
     def prose(self, lines: int = 5) -> Sheet:
-        for i in range(lines):
-            self.lines.append(line(FILLER[i % len(FILLER)], self.y))
+        for _ in range(lines):
+            self.lines.append(line(filler(1000 * self.number + len(self.lines)), self.y))
             self.y += 13
         self.y += 6
         return self
@@ -121,7 +129,7 @@ def check(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> None:
         assert _end(s) <= _end(parent)
     for parent_id, siblings in children.items():
         assert len({(s.title, s.start_page, s.anchor) for s in siblings}) == len(siblings)
-        for left, right in zip(siblings, siblings[1:], strict=False):
+        for left, right in pairwise(siblings):
             after = (left.end_page + 1, 0) if left.end_anchor is None else (left.end_page, left.end_anchor)
             assert after == (right.start_page, right.anchor), "siblings part the text without gap or overlap"
         if parent_id is not None:

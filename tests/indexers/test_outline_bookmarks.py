@@ -21,7 +21,11 @@ def _sheets() -> list[Sheet]:
 
 def test_titles_are_located_on_their_pages() -> None:
     sheets = [Sheet(1).head("Ropes and Cables").prose(6).head("Crates").prose(6), Sheet(2).head("The Scales").prose(8)]
-    marks = [Bookmark(1, "Ropes and cables", 1, None), Bookmark(2, "Crates", 1, None), Bookmark(1, "The Scales", 1, None)]
+    marks = [
+        Bookmark(1, "Ropes and cables", 1, None),
+        Bookmark(2, "Crates", 1, None),
+        Bookmark(1, "The Scales", 1, None),
+    ]
     found = from_bookmarks(marks, view(document(sheets).pages))
     assert [(h.title, h.page, h.level) for h in found] == [
         ("Ropes and cables", 1, 1),

@@ -36,7 +36,9 @@ def test_numbering(title: str, kind: str, value: tuple[int, ...], rest: str) -> 
     assert title[found.end :] == rest
 
 
-@pytest.mark.parametrize("title", ["Partial results", "Itemised list", "A bird in the hand", "1,200 crates", "In brief", "2024 results"])
+@pytest.mark.parametrize(
+    "title", ["Partial results", "Itemised list", "A bird in the hand", "1,200 crates", "In brief", "2024 results"]
+)
 def test_words_are_not_numbering(title: str) -> None:
     assert numbering(title) is None
 

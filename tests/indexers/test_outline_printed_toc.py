@@ -82,7 +82,11 @@ def test_leaders_and_gaps_part_title_and_label(leader: str) -> None:
     for title, label in (("Of Ropes", "xi"), ("Of Partnership", "1"), ("Of sect. 4 and 5", "7")):
         sheet.row(f"{title}{leader}{label}")
     (found,), _ = find_contents(view(document([sheet, Sheet(2).prose()]).pages), 30)
-    assert [(e.titles[0], e.label) for e in entries(found)] == [("Of Ropes", "xi"), ("Of Partnership", "1"), ("Of sect. 4 and 5", "7")]
+    assert [(e.titles[0], e.label) for e in entries(found)] == [
+        ("Of Ropes", "xi"),
+        ("Of Partnership", "1"),
+        ("Of sect. 4 and 5", "7"),
+    ]
 
 
 def test_a_list_of_figures_gives_no_sections() -> None:
@@ -118,7 +122,15 @@ def test_a_page_taken_for_contents_keeps_its_text_in_the_tree() -> None:
 
 def test_a_price_list_is_no_table_of_contents() -> None:
     sheet = Sheet(1).prose(3)
-    for name, price in (("Rope", "30"), ("Tar", "12"), ("Canvas", "44"), ("Nails", "2"), ("Oak", "97"), ("Pitch", "8"), ("Iron", "61")):
+    for name, price in (
+        ("Rope", "30"),
+        ("Tar", "12"),
+        ("Canvas", "44"),
+        ("Nails", "2"),
+        ("Oak", "97"),
+        ("Pitch", "8"),
+        ("Iron", "61"),
+    ):
         sheet.entry(name, price)
     found, skip = find_contents(view(document([sheet, Sheet(2).prose(30)]).pages), 30)
     assert (found, skip) == ([], frozenset())
@@ -126,17 +138,33 @@ def test_a_price_list_is_no_table_of_contents() -> None:
 
 def test_a_pdf_with_contents_page_labels_and_a_part_of_its_own_numbering(tmp_path: Path) -> None:
     pdf = pymupdf.open()
-    rows = [("Foreword", "ii", 0), ("1 Rope", "1", 0), ("1.1 Hemp", "2", 18), ("2 Canvas", "3", 0), ("2.1 Flax", "4", 18)]
+    rows = [
+        ("Foreword", "ii", 0),
+        ("1 Rope", "1", 0),
+        ("1.1 Hemp", "2", 18),
+        ("2 Canvas", "3", 0),
+        ("2.1 Flax", "4", 18),
+    ]
     contents = pdf.new_page()
     contents.insert_text((72, 90), "Table of Contents", fontsize=18, fontname="tibo")
     for i, (title, label, indent) in enumerate(rows):
-        contents.insert_text((72 + indent, 130 + 18 * i), f"{title} " + "." * (70 - len(title)) + f" {label}", fontsize=10, fontname="tiro")
+        contents.insert_text(
+            (72 + indent, 130 + 18 * i),
+            f"{title} " + "." * (70 - len(title)) + f" {label}",
+            fontsize=10,
+            fontname="tiro",
+        )
     for title, _, indent in rows:
         page = pdf.new_page()
         page.insert_text((72, 90), title, fontsize=12 if indent else 16, fontname="tibo")
         for i in range(20):
             page.insert_text((72, 120 + 13 * i), FILLER[i % 5], fontsize=10, fontname="tiro")
-    pdf.set_page_labels([{"startpage": 0, "prefix": "", "style": "r", "firstpagenum": 1}, {"startpage": 2, "prefix": "", "style": "D", "firstpagenum": 1}])
+    pdf.set_page_labels(
+        [
+            {"startpage": 0, "prefix": "", "style": "r", "firstpagenum": 1},
+            {"startpage": 2, "prefix": "", "style": "D", "firstpagenum": 1},
+        ]
+    )
     parsed = save(pdf, tmp_path / "labels.pdf")
     tree = build_tree(parsed)
     check(tree, parsed.pages)

@@ -14,7 +14,9 @@ weights = st.floats(0.01, 100)
 
 def test_by_hand() -> None:
     assert normalised({"a": 4.0, "b": 1.0, "c": -2.0}) == {"a": 1.0, "b": 0.25, "c": 0.0}
-    assert weighted([(1.0, {"a": 1.0, "b": 0.5}), (3.0, {"b": 0.5, "c": 0.1})]) == pytest.approx({"a": 1, "b": 2, "c": 0.3})
+    assert weighted([(1.0, {"a": 1.0, "b": 0.5}), (3.0, {"b": 0.5, "c": 0.1})]) == pytest.approx(
+        {"a": 1, "b": 2, "c": 0.3}
+    )
     assert ranked({"b": 1.0, "a": 1.0, "c": 2.0}) == ["c", "a", "b"]
     assert normalised({}) == {} == weighted([])
 

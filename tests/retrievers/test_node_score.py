@@ -96,7 +96,7 @@ def walkables(draw: st.DrawFn) -> list[Walkable]:
             sections += [(2, start, middle), (2, middle, end)]
         made = content(pages, *sections)
         values = np.array(draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=pages, max_size=pages)))
-        documents.append(Walkable(f"d{number}", made, values, np.zeros(pages), np.zeros(len(sections))))
+        documents.append(Walkable(made, values))
     return documents
 
 
@@ -115,5 +115,5 @@ def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Wa
 def test_the_walk_opens_only_what_leads_to_a_result() -> None:
     tree = content(6, (1, 1, 3), (2, 1, 1), (2, 2, 3), (1, 4, 6), (2, 4, 5), (2, 6, 6))
     values = np.array([0.1, 0.1, 0.9, 0.1, 0.1, 0.1])
-    (best,) = walk([Walkable("d", tree, values, np.zeros(6), np.zeros(6))], 1)
+    (best,) = walk([Walkable(tree, values)], 1)
     assert (best.page, tree.sections[best.section].title, best.opened) == (3, "S3", 2)

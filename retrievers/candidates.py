@@ -1,0 +1,115 @@
+"""The documents that a question is looked for in, and the value of each of their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core import text
+from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.types import Document, Hit
+from retrievers import page_score
+from retrievers.coarse import Key
+from retrievers.content import Content, ContentCache, per_page
+from retrievers.fusion import normalised, ranked, weighted
+from retrievers.node_score import doc_scores, node_scores
+from retrievers.options import LibraryView, Weights
+from retrievers.route import Routing
+from retrievers.tree_walk import page_structure, path_shares
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1)."""
+
+    document: Document
+    content: Content
+    score: float
+    doc_score: float
+    routing: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valued:
+    """A candidate with the value of every page, float64 (pages,), and the parts that add up to it."""
+
+    candidate: Candidate
+    values: Floats
+    from_page: Floats
+    from_document: float
+    from_structure: Floats
+    nodes: Floats  # NodeScore of every section
+
+
+def choose(
+    hits: Sequence[Hit],
+    routing: Routing,
+    view: LibraryView,
+    scope: frozenset[str] | None,
+    snapshot: Snapshot,
+    cache: ContentCache,
+    weights: Weights,
+) -> list[Candidate]:
+    """The documents to look into, best first: DocScore and routing added, never one filtering the other."""
+    found = normalised(doc_scores(hits))
+    routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
+    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= weights.documents else {}
+    scores = weighted([(1.0, found), (weights.routing, routed), (1.0, few)])
+    chosen: list[Candidate] = []
+    pages = 0
+    for doc_id in ranked(scores)[: weights.documents]:
+        document = view.documents[doc_id]
+        if chosen and pages + document.pages > weights.pages:
+            continue
+        content = cache.get(snapshot, document.content_id)
+        if content is None:
+            continue
+        pages += document.pages
+        reason = routing.reasons.get(doc_id, "")
+        share, route = found.get(doc_id, 0.0), routed.get(doc_id, 0.0)
+        chosen.append(Candidate(document, content, scores[doc_id], share, route, reason))
+    return chosen
+
+
+def value_pages(
+    candidates: Sequence[Candidate],
+    coarse: Mapping[Key, float],
+    inside: Mapping[str, float],
+    similar: Mapping[Key, float],
+    weights: Weights,
+) -> list[Valued]:
+    """Every page of the candidates valued: own words, similarity, its document, its sections.
+
+    ``coarse`` and ``similar`` give pages 0 to 1; ``inside`` is {term: weight}. Values are at most 1.
+    A page that no word and no similarity speaks for has the value 0.
+    """
+    query = {text.cached_hash(term): weight for term, weight in inside.items()}
+    raw = [page_score.page_scores(c.content, query, weights.inside) for c in candidates]
+    best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
+    best_document = max((c.score for c in candidates), default=0.0) or 1.0
+    dense = weights.dense if similar else 0.0
+    total = 1.0 + dense + weights.document + weights.structure
+    coarse_of, similar_of = _by_document(coarse), _by_document(similar)
+    valued = []
+    for candidate, scores in zip(candidates, raw, strict=True):
+        content, doc_id = candidate.content, candidate.document.doc_id
+        nodes = node_scores(content.spans, per_page(content, coarse_of.get(doc_id, {})))
+        structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
+        own = (scores / best_page + dense * per_page(content, similar_of.get(doc_id, {}))) / total
+        from_document = weights.document * candidate.score / best_document / total
+        values = np.where(own > 0, own + from_document + structure, 0.0)
+        valued.append(Valued(candidate, values, own, from_document, structure, nodes))
+    return valued
+
+
+def _by_document(scores: Mapping[Key, float]) -> dict[str, dict[int, float]]:
+    grouped: dict[str, dict[int, float]] = {}
+    for (doc_id, page), score in scores.items():
+        grouped.setdefault(doc_id, {})[page] = score
+    return grouped

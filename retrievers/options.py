@@ -1,0 +1,61 @@
+"""What a search is given: the caller's wishes, the weights of the parts, the library as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.types import Document, Effort
+from retrievers.page_score import PageScoring
+from retrievers.route import Router
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What one search asks for. ``documents`` and ``where`` are filters; everything else is soft."""
+
+    library: str = "default"
+    documents: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    top_k: int = 5
+    effort: Effort = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How the parts of a score add up; chosen with benchmarks/quality.py (docs/benchmarks.md)."""
+
+    coarse_hits: int = 200
+    documents: int = 8  # looked into per question
+    pages: int = 2000  # scored per question at most
+    routing: float = 3.0  # beside a document's DocScore / best DocScore
+    document: float = 2.0  # beside a page's score / best page's
+    structure: float = 0.1
+    dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
+    dense: float = 0.4  # beside a page's score / best page's
+    inside: PageScoring = field(default_factory=PageScoring)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryView:
+    """One library at one log position: derived once, used by every search until the log moves."""
+
+    position: int
+    documents: Mapping[str, Document]  # published ones, by doc_id
+    router: Router
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meaning:
+    """The dense side of a question. ``vector`` is float32 (dim,) of unit length, None where dense does not count.
+
+    ``share`` is the share of the searched pages that are embedded; ``note`` says why dense does not count
+    although the library has an embedder.
+    """
+
+    share: float = 0.0
+    vector: npt.NDArray[np.float32] | None = None
+    note: str = ""

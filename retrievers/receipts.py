@@ -1,0 +1,104 @@
+"""What was found becomes results, each with its receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hybrid_core import text
+from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionRanked
+from hybrid_core.types import Hit
+from retrievers import page_score, snippet
+from retrievers.candidates import Valued
+from retrievers.coarse import Key
+from retrievers.question import Question
+from retrievers.tree_walk import Reached
+
+_NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
+_SECTIONS, _BEST_PAGES = 5, 3
+
+
+class Writer:
+    """Writes the results of one search."""
+
+    def __init__(
+        self,
+        valued: Sequence[Valued],
+        coarse: Mapping[Key, float],
+        dense: Mapping[Key, Hit],
+        inside: Mapping[str, float],
+        question: Question,
+    ) -> None:
+        self._valued, self._coarse, self._dense = valued, coarse, dense
+        self._inside, self._question = inside, question
+        self._names = {text.cached_hash(term): term for term in inside}
+
+    def page(self, reached: Reached, label: str, page_text: str, also_in: tuple[str, ...]) -> PageFound:
+        """One page; ``also_in`` names other documents with the same bytes."""
+        valued = self._valued[reached.doc]
+        document, content = valued.candidate.document, valued.candidate.content
+        at, key = reached.page - 1, (document.doc_id, reached.page)
+        weights = {term_hash: self._inside[term] for term_hash, term in self._names.items()}
+        adds = {self._names[h]: add for h, add in page_score.matched(content, reached.page, weights).items()}
+        named = dict.fromkeys(self._question.terms, _NAMED * max(adds.values(), default=1.0))
+        offset, shown = snippet.best_window(page_text, named | adds, numeric=self._question.numeric)
+        section = self._section(reached.doc, content.section_at(reached.page, offset))
+        coarse, dense = self._coarse.get(key), self._dense.get(key)
+        receipt = Receipt(
+            terms={term: _r(add) for term, add in adds.items()},
+            coarse=None if coarse is None else _r(coarse),
+            dense=None if dense is None else _r(dense.score),
+            page=_r(valued.from_page[at]),
+            document=_r(valued.from_document),
+            structure=_r(valued.from_structure[at]),
+            doc_score=_r(valued.candidate.doc_score),
+            routing=_r(valued.candidate.routing),
+            routing_reason=valued.candidate.reason,
+            section_path=section.path,
+            node_score=section.node_score,
+            verdict=self._verdict(reached),
+        )
+        score = _r(valued.values[at])
+        return PageFound(document.doc_id, document.name, reached.page, label, score, shown, section, receipt, also_in)
+
+    def sections(self) -> tuple[SectionRanked, ...]:
+        """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
+        found = [
+            (float(valued.nodes[at]) * valued.candidate.score, doc, at)
+            for doc, valued in enumerate(self._valued)
+            for at in valued.nodes.nonzero()[0].tolist()
+            if not valued.candidate.content.children[at]
+        ]
+        found.sort(key=lambda item: (-item[0], item[1], item[2]))
+        return tuple(self._ranked(doc, at) for _, doc, at in found[:_SECTIONS])
+
+    def documents(self) -> tuple[DocumentRanked, ...]:
+        """The documents that were looked into, best first."""
+        chosen = [valued.candidate for valued in self._valued]
+        return tuple(
+            DocumentRanked(c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason)
+            for c in chosen
+        )
+
+    def _ranked(self, doc: int, at: int) -> SectionRanked:
+        valued = self._valued[doc]
+        section = self._section(doc, at)
+        values = valued.values[section.start_page - 1 : section.end_page]
+        order = sorted(range(len(values)), key=lambda i: (-values[i], i))
+        best = tuple(section.start_page + i for i in order[:_BEST_PAGES] if values[i] > 0)
+        return SectionRanked(valued.candidate.document.doc_id, valued.candidate.document.name, section, best)
+
+    def _section(self, doc: int, at: int) -> SectionFound:
+        valued = self._valued[doc]
+        content = valued.candidate.content
+        section = content.sections[at]
+        path = tuple(content.sections[i].title for i in content.path(at))
+        score = _r(valued.nodes[at])
+        return SectionFound(section.node_id, section.title, path, section.start_page, section.end_page, score)
+
+    def _verdict(self, reached: Reached) -> str:
+        title = self._valued[reached.doc].candidate.content.sections[reached.section].title
+        return f"best-first walk, reached through «{title}» after opening {reached.opened} sections"
+
+
+def _r(value: float) -> float:
+    return round(float(value), 4)
