@@ -15,12 +15,15 @@ from hybrid_core.results import SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Effort
 from hybrid_pageindex import outline, reading
-from hybrid_pageindex.indexing import index_paths
+from hybrid_pageindex.embedding import Embedders
+from hybrid_pageindex.indexes import Indexes
+from hybrid_pageindex.indexing import embed_documents, index_paths
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
 from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
 
 if TYPE_CHECKING:
+    from indexers.embed import EmbedProgress, EmbedReport
     from indexers.pipeline import IndexProgress, IndexReport
 
 T = TypeVar("T")
@@ -40,7 +43,7 @@ class Engine:
             loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
         self.settings = loaded
         self._lock = threading.Lock()
-        self._opened: tuple[Catalog, Searcher] | None = None
+        self._opened: _Parts | None = None
 
     @property
     def home(self) -> Path:
@@ -63,26 +66,30 @@ class Engine:
         """
         listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
         settings = self.settings if workers is None else replace(self.settings, workers=workers)
-        stop = threading.Event()
-        work = asyncio.to_thread(
-            lambda: index_paths(
-                self._catalog(),
-                library or self.settings.library,
-                listed,
-                settings,
-                password,
-                prune,
-                on_progress,
-                stop,
+        name = library or self.settings.library
+        return await _stoppable(
+            lambda stop: index_paths(self._catalog(), name, listed, settings, password, prune, on_progress, stop)
+        )
+
+    async def embed(
+        self,
+        model: str | None = None,
+        *,
+        library: str | None = None,
+        on_progress: Callable[[EmbedProgress], None] = lambda _: None,
+    ) -> EmbedReport | None:
+        """Give a library's documents vectors, or go on doing so.
+
+        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …; without one the model
+        that is being made, else the one that serves, else the setting ``embedding_model``. ``none`` takes
+        the vectors away and gives None. While a new model's vectors are made the old ones serve.
+        """
+        name = library or self.settings.library
+        return await _stoppable(
+            lambda stop: embed_documents(
+                self._catalog(), self._parts().embedders, name, model, self.settings, on_progress, stop
             )
         )
-        task = asyncio.ensure_future(work)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            stop.set()
-            await asyncio.gather(task, return_exceptions=True)
-            raise
 
     async def search(
         self,
@@ -183,18 +190,17 @@ class Engine:
 
     async def clear(self, *, library: str | None = None) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay."""
-        return await asyncio.to_thread(lambda: clear(self._catalog(), self._searcher(), self.home, library))
+        return await asyncio.to_thread(lambda: clear(self._catalog(), self._indexes(), self.home, library))
 
     async def doctor(self) -> Health:
         """Whether everything needed works, with advice where it does not."""
-        return await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._searcher))
+        return await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""
         with self._lock:
             if self._opened:
-                self._opened[1].close()
-                self._opened[0].close()
+                self._opened.close()
                 self._opened = None
 
     async def __aenter__(self) -> Engine:
@@ -206,17 +212,46 @@ class Engine:
         self.close()
 
     def _catalog(self) -> Catalog:
-        return self._parts()[0]
+        return self._parts().catalog
 
     def _searcher(self) -> Searcher:
-        return self._parts()[1]
+        return self._parts().searcher
 
-    def _parts(self) -> tuple[Catalog, Searcher]:
+    def _indexes(self) -> Indexes:
+        return self._parts().indexes
+
+    def _parts(self) -> _Parts:
         with self._lock:
             if self._opened is None:
-                catalog = Catalog(self.home / "catalog.sqlite")
-                self._opened = (catalog, Searcher(catalog, self.home))
+                self._opened = _Parts(self.settings)
             return self._opened
+
+
+class _Parts:
+    """What an engine opens when it is first used."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
+        self.indexes = Indexes(self.catalog, settings.storage_path)
+        self.embedders = Embedders(settings)
+        self.searcher = Searcher(self.catalog, self.indexes, self.embedders)
+
+    def close(self) -> None:
+        self.embedders.close()
+        self.indexes.close()
+        self.catalog.close()
+
+
+async def _stoppable(work: Callable[[threading.Event], T]) -> T:
+    """Run work in a thread; cancelling the task sets the event and waits until the work has stopped."""
+    stop = threading.Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

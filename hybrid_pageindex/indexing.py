@@ -1,4 +1,4 @@
-"""Indexing through the engine: settings become the pipeline's options.
+"""Indexing and embedding through the engine: settings become the pipeline's options.
 
 The pipeline is imported on first use: a search needs none of it.
 """
@@ -10,10 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.embeddings import drop_embedder
+from hybrid_pageindex.embedding import Embedders
+from hybrid_pageindex.reading import known
 from hybrid_pageindex.settings import Settings
 
 if TYPE_CHECKING:
+    from indexers.embed import EmbedProgress, EmbedReport
     from indexers.pipeline import IndexProgress, IndexReport
 
 
@@ -31,3 +36,27 @@ def index_paths(
 
     options = IndexOptions(settings.workers, password, prune, settings.range_pages, settings.seconds_per_task)
     return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+
+
+def embed_documents(
+    catalog: Catalog,
+    embedders: Embedders,
+    library: str,
+    model: str | None,
+    settings: Settings,
+    on_progress: Callable[[EmbedProgress], None],
+    cancelled: threading.Event,
+) -> EmbedReport | None:
+    from indexers.embed import embed_library
+
+    with catalog.snapshot() as snapshot:
+        known(snapshot, library)
+        serving, coming = snapshot.embedder(library)
+    if model == "none":
+        drop_embedder(catalog, library)
+        return None
+    recorded = coming or serving
+    spec = model or (recorded.name if recorded else settings.embedding_model)
+    if not spec:
+        raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
+    return embed_library(catalog, library, embedders.load(spec), on_progress, cancelled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ class Settings:
     expert: str = "none"  # path of an expert file
     max_cache_size: int = 10**9  # bytes of page images and the like; the oldest go first. "2GB" is understood
     image_dpi: int = 150
+    embedding_model: str = ""  # what embed uses unless told otherwise, for example "bge-m3"
+    embedding_base_url: str = ""  # of an OpenAI-compatible endpoint
+    embedding_api_key: str = field(default="", repr=False)
+    embedding_device: str = ""  # "cpu", "cuda", …; empty: the best there is
 
     def __post_init__(self) -> None:
         _at_least("workers", self.workers, 0)
@@ -77,7 +81,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _typed(key: str, value: Any, where: str) -> Any:
-    known = {field.name: field.type for field in fields(Settings)}
+    known = {known.name: known.type for known in fields(Settings)}
     if key not in known:
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
         if where.startswith(PREFIX):

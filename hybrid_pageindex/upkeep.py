@@ -13,9 +13,10 @@ from pathlib import Path
 
 from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document
+from hybrid_pageindex.indexes import Indexes, index_folder
 from hybrid_pageindex.reading import known
-from hybrid_pageindex.searching import Searcher, index_folder
 from hybrid_pageindex.settings import Settings
 from retrievers import select
 
@@ -24,13 +25,20 @@ _LEAST_FREE = 500 * 10**6
 
 @dataclass(frozen=True, slots=True)
 class LibrarySize:
-    """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use."""
+    """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use.
+
+    ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
+    ``next_embedder`` whose are being made.
+    """
 
     name: str
     documents: int
     pages: int
     failed: int
     vector_bytes: int
+    embedder: str
+    embedded: int
+    next_embedder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ def remove(catalog: Catalog, library: str, names: Sequence[str]) -> list[Documen
     return documents
 
 
-def clear(catalog: Catalog, searcher: Searcher, home: Path, library: str | None) -> list[str]:
+def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -> list[str]:
     with catalog.snapshot() as snapshot:
         names = snapshot.libraries()
     if library is not None and library not in names:
@@ -66,7 +74,7 @@ def clear(catalog: Catalog, searcher: Searcher, home: Path, library: str | None)
     cleared = names if library is None else [library]
     for name in cleared:
         catalog.remove_library(name)
-        searcher.forget(name)
+        indexes.forget(name)
     if library is None:
         catalog.clear_cache()
     catalog.shrink()
@@ -75,12 +83,24 @@ def clear(catalog: Catalog, searcher: Searcher, home: Path, library: str | None)
 
 def library_sizes(catalog: Catalog, home: Path) -> list[LibrarySize]:
     with catalog.snapshot() as snapshot:
-        counts = snapshot.counts()
-        failed = {name: sum(bool(d.error) for d in snapshot.documents(name)) for name in counts}
-    return [
-        LibrarySize(name, documents, pages, failed[name], folder_bytes(index_folder(home, name)))
-        for name, (documents, pages) in sorted(counts.items())
-    ]
+        return [_size(snapshot, name, folder_bytes(index_folder(home, name))) for name in snapshot.libraries()]
+
+
+def _size(snapshot: Snapshot, name: str, vector_bytes: int) -> LibrarySize:
+    documents = snapshot.documents(name)
+    published = [d for d in documents if d.published]
+    serving, coming = snapshot.embedder(name)
+    done = snapshot.embedded(serving.fingerprint) if serving else {}
+    return LibrarySize(
+        name=name,
+        documents=len(published),
+        pages=sum(d.pages for d in published),
+        failed=sum(bool(d.error) for d in documents),
+        vector_bytes=vector_bytes,
+        embedder=serving.name if serving else "",
+        embedded=sum(d.content_id in done for d in published),
+        next_embedder=coming.name if coming else "",
+    )
 
 
 def folder_bytes(folder: Path) -> int:
@@ -95,7 +115,7 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
-def health(settings: Settings, catalog: Callable[[], Catalog], searcher: Callable[[], Searcher]) -> Health:
+def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> Health:
     """Try everything a search and an index run need."""
     home = settings.storage_path
     checks = [
@@ -107,10 +127,9 @@ def health(settings: Settings, catalog: Callable[[], Catalog], searcher: Callabl
     ]
     if checks[3].ok:
         checks += [
-            _tried(f"library '{size.name}'", partial(_library, searcher(), size))
+            _tried(f"library '{size.name}'", partial(_library, indexes(), size))
             for size in library_sizes(catalog(), home)
         ]
-    checks.append(Check("embedder", True, "none (BM25 and section trees; no model needed)"))
     checks.append(Check("language model", True, "none (deterministic tree walk)"))
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
 
@@ -129,12 +148,13 @@ def _free(home: Path) -> str:
     return f"{free / 1e9:.1f} GB free"
 
 
-def _library(searcher: Searcher, size: LibrarySize) -> str:
-    points = searcher.points(size.name)
-    if points != size.pages:
-        raise PageIndexError(
-            f"{size.pages} pages but {points} points in its vector index.",
-            f"Delete its folder 'vectors' below libraries/{size.name}; the next search builds it anew.",
-        )
+def _library(indexes: Indexes, size: LibrarySize) -> str:
+    indexes.ready(size.name)  # compares its vectors with the catalog and rebuilds it where they differ
     failed = f", {size.failed} failed" if size.failed else ""
-    return f"{size.documents} documents, {size.pages} pages{failed}; vector index complete"
+    vectors = (
+        f"{size.embedded} of {size.documents} documents embedded by {size.embedder}"
+        if size.embedder
+        else "no embedder (BM25 and trees)"
+    )
+    coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
+    return f"{size.documents} documents, {size.pages} pages{failed}; vector index complete; {vectors}{coming}"

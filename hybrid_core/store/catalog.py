@@ -168,6 +168,7 @@ class Catalog:
         self.remove(doc_ids)
         with self.writing() as connection:
             connection.execute(delete(schema.libraries).where(schema.libraries.c.name == name))
+            rows.drop_unused_vectors(connection)
 
     def cached(self, key: str) -> bytes | None:
         """A cached value, or None. Reading it keeps it from being evicted soon."""

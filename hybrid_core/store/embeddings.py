@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from hybrid_core.store import schema
+from hybrid_core.store import rows, schema
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import StoredEmbedder
 
@@ -52,12 +52,12 @@ class Embeddings:
         """Keep vectors by the keys of their texts; durable when this returns."""
         if not vectors:
             return
-        rows = [
+        values = [
             {"fingerprint": self.embedder.fingerprint, "text_key": key, "vector": vector.astype("<f2").tobytes()}
             for key, vector in vectors.items()
         ]
         with self._catalog.writing() as connection:
-            connection.execute(upsert(schema.embeddings).on_conflict_do_nothing(), rows)
+            connection.execute(upsert(schema.embeddings).on_conflict_do_nothing(), values)
 
     def complete(self, content_id: str, vectors: int) -> None:
         """Note that every text of a content has its vector; searchers of this embedder take them up."""
@@ -92,7 +92,7 @@ class Embeddings:
             )
             if not waiting:
                 self._set(connection, embedder=fingerprint, next_embedder=None)
-                drop_unused(connection)
+                rows.drop_unused_vectors(connection)
             return self._serving(connection) == fingerprint
 
     def _serving(self, connection: Connection) -> str | None:
@@ -111,20 +111,4 @@ def drop_embedder(catalog: Catalog, library: str) -> None:
         connection.execute(
             update(schema.libraries).where(schema.libraries.c.name == library).values(embedder=None, next_embedder=None)
         )
-        drop_unused(connection)
-
-
-def drop_unused(connection: Connection) -> None:
-    """Delete the vectors of embedders that no library uses or is being given."""
-    used = select(schema.embedders.c.fingerprint).where(
-        or_(
-            schema.embedders.c.fingerprint.in_(
-                select(schema.libraries.c.embedder).where(schema.libraries.c.embedder.is_not(None))
-            ),
-            schema.embedders.c.fingerprint.in_(
-                select(schema.libraries.c.next_embedder).where(schema.libraries.c.next_embedder.is_not(None))
-            ),
-        )
-    )
-    for table in (schema.embeddings, schema.embedded, schema.embedders):
-        connection.execute(delete(table).where(table.c.fingerprint.not_in(used)))
+        rows.drop_unused_vectors(connection)

@@ -28,8 +28,8 @@ def open_edge(folder: Path, source: PointSource, manifest: Mapping[str, str | in
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
-    rebuilt. ``dimension`` is that of the dense vectors, 0 without. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process
-    copies the shard for longer than a minute.
+    rebuilt. ``dimension`` is that of the dense vectors, 0 without. Raises ``StoreError`` where the disk is
+    too full and ``BusyError`` where another process copies the shard for longer than a minute.
     """
     with _translated():
         index = EdgeIndex(RecordedShard(folder, manifest, dimension))

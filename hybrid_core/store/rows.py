@@ -7,7 +7,7 @@ import zlib
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert
+from sqlalchemy import Connection, Row, delete, insert, select, union
 
 from hybrid_core.cards import card_from_json
 from hybrid_core.store import schema
@@ -48,6 +48,17 @@ def insert_content(connection: Connection, content_id: str, content: IndexedCont
 def delete_content(connection: Connection, content_id: str) -> None:
     for table in (schema.chunks, schema.sections, schema.pages, schema.terms, schema.embedded, schema.contents):
         connection.execute(delete(table).where(table.c.content_id == content_id))
+
+
+def drop_unused_vectors(connection: Connection) -> None:
+    """Delete the vectors of embedders that no library uses or is being given."""
+    libraries = schema.libraries.c
+    used = union(
+        select(libraries.embedder).where(libraries.embedder.is_not(None)),
+        select(libraries.next_embedder).where(libraries.next_embedder.is_not(None)),
+    )
+    for table in (schema.embeddings, schema.embedded, schema.embedders):
+        connection.execute(delete(table).where(table.c.fingerprint.not_in(used)))
 
 
 def _page_values(page: Page) -> dict[str, Any]:

@@ -89,6 +89,13 @@ class Snapshot:
         found = self._connection.execute(select(done.content_id, done.vectors).where(done.fingerprint == fingerprint))
         return {row.content_id: row.vectors for row in found}
 
+    def text_count(self, content_id: str) -> int:
+        """About how many texts of a content are embedded: its pages and its chunks."""
+        return sum(
+            self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
+            for table in (schema.pages, schema.chunks)
+        )
+
     def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
         """The stored vectors of texts by their keys, float32 (dimension,); missing ones are left out."""
         held: dict[str, Vector] = {}
@@ -163,16 +170,3 @@ class Snapshot:
             select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
         ).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
-
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """library -> (published documents, pages)."""
-        found = self._connection.execute(
-            select(
-                schema.libraries.c.name,
-                func.count(schema.contents.c.content_id),
-                func.coalesce(func.sum(schema.contents.c.pages), 0),
-            )
-            .select_from(schema.libraries.outerjoin(schema.documents).outerjoin(schema.contents))
-            .group_by(schema.libraries.c.name)
-        )
-        return {name: (count, pages) for name, count, pages in found}

@@ -11,7 +11,7 @@ from typing import Any
 
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_pageindex.cli import show
-from hybrid_pageindex.cli.progress import index_progress
+from hybrid_pageindex.cli.progress import embed_progress, index_progress
 from hybrid_pageindex.engine import Engine
 
 
@@ -51,6 +51,18 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
     else:
         show.index_report(report)
     return 1 if any(file.status == "failed" for file in report.files) else 0
+
+
+async def _embed(engine: Engine, options: argparse.Namespace) -> int:
+    if options.resume and options.embedder:
+        raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
+    with embed_progress() as on_progress:
+        report = await engine.embed(options.embedder, library=_library(options), on_progress=on_progress)
+    if _json(options):
+        _dump({"embedder": "none"} if report is None else asdict(report))
+    else:
+        show.embed_report(report)
+    return 0
 
 
 async def _search(engine: Engine, options: argparse.Namespace) -> int:
@@ -147,6 +159,6 @@ async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
 
 
 _COMMANDS = {
-    "index": _index, "search": _search, "outline": _outline, "page": _page, "list": _list, "info": _info,
-    "remove": _remove, "libraries": _libraries, "clear": _clear, "doctor": _doctor,
+    "index": _index, "embed": _embed, "search": _search, "outline": _outline, "page": _page, "list": _list,
+    "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "doctor": _doctor,
 }  # fmt: skip

@@ -32,6 +32,14 @@ def build_parser() -> argparse.ArgumentParser:
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
 
+    embed = commands.add_parser("embed", parents=[scoped], help="give the documents of a library vectors")
+    embed.add_argument(
+        "--embedder",
+        metavar="MODEL",
+        help="bge-m3[:PATH], sentence-transformers:NAME|PATH, openai:MODEL, hashed:DIM; none takes vectors away",
+    )
+    embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
+
     search = commands.add_parser("search", parents=[scoped], help="ask; get pages with receipts")
     search.add_argument("question", metavar="QUESTION")
     search.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from indexers.embed import EmbedProgress
     from indexers.pipeline import FileResult, IndexProgress
 
 
@@ -46,7 +47,37 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
         yield show
 
 
-def _ignore(_: IndexProgress) -> None:
+@contextmanager
+def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
+    """A callback for ``Engine.embed``: a bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield _ignore
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("embedding"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("texts, {task.fields[documents]} documents"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as bar:
+        texts = bar.add_task("texts", total=None, documents="")
+
+        def show(progress: EmbedProgress) -> None:
+            documents = f"{progress.documents_done}/{progress.documents}"
+            bar.update(texts, total=progress.texts, completed=progress.texts_done, documents=documents)
+
+        yield show
+
+
+def _ignore(_: object) -> None:
     return None
 
 

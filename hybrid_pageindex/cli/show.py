@@ -18,6 +18,7 @@ from hybrid_pageindex.reading import PageRead
 from hybrid_pageindex.upkeep import Health, LibrarySize
 
 if TYPE_CHECKING:
+    from indexers.embed import EmbedReport
     from indexers.pipeline import IndexReport
 
 console = Console(highlight=False, soft_wrap=True)
@@ -41,6 +42,18 @@ def index_report(report: IndexReport) -> None:
             console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
         elif file.note:
             console.print(f"  [yellow]note[/] {escape(Path(file.path).name)}: {escape(file.note)}")
+
+
+def embed_report(report: EmbedReport | None) -> None:
+    if report is None:
+        console.print("vectors taken away; words and section trees decide")
+        return
+    console.print(
+        f"{report.documents} documents embedded by {escape(report.embedder)} ({report.dimension} dimensions): "
+        f"{report.vectors} vectors made, {report.reused} reused, {report.seconds:.1f} s"
+    )
+    if not report.serving:
+        console.print("[yellow]note[/] documents were added meanwhile; run embed again to let the new vectors serve")
 
 
 def search_result(result: SearchResult) -> None:
@@ -159,19 +172,27 @@ def removed(names: Sequence[str]) -> None:
 
 def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
     table = Table(
-        "library",
-        "documents",
-        "pages",
-        "failed",
-        "vector index",
-        box=None,
-        header_style="bold",
-        pad_edge=False,
-    )
+        "library", "documents", "pages", "failed", "vector index", "embedder",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
     for size in sizes:
         megabytes = f"{size.vector_bytes / 1e6:.1f} MB"
-        table.add_row(escape(size.name), str(size.documents), str(size.pages), str(size.failed), megabytes)
+        table.add_row(
+            escape(size.name),
+            str(size.documents),
+            str(size.pages),
+            str(size.failed),
+            megabytes,
+            escape(_embedder(size)),
+        )
     _tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
+
+
+def _embedder(size: LibrarySize) -> str:
+    if not size.embedder:
+        return "none"
+    coming = f" ({size.next_embedder} in the making)" if size.next_embedder else ""
+    return f"{size.embedder}, {size.embedded} of {size.documents} documents{coming}"
 
 
 def health(found: Health) -> None:

@@ -6,16 +6,18 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from hybrid_core.text import fold
 from hybrid_core.types import Bookmark
 from indexers.outline.heading import Heading
 from indexers.outline.locate import find_title
 from indexers.outline.numbering import compact
-from indexers.outline.view import DocumentView
+from indexers.outline.view import DocumentView, PageView
 
 _JUNK = re.compile(
     r"(?:page|seite|slide|untitled|bookmark|_?goback|sheet|folie|diapositiva)?[\s_-]*\d*|.*\.(?:pdf|docx?|indd|qxd|xlsx?|pptx?)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _LEAST_IN_RANGE, _LEAST_FOUND = 0.6, 0.4
 
 
@@ -32,13 +34,20 @@ def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Hea
     hits = readable = 0
     for b in ordered:
         place = find_title(b.title, doc, b.page, b.y)
-        hits += place is not None
+        hits += place is not None or _mentioned(b.title, doc[b.page])
         readable += bool(doc[b.page].units)
         page, unit = place or (b.page, doc[b.page].unit_at(b.y) if b.y else -1)
         found.append(Heading(b.title, page, unit, b.level, "bookmark", b.y))
     if readable > 3 and hits < _LEAST_FOUND * readable:
         return []
     return _unrepeated(found)
+
+
+def _mentioned(title: str, page: PageView) -> bool:
+    """Whether a page has most words of a title that does not stand on it as it is (a name somebody gave it)."""
+    words = _WORD.findall(fold(title))
+    text = "".join(page.compact)
+    return bool(words) and sum(word in text for word in words) >= 0.6 * len(words)
 
 
 def _ascending(bookmarks: list[Bookmark]) -> list[Bookmark]:

@@ -19,6 +19,7 @@ _CAPTION = re.compile(
     r"|\([^()]*\)\W*$",
     re.IGNORECASE,
 )
+_DECORATION = " -–—_=*|"
 _LEADER = re.compile(r"[.·…]{4,}|(?:\s[.·…]){4,}")
 _NOTE_MARK = re.compile(r"(?<=[^\W\d])\d{1,3}$")
 _DATE = re.compile(
@@ -156,7 +157,7 @@ def _title(run: tuple[Unit, ...]) -> str:
     text = run[0].text
     for unit in run[1:]:
         text = text[:-1] + unit.text if text.endswith("-") and unit.text[:1].islower() else f"{text} {unit.text}"
-    return _NOTE_MARK.sub("", " ".join(text.split()))
+    return _NOTE_MARK.sub("", " ".join(text.split()).strip(_DECORATION))
 
 
 def _plausible(title: str, number: Numbering | None) -> bool:

@@ -102,15 +102,9 @@ def _long_lines(doc: DocumentView, page: int) -> int:
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:
-    """The frame with levels that begin at 1 and never jump."""
-    stack: list[int] = []
-    out = []
-    for h in frame:
-        while stack and stack[-1] >= h.level:
-            stack.pop()
-        stack.append(h.level)
-        out.append(replace(h, level=len(stack)))
-    return out
+    """The frame with levels counted from 1 without gaps."""
+    ranks = {level: rank for rank, level in enumerate(sorted({h.level for h in frame}), 1)}
+    return [replace(h, level=ranks[h.level]) for h in frame]
 
 
 def _title_worth(c: Candidate, cover: list[Candidate]) -> tuple[float, ...]:

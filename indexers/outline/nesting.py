@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from indexers.outline.candidates import Candidate
-from indexers.outline.numbering import RANKS, STRONG, Numbering, as_letter, numbering
+from indexers.outline.numbering import PARTS, RANKS, STRONG, Numbering, as_letter, numbering
 
 Kind = tuple[str, float, int, str]
 Over = Counter[tuple[int, int]]
@@ -32,6 +32,7 @@ class _Open:
 
 def levels(items: list[Item]) -> list[int]:
     """A level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
+    items = _under_parts(items)
     known = _known(items)
     over = _over(items)
     stack: list[_Open] = []
@@ -50,6 +51,27 @@ def levels(items: list[Item]) -> list[int]:
             level = _place(item, number, stack, known, over)
         stack.append(_Open(item, number, level))
         out.append(level)
+    return out
+
+
+def _under_parts(items: list[Item]) -> list[Item]:
+    """Where the frame knows no parts and the layout shows them, the frame's headings go below them."""
+    parts = []
+    for i, item in enumerate(items):
+        number = item.look.number if item.look else numbering(item.title)
+        if number is not None and number.kind in PARTS:
+            if item.level:
+                return items
+            parts.append((i, number.value))
+    values = [value for _, value in parts]
+    if len(parts) < 2 or values[0] != (1,) or values != sorted(set(values)) or not any(item.level for item in items):
+        return items
+    out = list(items)
+    for i in range(parts[0][0], len(items)):
+        if items[i].level:
+            out[i] = replace(items[i], level=items[i].level + 1)
+    for i, _ in parts:
+        out[i] = replace(items[i], level=1)
     return out
 
 
@@ -111,7 +133,7 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
             if other is None or not (number.kind in RANKS or _alike(c, stack[at].item.look)):
                 continue
             if other.kind == number.kind:
-                if len(other.value) == len(number.value) and (number.value > other.value or not _first(number)):
+                if len(other.value) == len(number.value) and (number.value >= other.value or not _first(number)):
                     return _close_to(stack, stack[at].level)
             elif other.kind in RANKS and number.kind in RANKS:
                 if RANKS[number.kind] > RANKS[other.kind]:

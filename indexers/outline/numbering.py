@@ -26,7 +26,7 @@ _NUMBERING = re.compile(
     rf"|第\s*(?P<han>[{_HAN}]+)\s*(?P<hanword>[编編章节節条條款部篇回卷])(?:分)?"
     r"|§+\s*(?P<par>\d+(?:\.\d+)*[a-z]?)\.?"
     r"|(?P<decimal>\d{1,3}(?:\.\d{1,3})+)(?:[.:)](?=\s|$)|(?=\s|$))"
-    r"|(?P<integer>\d{1,3})(?:[.:)](?![\d])|(?=\s|$))"
+    r"|(?P<integer>\d{1,3}(?:[a-z](?=\.\s))?)(?:[.:)](?![\d])|(?=\s|$))"
     r"|\((?P<bracket>[ivx]{1,5}|[a-z]{1,2}|\d{1,2})\)"
     r"|(?P<roman>[ivxlc]{1,7})[.)](?=\s|$)"
     r"|(?P<letter>[a-z]{1,2})[.)](?=\s|$)"
@@ -47,6 +47,7 @@ STRONG = frozenset(
     "часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
     "han-编 han-編 han-章 han-節 han-节 han-条 han-條 han-部 han-篇 han-卷".split()
 )  # words that make a numbered line a heading whatever it looks like
+PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte", "часть"])  # what holds chapters
 RANKS = {
     "han-编": 0,
     "han-編": 0,

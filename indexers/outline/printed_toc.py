@@ -8,8 +8,8 @@ from statistics import median
 
 from indexers.outline.heading import Heading
 from indexers.outline.locate import TitleIndex, find_title
-from indexers.outline.numbering import Numbering, as_letter, compact, numbering
-from indexers.outline.toc_pages import PARTS, Contents, Entry, Row, entries, find_contents, label_value
+from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, numbering
+from indexers.outline.toc_pages import Contents, Entry, Row, entries, find_contents, label_value
 from indexers.outline.view import DocumentView
 
 _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset

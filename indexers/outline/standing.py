@@ -65,7 +65,8 @@ def standing(
     if ratio < (0.8 if bold and capitals else 0.88) or (ratio < 0.97 and not (bold or capitals)):
         return _NONE
     isolated = above > max(1.5 * leading, 0.35 * body.size)
-    if not (isolated or ratio > 1.25 or (number and (bold or capitals))):
+    short = bold and len(run) == 1 and first.x1 - first.x0 < 0.5 * width and title[-1] not in ".:"
+    if not (isolated or ratio > 1.25 or short or (number and (bold or capitals))):
         return _NONE
     if title[-1] in ",;。，；" or (title[0].islower() and ratio < 1.25 and number is None):
         return _NONE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hybrid_core.types import Line
-from indexers.outline.numbering import Numbering, compact, numbering, roman
+from indexers.outline.numbering import PARTS, Numbering, compact, numbering, roman
 from indexers.outline.view import DocumentView, PageView
 
 HEADS = frozenset(
@@ -306,9 +306,6 @@ def entries(contents: Contents) -> list[Entry]:
         held = []
     out += _alone(held)
     return [entry for entry in out if compact(entry.titles[0])]
-
-
-PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte"])
 
 
 def _alone(held: list[Row]) -> list[Entry]:

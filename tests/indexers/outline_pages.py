@@ -14,7 +14,8 @@ from indexers.parse.pdf import open_pdf, read_info, read_pages
 
 _WORDS = (
     "keeper store crate week figures master yard orders season carrier ships spring accounts crews gate ropes "
-    "weather paper stone winter letters bread market river bridge candle ledger wages lantern sail canvas barrel copper engine garden"
+    "weather paper stone winter letters bread market river bridge candle ledger wages lantern sail canvas "
+    "barrel copper engine garden"
 ).split()
 
 

@@ -95,3 +95,9 @@ def test_ten_thousand_bookmarks_nested_deeply(tmp_path: Path) -> None:
     check(tree, parsed.pages)
     assert {s.start_page for s in tree} == set(range(1, 21))
     assert max(s.level for s in tree) <= 12
+
+
+def test_bookmarks_that_name_their_pages_in_other_words_are_trusted() -> None:
+    sheets = [Sheet(i).head(f"The {title} of the Whole Yard", 14).prose(20) for i, title in enumerate(_TITLES, 1)]
+    marks = [Bookmark(1, f"A-{i} - {title}, yard", i, 10.0) for i, title in enumerate(_TITLES, 1)]
+    assert [h.title for h in from_bookmarks(marks, view(document(sheets).pages))] == [mark.title for mark in marks]

@@ -19,6 +19,7 @@ from indexers.outline.numbering import as_letter, bare, han_value, numbering, ro
         ("2.1 Preparing the shaft", "decimal2", (2, 1), "Preparing the shaft"),
         ("2.1.3. Wiring", "decimal3", (2, 1, 3), "Wiring"),
         ("3. Results", "integer.", (3,), "Results"),
+        ("1A. Risk Factors", "integer.", (1,), "Risk Factors"),
         ("3 | Results", "integer|", (3,), "Results"),
         ("3 Results", "integer", (3,), "Results"),
         ("IV. Debates", "roman-upper", (4,), "Debates"),

@@ -1,0 +1,77 @@
+"""Embedders through the engine: made from settings, one per process, and asked for a question's vector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import ModelError, PageIndexError, UsageError
+from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.types import Document
+from hybrid_pageindex.settings import Settings
+from retrievers.options import Meaning
+
+if TYPE_CHECKING:
+    from hybrid_core.models.embedder import Embedder
+
+
+class Embedders:
+    """Loads embedders when they are first needed and keeps them. Safe for several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Embedder] = {}
+
+    def load(self, spec: str) -> Embedder:
+        """The embedder that a spec names ("bge-m3", "sentence-transformers:PATH", "openai:MODEL@URL", …).
+
+        Raises UsageError for an unknown form, PageIndexError where an extra is missing, ModelError where
+        the model cannot be loaded.
+        """
+        from hybrid_core.models.embedder import load_embedder
+
+        settings = self._settings
+        with self._lock:
+            if spec not in self._loaded:
+                form, _, url = spec.partition("@http")
+                self._loaded[spec] = load_embedder(
+                    form,
+                    api_key=settings.embedding_api_key or None,
+                    base_url=("http" + url if url else "") or settings.embedding_base_url or None,
+                    device=settings.embedding_device or None,
+                )
+            return self._loaded[spec]
+
+    def meaning(self, question: str, snapshot: Snapshot, library: str, searched: Mapping[str, Document]) -> Meaning:
+        """A question's vector, where every searched document is embedded and the embedder answers."""
+        serving, _ = snapshot.embedder(library)
+        if serving is None:
+            return Meaning()
+        done = snapshot.embedded(serving.fingerprint)
+        pages = sum(document.pages for document in searched.values())
+        covered = sum(document.pages for document in searched.values() if document.content_id in done)
+        share = covered / pages if pages else 0.0
+        if covered < pages:
+            waiting = sum(document.content_id not in done for document in searched.values())
+            note = f"{waiting} of {len(searched)} documents are not embedded, so words alone decide; run embed"
+            return Meaning(share, None, note)
+        try:
+            embedder = self.load(serving.name)
+            if embedder.id.fingerprint != serving.fingerprint:
+                raise ModelError(
+                    f"'{serving.name}' is no longer the model that the library was embedded with.",
+                    "Embed it again: hybrid-pageindex embed.",
+                )
+            return Meaning(share, embedder.embed([question], "query")[0])
+        except UsageError:
+            raise
+        except PageIndexError as error:
+            return Meaning(share, None, f"the embedder failed, so words alone decide: {error}")
+
+    def close(self) -> None:
+        with self._lock:
+            for embedder in self._loaded.values():
+                embedder.close()
+            self._loaded.clear()
