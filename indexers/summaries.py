@@ -1,19 +1,20 @@
 """Extractive summaries: the sentences of a page that say most, composed upwards into those of sections.
 
-A sentence scores the mean of its terms' in-document idf times their frequency on the page (SumBasic's
-idea, Nenkova & Vanderwende 2005, with idf instead of probability), so that it tells what the page is
-about. Fragments (a section's own text on one page) are summarised first: sections that share a page
-therefore never share a summary.
+A sentence scores by how often its terms occur on the page (SumBasic's idea, Nenkova & Vanderwende 2005),
+so that it tells what the page is about. Nothing outside the page counts: an unchanged page keeps its
+summary, and with it its vector, when others change. Fragments (a section's own text on one page) are
+summarised first: sections that share a page therefore never share a summary.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid_core import bm25, text
+from hybrid_core import text
 from hybrid_core.types import Section
 from indexers.chunks import own_ranges
 
@@ -48,8 +49,6 @@ def summarise(
     ``terms`` holds one {term hash: count} per page; ``furniture`` the running heads and feet to leave
     out, as ``furniture_key`` writes them.
     """
-    holding = Counter(term for page in terms for term in page)
-    idf = {term: bm25.idf(len(terms), count) for term, count in holding.items()}
     on_page: list[list[_Sentence]] = [[] for _ in texts]
     own: list[list[_Sentence]] = []
     for section, (first, start), (last, end) in own_ranges(sections):
@@ -61,7 +60,6 @@ def summarise(
                 _sentences(fragment, furniture, section.title),
                 number,
                 terms[number - 1],
-                idf,
                 len(on_page[number - 1]),
             )
             on_page[number - 1] += found
@@ -128,14 +126,12 @@ def _is_sentence(said: str) -> bool:
     return len(said) >= 40 and (said[-1] in '.!?:;”"' or len(said) >= 100)
 
 
-def _best(
-    sentences: Sequence[str], page: int, counts: Mapping[int, int], idf: Mapping[int, float], order: int
-) -> list[_Sentence]:
+def _best(sentences: Sequence[str], page: int, counts: Mapping[int, int], order: int) -> list[_Sentence]:
     scored = []
     for at, sentence in enumerate(sentences):
         shown = sentence if len(sentence) <= _SENTENCE_CHARS else sentence[: _SENTENCE_CHARS - 1].rstrip() + "…"
         hashes = {text.cached_hash(term) for term in text.tokenise(shown)}
-        weight = sum(idf.get(h, 0.0) * min(counts.get(h, 0), 5) for h in hashes) / (len(hashes) + 6)
+        weight = sum(math.log1p(counts.get(h, 0)) for h in hashes) / (len(hashes) + 6)
         scored.append(_Sentence(weight, page, order + at, shown))
     return _top(scored)
 

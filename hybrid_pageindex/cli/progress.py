@@ -65,7 +65,8 @@ def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
 
     columns = (
         TextColumn("embedding"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("texts, {task.fields[documents]} documents"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+        TextColumn("texts, {task.fields[documents]} documents"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as bar:
         texts = bar.add_task("texts", total=None, documents="")

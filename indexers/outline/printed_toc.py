@@ -9,9 +9,12 @@ from statistics import median
 from indexers.outline.heading import Heading
 from indexers.outline.locate import TitleIndex, find_title
 from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, numbering
-from indexers.outline.toc_pages import Contents, Entry, Row, entries, find_contents, label_value
+from indexers.outline.toc_entries import Entry, entries
+from indexers.outline.toc_pages import Contents, find_contents
+from indexers.outline.toc_rows import Row, label_value
 from indexers.outline.view import DocumentView
 
+_LEAST_LOCATED = 0.4  # of the entries; with less it was no table of contents of this document
 _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
 
 
@@ -28,19 +31,31 @@ class PrintedToc:
 
 def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     """The best printed table of contents in the first ``search`` pages, each entry at its physical page."""
-    found, skip = find_contents(doc, search)
+    found = find_contents(doc, search)
     if not found:
-        return PrintedToc((), skip, 0.0)
+        return PrintedToc((), frozenset(), 0.0)
+    skip = frozenset[int]().union(*(contents.full for contents in found))
     index = TitleIndex(doc, skip)
     labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
-    tocs = [toc for contents in found if (toc := _place(contents, doc, index, labels, skip)).located >= 0.4]
-    if not tocs:
-        return PrintedToc((), skip, 0.0)
-    best = max(tocs, key=lambda toc: (len(toc.headings) ** 0.5) * toc.located * _span(toc))
+    tocs: list[PrintedToc] = []
+    pages: set[int] = set()
+    for contents in found:
+        toc = _place(contents, doc, index, labels, skip)
+        if toc.located >= _LEAST_LOCATED:
+            tocs.append(toc)
+        if toc.located >= _LEAST_LOCATED or contents.labelled or not contents.rows:
+            pages |= contents.full
+    best = max(tocs, key=lambda toc: (len(toc.headings) ** 0.5) * toc.located * _span(toc), default=None)
+    if best is None:
+        return PrintedToc((), frozenset(pages), 0.0)
     taken = {(h.page, h.unit) for h in best.headings}
     finer = [h for toc in tocs if toc is not best and _span(toc) < 0.5 * _span(best) for h in toc.headings]
-    names = frozenset[str]().union(*(toc.names for toc in tocs))
-    return replace(best, finer=tuple(h for h in finer if h.unit >= 0 and (h.page, h.unit) not in taken), names=names)
+    return replace(
+        best,
+        pages=frozenset(pages),
+        finer=tuple(h for h in finer if h.unit >= 0 and (h.page, h.unit) not in taken),
+        names=frozenset[str]().union(*(toc.names for toc in tocs)),
+    )
 
 
 def _span(toc: PrintedToc) -> int:
@@ -50,7 +65,7 @@ def _span(toc: PrintedToc) -> int:
 def _place(
     contents: Contents, doc: DocumentView, index: TitleIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
-    rows = entries(contents)
+    rows = entries(contents.rows, labelled=contents.labelled)
     places = [next((found for title in row.titles if (found := index.places(title))), []) for row in rows]
     if not contents.labelled:
         return _in_order(rows, places, skip)
@@ -63,7 +78,7 @@ def _place(
             continue
         tried += 1
         offset = offsets[i]
-        expected = label_value(row.label) + offset if offset is not None else 0
+        expected = label_value(row.label) + offset if offset is not None else labels.get(row.label, 0)
         inside = 1 <= expected <= len(doc.pages)
         title, place = row.titles[0], None
         for least in (0.9, 0.0) if inside else ():
@@ -115,7 +130,9 @@ def _offsets(rows: list[Entry], places: list[list[tuple[int, int]]], labels: dic
             if rows[j].label and rows[j].label.isdigit() == kind:
                 for offset, count in votes[j].items():
                     near[offset] += count
-        out.append(max(near, key=lambda offset: (near[offset], -abs(offset))) if near and row.label else None)
+        out.append(
+            max(near, key=lambda offset: (near[offset], -abs(offset))) if near and label_value(row.label) else None
+        )
     return out
 
 

@@ -69,9 +69,9 @@ class PageView:
         return sum(len(lines[index].text) + 1 for index in range(first))
 
     def unit_at(self, y: float) -> int:
-        """The unit nearest below a height, -1 where there is none."""
+        """The unit nearest below a height, -1 where there is none or the height is not on the page."""
         under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
-        return min(under)[1] if under else -1
+        return min(under)[1] if under and y > 0 else -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import pymupdf
 import pytest
 
 from indexers.outline.printed_toc import from_printed_toc
-from indexers.outline.toc_pages import entries, find_contents
+from indexers.outline.toc_entries import entries
+from indexers.outline.toc_pages import find_contents
 from indexers.outline.view import view
 from indexers.tree import build_tree
 from tests.indexers.outline_pages import FILLER, Sheet, check, document, outline_of, save, text_of
@@ -68,8 +69,8 @@ def test_titles_wrap_before_their_label() -> None:
     sheet = Sheet(1).head("Contents", 18).entry("1 Of the Harbour", "1")
     sheet.row("2 Of the storehouse and of the many people who", x=72).entry("carry its keys", "9", x=84)
     sheet.entry("3 Of the Wages", "12")
-    (found,), _ = find_contents(view(document([sheet, Sheet(2).prose()]).pages), 30)
-    assert [(e.label, e.titles[0]) for e in entries(found)] == [
+    (found,) = find_contents(view(document([sheet, Sheet(2).prose()]).pages), 30)
+    assert [(e.label, e.titles[0]) for e in entries(found.rows, labelled=found.labelled)] == [
         ("1", "1 Of the Harbour"),
         ("9", "2 Of the storehouse and of the many people who carry its keys"),
         ("12", "3 Of the Wages"),
@@ -81,8 +82,8 @@ def test_leaders_and_gaps_part_title_and_label(leader: str) -> None:
     sheet = Sheet(1).head("Contents", 18)
     for title, label in (("Of Ropes", "xi"), ("Of Partnership", "1"), ("Of sect. 4 and 5", "7")):
         sheet.row(f"{title}{leader}{label}")
-    (found,), _ = find_contents(view(document([sheet, Sheet(2).prose()]).pages), 30)
-    assert [(e.titles[0], e.label) for e in entries(found)] == [
+    (found,) = find_contents(view(document([sheet, Sheet(2).prose()]).pages), 30)
+    assert [(e.titles[0], e.label) for e in entries(found.rows, labelled=found.labelled)] == [
         ("Of Ropes", "xi"),
         ("Of Partnership", "1"),
         ("Of sect. 4 and 5", "7"),
@@ -132,8 +133,7 @@ def test_a_price_list_is_no_table_of_contents() -> None:
         ("Iron", "61"),
     ):
         sheet.entry(name, price)
-    found, skip = find_contents(view(document([sheet, Sheet(2).prose(30)]).pages), 30)
-    assert (found, skip) == ([], frozenset())
+    assert find_contents(view(document([sheet, Sheet(2).prose(30)]).pages), 30) == []
 
 
 def test_a_pdf_with_contents_page_labels_and_a_part_of_its_own_numbering(tmp_path: Path) -> None:
