@@ -134,7 +134,8 @@ def main() -> int:
     for name, value in found.items():
         if isinstance(value, dict):
             print(f"\n{name}")
-            print("\n".join(f"  {said!s:<8} {item}" if name != "refusals" else f"  {item}: {said}" for item, said in value.items()))  # fmt: skip
+            for item, said in value.items():
+                print(f"  {item}: {said}" if name == "refusals" else f"  {said!s:<8} {item}")
         else:
             print(f"{name:<22}{value}")
     return 1 if found["faults"] else 0

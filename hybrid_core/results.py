@@ -26,8 +26,22 @@ class EffortUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class SectionHint:
+    """A child section worth opening. NodeScores compare siblings; higher is better."""
+
+    node_id: str
+    title: str
+    start_page: int
+    end_page: int
+    node_score: float
+
+
+@dataclass(frozen=True, slots=True)
 class SectionFound:
-    """A section and its NodeScore (compared among siblings only; higher is better)."""
+    """A section and its NodeScore (compared among siblings only; higher is better).
+
+    ``flags`` say what its own text holds (has_table, …); ``hints`` are its children with hits, best first.
+    """
 
     node_id: str
     title: str
@@ -35,6 +49,8 @@ class SectionFound:
     start_page: int
     end_page: int
     node_score: float
+    flags: tuple[str, ...] = ()
+    hints: tuple[SectionHint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from hybrid_core import text
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, Section
 from indexers import chunks, describe, summaries
+from indexers.flags import find_flags
 from indexers.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool
 
-PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+cards-1+{text.TOKENISER}"
+PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+cards-1+flags-1+{text.TOKENISER}"
 """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
 
 
@@ -28,7 +29,11 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
     pages = tuple(
         _page(page, page_text, said) for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
     )
-    sections = tuple(replace(s, summary=said) for s, said in zip(sections, summary.sections, strict=True))
+    flags = find_flags(sections, parsed)
+    sections = tuple(
+        replace(section, summary=said, flags=held)
+        for section, said, held in zip(sections, summary.sections, flags, strict=True)
+    )
     title = describe.find_title(name, info.metadata, parsed)
     return IndexedContent(
         sha256=sha256,

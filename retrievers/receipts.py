@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid_core import text
-from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionRanked
+from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types import Hit
 from retrievers import page_score, snippet
 from retrievers.candidates import Valued
@@ -14,7 +14,7 @@ from retrievers.question import Question
 from retrievers.tree_walk import Reached
 
 _NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
-_SECTIONS, _BEST_PAGES = 5, 3
+_SECTIONS, _BEST_PAGES, _HINTS = 5, 3, 3
 
 
 class Writer:
@@ -92,8 +92,17 @@ class Writer:
         content = valued.candidate.content
         section = content.sections[at]
         path = tuple(content.sections[i].title for i in content.path(at))
-        score = _r(valued.nodes[at])
-        return SectionFound(section.node_id, section.title, path, section.start_page, section.end_page, score)
+        children = sorted(
+            (-float(valued.nodes[child]), child) for child in content.children[at] if valued.nodes[child] > 0
+        )
+        hints = tuple(
+            SectionHint(s.node_id, s.title, s.start_page, s.end_page, _r(-score))
+            for score, s in ((score, content.sections[child]) for score, child in children[:_HINTS])
+        )
+        return SectionFound(
+            section.node_id, section.title, path, section.start_page, section.end_page, _r(valued.nodes[at]),
+            section.flags, hints,
+        )  # fmt: skip
 
     def _verdict(self, reached: Reached) -> str:
         title = self._valued[reached.doc].candidate.content.sections[reached.section].title

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 from hybrid_core.types import Line, ParsedPage
 from indexers.outline.numbering import STRONG, compact, numbering, roman
@@ -218,8 +217,3 @@ def _words(line: Line, at: int, body: Line | None) -> str:
 def _near(places: list[int], first: int, last: int) -> int:
     """How many of the pages from ``first`` to ``last`` carry the words."""
     return bisect_left(places, last + 1) - bisect_left(places, first)
-
-
-def starts(page: ParsedPage) -> list[int]:
-    """Character offset of each line in the page's text."""
-    return [0, *accumulate(len(line.text) + 1 for line in page.lines)]

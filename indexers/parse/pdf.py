@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pymupdf
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from hybrid_core.text import clean
-from hybrid_core.types import Bookmark, Line, ParsedPage
+from hybrid_core.types import Line, ParsedPage
+from indexers.parse.bookmarks import read_bookmarks
+from indexers.parse.encoding import fold_forms, keep_unknown
 from indexers.parse.info import FileInfo
+from indexers.parse.limits import ParseLimits
+from indexers.parse.reading_order import Piece, arrange
+from indexers.parse.right_to_left import RIGHT_TO_LEFT, read_line
 
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
-_CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
+_NO_MEMORY = re.compile(r"alloc\b.*failed|out of memory|cannot allocate", re.I)
+_LONGEST_FIELD = 2_000  # characters of a metadata field
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
-def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
+def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> pymupdf.Document:
     """Open a PDF for reading.
 
-    Raises PasswordError where a password is needed or wrong, DocumentError where the file is
-    missing, not a PDF, damaged beyond repair, or has no pages.
+    Raises PasswordError where a password is needed or wrong, LimitError where it has too many pages or
+    objects, DocumentError where the file is missing, not a PDF, damaged beyond repair, or has no pages.
     """
     try:
         with path.open("rb") as file:
@@ -40,7 +47,9 @@ def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
         document = pymupdf.open(path, filetype="pdf")
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
         pages = 0 if locked else document.page_count
-    except Exception as error:  # noqa: BLE001 - MuPDF raises many types for damaged input
+    except Exception as error:  # MuPDF raises many types for damaged input
+        if out_of_memory(error):
+            raise _too_large(f"{path}: it") from error
         reason = " ".join(str(error).replace(str(path), path.name).split())
         raise DocumentError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
     if locked:
@@ -50,102 +59,124 @@ def open_pdf(path: Path, password: str | None = None) -> pymupdf.Document:
     if pages == 0:
         document.close()
         raise DocumentError(f"{path}: it has no pages, or they are damaged beyond repair.")
+    try:
+        limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
+        limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")
+    except LimitError:
+        document.close()
+        raise
     return document
 
 
-def read_info(document: pymupdf.Document) -> FileInfo:
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the memory a worker may use did not suffice."""
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
+
+
+def _too_large(what: str) -> LimitError:
+    return LimitError(
+        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it."
+    )
+
+
+def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -> FileInfo:
     """Page count, bookmarks and metadata of an open PDF; what is damaged is left out and said."""
     warnings = []
     if document.is_repaired:
         warnings.append("the file was damaged and has been repaired while reading; pages may be missing")
-    try:
-        bookmarks = tuple(_bookmarks(document))
-    except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
-        bookmarks = ()
-        warnings.append(f"its bookmarks are damaged and were ignored ({error})")
-    if not bookmarks and document.xref_get_key(document.pdf_catalog(), "Outlines")[0] == "xref":
-        warnings.append("it has bookmarks, but none that can be read")
+    bookmarks, said = read_bookmarks(document, limits)
+    warnings += said
     metadata = {
-        key: clean(value).strip()
+        key: clean(value[:_LONGEST_FIELD]).strip()
         for key, value in (document.metadata or {}).items()
         if value and isinstance(value, str)
     }
     return FileInfo(document.page_count, bookmarks, {k: v for k, v in metadata.items() if v}, tuple(warnings))
 
 
-def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
-    for level, title, page, target in document.get_toc(simple=False):
-        point = target.get("to")
-        inside = 1 <= page <= document.page_count
-        y = float(point.y) if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO else None
-        if title := clean(title.replace("\n", " ")).strip():
-            yield Bookmark(level, title, page if inside else 0, y)
-
-
 def read_pages(
-    document: pymupdf.Document, numbers: Iterable[int], on_page: Callable[[int], None] = lambda _: None
+    document: pymupdf.Document,
+    numbers: Iterable[int],
+    on_page: Callable[[int], None] = lambda _: None,
+    limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
     """Parse pages by their 1-based numbers; a page that cannot be read comes as the error that says why."""
     for number in numbers:
         try:
-            yield _read_page(document, number)
+            yield _read_page(document, number, limits)
+        except LimitError as error:
+            yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
-            yield DocumentError(f"page {number} could not be read ({error})")
+            damaged = DocumentError(f"page {number} could not be read ({error})")
+            yield _too_large(f"page {number}") if out_of_memory(error) else damaged
         on_page(number)
 
 
-def _read_page(document: pymupdf.Document, number: int) -> ParsedPage:
+def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
     page = document[number - 1]
-    found = page.get_text("dict", flags=_FLAGS, sort=False)
+    textpage = page.get_textpage(flags=_FLAGS)
+    blocks = textpage.extractDICT()["blocks"]
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
-    lines = tuple(_merge_rows(_lines(found["blocks"], shown)))
+    pieces = list(_pieces(blocks, shown))
+    limits.check("max_page_lines", len(pieces), f"page {number} has {len(pieces):,} lines of text")
+    characters = sum(len(piece.line.text) for piece in pieces)
+    limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
+    if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
+        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown))
+    lines = tuple(arrange(pieces))
     return ParsedPage(
         number=number,
-        label=page.get_label(),
+        label=_label(page),
         width=float(page.rect.width),
         height=float(page.rect.height),
         lines=lines,
-        images=len(page.get_images()) if lines else len(page.get_bboxlog()),
+        images=len(page.get_images()) if lines else int(_draws(page)),
     )
 
 
-def _lines(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[tuple[Line, bool]]:
-    """Every text line with whether it runs left to right and level (only such lines are joined into rows)."""
+def _label(page: pymupdf.Page) -> str:
+    try:
+        return str(page.get_label())
+    except Exception:  # noqa: BLE001 - a damaged label must not cost the page
+        return ""
+
+
+def _draws(page: pymupdf.Page) -> bool:
+    """Whether anything at all is drawn on a page."""
+    mupdf = pymupdf.mupdf
+    drawn = mupdf.FzRect(mupdf.FzRect.Fixed_EMPTY)
+    device = mupdf.fz_new_bbox_device(drawn)
+    mupdf.fz_run_page(page.this.super(), device, mupdf.FzMatrix(), mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    return not mupdf.fz_is_empty_rect(drawn)
+
+
+def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
+    """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
     for block in blocks:
         for raw in block.get("lines", ()):
             spans = raw["spans"]
-            text = clean("".join([span["text"] for span in spans])).strip()
+            along_x, along_y = raw["dir"]
+            level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
+            text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
+            if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
+                text = read_line((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
+            if not text.isprintable() or not text.isascii():
+                text = fold_forms(keep_unknown(text))
+            text = clean(text).strip()
             if not text:
                 continue
-            main = spans[0] if len(spans) == 1 else max(spans, key=lambda span: len(span["text"].strip()))
+            main = spans[0] if len(spans) == 1 else max(spans, key=_length)
             flags, font = main["flags"], main["font"]
             x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
             bold = bool(flags & _BOLD) or "bold" in font.lower() or "black" in font.lower()
             line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)
-            along_x, along_y = raw["dir"]
-            yield line, (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
+            yield Piece(line, level, raw["wmode"] == 1)
 
 
-def _merge_rows(lines: Iterable[tuple[Line, bool]]) -> Iterator[Line]:
-    """Join pieces that stand side by side (the cells of a table row) into one line."""
-    row: Line | None = None
-    row_level = False
-    for line, level in lines:
-        if row is not None and row_level and level and _same_row(row, line):
-            longer = row if len(row.text) >= len(line.text) else line
-            gap = _CELL_GAP if line.x0 - row.x1 > 0.6 * line.size else " "
-            row = Line(
-                row.text + gap + line.text, min(row.x0, line.x0), min(row.y0, line.y0), max(row.x1, line.x1),
-                max(row.y1, line.y1), longer.size, row.bold and line.bold, row.italic and line.italic, longer.font,
-            )  # fmt: skip
-            continue
-        if row is not None:
-            yield row
-        row, row_level = line, level
-    if row is not None:
-        yield row
+def _said(span: dict[str, Any]) -> str:
+    return "".join([glyph["c"] for glyph in span["chars"]])
 
 
-def _same_row(left: Line, right: Line) -> bool:
-    overlap = min(left.y1, right.y1) - max(left.y0, right.y0)
-    return right.x0 >= left.x1 - 1 and overlap > 0.6 * min(left.y1 - left.y0, right.y1 - right.y0)
+def _length(span: dict[str, Any]) -> int:
+    return len((span["text"] if "text" in span else _said(span)).strip())

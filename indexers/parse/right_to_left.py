@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 _RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
@@ -19,8 +20,12 @@ _LEFT_TO_RIGHT_RUN = re.compile(
     f"(?:(?![{_RTL}])[^\\W_]|[\u0660-\u0669\u06f0-\u06f9])"  # a letter or digit …
     f"(?:[^{_RTL}]*(?:(?![{_RTL}])[^\\W_]|[\u0660-\u0669\u06f0-\u06f9])|[%\u066a])*"  # … to the last one before RTL
 )
-_NUMBER_RUN = re.compile("[+-]?[\\d\u0660-\u0669\u06f0-\u06f9](?:[.,:/\u066b\u066c-]?[\\d\u0660-\u0669\u06f0-\u06f9])*[%\u066a]?")
+_NUMBER_RUN = re.compile(
+    "[+-]?[\\d\u0660-\u0669\u06f0-\u06f9](?:[.,:/\u066b\u066c-]?[\\d\u0660-\u0669\u06f0-\u06f9])*[%\u066a]?"
+)
 _MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
+
+_THIN = 0.01  # points
 
 Glyph = tuple[float, float, str]  # left edge, right edge, character
 
@@ -38,20 +43,35 @@ def read_line(glyphs: Iterable[Glyph]) -> str:
 
 
 def _visual(glyphs: Sequence[Glyph]) -> list[str]:
-    """Clusters from left to right; a mark goes with the letter it stands over, letters of one glyph stay together."""
-    letters: list[tuple[float, float, list[str]]] = []
-    marks: list[Glyph] = []
-    for x0, x1, char in glyphs:
-        if unicodedata.combining(char):
-            marks.append((x0, x1, char))
+    """Clusters from left to right: a letter with its marks and with the other letters of the same glyph.
+
+    Where a glyph stands for several letters MuPDF gives the first one its width and the rest none, at its right edge.
+    """
+    letters = sorted(
+        ((x0 + x1) / 2, x0, x1, index)
+        for index, (x0, x1, char) in enumerate(glyphs)
+        if x1 - x0 > _THIN and not unicodedata.combining(char)
+    )
+    if not letters:
+        return [char for _, _, char in glyphs]
+    clusters = [[glyphs[index][2]] for *_, index in letters]
+    middles = [middle for middle, *_ in letters]
+    for index, (x0, x1, char) in enumerate(glyphs):
+        mark = bool(unicodedata.combining(char))
+        if x1 - x0 > _THIN and not mark:
+            continue
+        at = bisect_left(middles, (x0 + x1) / 2)
+        near = range(max(0, at - 2), min(len(letters), at + 2))
+        if mark:
+            middle = (x0 + x1) / 2
+            home = min(near, key=lambda i: max(letters[i][1] - middle, middle - letters[i][2]))
         else:
-            letters.append((x0, x1, [char]))
-    letters.sort(key=lambda letter: letter[0] + letter[1])
-    for x0, x1, char in marks:
-        middle = (x0 + x1) / 2
-        if letters:
-            min(letters, key=lambda letter: max(letter[0] - middle, middle - letter[1], 0.0))[2].append(char)
-    return ["".join(cluster) for _, _, cluster in letters]
+            home = min(near, key=lambda i: abs(letters[i][2] - x0))
+        if not mark and index < letters[home][3]:
+            clusters[home].insert(1, char)  # MuPDF has turned the letters of this glyph round
+        else:
+            clusters[home].append(char)
+    return ["".join(cluster) for cluster in clusters]
 
 
 def _logical(visual: Sequence[str]) -> str:
@@ -83,4 +103,7 @@ def _mirrored(cluster: str) -> str:
 
 
 def _unturned(run: str) -> str:
-    return run[::-1].translate(_MIRROR)
+    """What is read from the left inside a turned line: a phrase as a whole, numbers in a row each for itself."""
+    if _STRONG_LTR.search(run):
+        return run[::-1].translate(_MIRROR)
+    return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)
