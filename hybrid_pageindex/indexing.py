@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,19 @@ def index_paths(
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
 ) -> IndexReport:
+    from indexers.parse.limits import ParseLimits
     from indexers.pipeline import IndexOptions, index
 
-    options = IndexOptions(settings.workers, password, prune, settings.range_pages, settings.seconds_per_task)
+    options = IndexOptions(
+        workers=settings.workers,
+        password=password,
+        prune=prune,
+        range_pages=settings.range_pages,
+        seconds_per_task=settings.seconds_per_task,
+        seconds_per_file=settings.seconds_per_file,
+        max_worker_memory=settings.max_worker_memory,
+        parse=ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)}),
+    )
     return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
 
 

@@ -16,6 +16,12 @@ from hybrid_core.errors import UsageError
 PREFIX = "PAGEINDEX_"
 CONFIG_FILE = "config.yaml"
 _FOREIGN = {"PAGEINDEX_EVAL_DATA"}  # read by benchmarks, tests and the harness, not by the engine
+_BYTES = ("max_cache_size", "max_worker_memory")
+_POSITIVE = (
+    "seconds_per_task", "seconds_per_file", "max_pages", "max_objects", "max_page_lines", "max_page_characters",
+    "max_bookmarks",
+)  # fmt: skip
+_LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
@@ -27,7 +33,14 @@ class Settings:
     library: str = "default"
     workers: int = 0  # parsing processes; 0: one per core
     range_pages: int = 100  # pages that one task of a worker parses
-    seconds_per_task: float = 300.0  # a task that takes longer is stopped and its file reported
+    seconds_per_task: float = 120.0  # a task that takes longer is stopped and its file reported
+    seconds_per_file: float = 3600.0  # the same for all work on a file together
+    max_worker_memory: int = 10**9  # bytes one worker may hold; "1GB" is understood
+    max_pages: int = 50_000  # a file with more is refused
+    max_objects: int = 2_000_000  # entries in a PDF's cross-reference table; a file with more is refused
+    max_page_lines: int = 50_000  # a page with more lines of text is left empty and reported
+    max_page_characters: int = 2_000_000  # the same for its characters
+    max_bookmarks: int = 20_000  # where a file has more, they are ignored
     top_k: int = 5
     effort: str = "auto"
     expert: str = "none"  # path of an expert file
@@ -41,7 +54,9 @@ class Settings:
     def __post_init__(self) -> None:
         _at_least("workers", self.workers, 0)
         _at_least("range_pages", self.range_pages, 1)
-        _at_least("seconds_per_task", self.seconds_per_task, 1)
+        for name in _POSITIVE:
+            _at_least(name, getattr(self, name), 1)
+        _at_least("max_worker_memory", self.max_worker_memory, _LEAST_MEMORY)
         _at_least("top_k", self.top_k, 1)
         _at_least("max_cache_size", self.max_cache_size, 0)
         if not 18 <= self.image_dpi <= 600:
@@ -89,7 +104,7 @@ def _typed(key: str, value: Any, where: str) -> Any:
         advice = f"Did you mean {near[0]}?" if near else f"Known settings: {', '.join(known)}."
         raise UsageError(f"Unknown setting {where}.", advice)
     try:
-        if key == "max_cache_size":
+        if key in _BYTES:
             return _bytes(value)
         return {"int": int, "float": float, "Path": Path, "str": str}[str(known[key])](value)
     except (TypeError, ValueError) as error:

@@ -11,7 +11,7 @@ from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, 
 from indexers import chunks, describe, summaries
 from indexers.flags import find_flags
 from indexers.tree import TreeLimits, build_tree
-from indexers.workers.spool import Spool
+from indexers.workers.spool import Spool, TermsByPage
 
 PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+cards-1+flags-1+{text.TOKENISER}"
 """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
@@ -24,7 +24,7 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
     terms = [page for spool in spools for page in spool.terms]
     sections = build_tree(ParsedDocument("pdf", parsed, info.bookmarks, info.metadata), limits)
     texts = [page.text for page in parsed]
-    per_page = [page.counts for page in terms]
+    per_page = TermsByPage(terms)
     summary = summaries.summarise(texts, sections, per_page, summaries.find_furniture(texts))
     pages = tuple(
         _page(page, page_text, said) for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)

@@ -9,6 +9,7 @@ import pickle
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,8 @@ from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types import Card, Document, IndexedContent
 from indexers.build import PIPELINE
 from indexers.discover import discover
-from indexers.workers.pool import WorkerPool
+from indexers.parse.limits import ParseLimits
+from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import BuildTask, ParseTask
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
@@ -31,13 +33,19 @@ _CARD_PAGES = 3
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses."""
+    """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses.
+
+    ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
+    """
 
     workers: int = 0
     password: str | None = None
     prune: bool = False
     range_pages: int = 100
-    seconds_per_task: float = 300.0
+    seconds_per_task: float = 120.0
+    seconds_per_file: float = 3600.0
+    max_worker_memory: int = 10**9
+    parse: ParseLimits = field(default_factory=ParseLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,8 @@ class _Run:
     ) -> None:
         self._catalog, self._library, self._options = catalog, library, options
         self._folder, self._tally = folder, tally
-        self._pool = WorkerPool(workers, options.seconds_per_task)
+        work = WorkerLimits(options.seconds_per_task, options.seconds_per_file, options.max_worker_memory)
+        self._pool = WorkerPool(workers, work)
         self._in_flight = workers + 1
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
         self._content_locks: dict[str, threading.Lock] = {}
@@ -242,23 +251,40 @@ class _Run:
             counted[0] += share
             self._tally.add(pages=1, size=share)
 
+        allowance = self._pool.allowance()
+
         def parse(start: int) -> Future[object]:
-            task = ParseTask(file, self._options.password, start, start + step, work / f"{start}.pages")
-            return self._pool.submit(task, on_page)
+            spool = work / f"{start}.pages"
+            task = ParseTask(file, self._options.password, start, start + step, spool, self._options.parse)
+            return self._pool.submit(task, allowance, on_page)
 
         guess[0] = size / max(step, size / 10_000)  # until its page count is known: about 10 kB a page
         pages = cast(int, parse(1).result())
         guess[0] = max(0.0, size - counted[0]) / max(1, pages - step)
         starts = range(1, pages + 1, step)
-        for future in [parse(start) for start in starts[1:]]:
-            future.result()
+        self._in_turn(parse, starts[1:])
         spools = tuple(work / f"{start}.pages" for start in starts)
         built = work / "index"
-        self._pool.submit(BuildTask(file.name, sha256, spools, built)).result()
-        made: IndexedContent = pickle.loads(built.read_bytes())
+        self._pool.submit(BuildTask(file.name, sha256, spools, built), allowance).result()
+        with built.open("rb") as stream:
+            made: IndexedContent = pickle.load(stream)
         for path in (*spools, built):
             path.unlink()
         return made
+
+    def _in_turn(self, parse: Callable[[int], Future[object]], starts: Sequence[int]) -> None:
+        """Parse ranges, a few at a time: a long file leaves room for others, and one that fails ends there."""
+        running: deque[Future[object]] = deque()
+        try:
+            for start in starts:
+                running.append(parse(start))
+                if len(running) > self._in_flight:
+                    running.popleft().result()
+            while running:
+                running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
 
     def _card_of_stored(self, file: Path, content: str) -> Card:
         with self._catalog.snapshot() as snapshot:

@@ -81,16 +81,21 @@ def value_pages(
     candidates: Sequence[Candidate],
     coarse: Mapping[Key, float],
     inside: Mapping[str, float],
+    headings: Mapping[str, float],
     similar: Mapping[Key, float],
     weights: Weights,
 ) -> list[Valued]:
     """Every page of the candidates valued: own words, similarity, its document, its sections.
 
-    ``coarse`` and ``similar`` give pages 0 to 1; ``inside`` is {term: weight}. Values are at most 1.
+    ``coarse`` and ``similar`` give pages 0 to 1; ``inside`` is {term: weight}, ``headings`` the same for
+    what only headings are asked for. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
-    raw = [page_score.page_scores(c.content, query, weights.inside) for c in candidates]
+    wanted = {text.cached_hash(term): weight for term, weight in headings.items()}
+    raw = [page_score.page_scores(c.content, query, weights.inside, wanted) for c in candidates]
+    if weights.neighbours:
+        raw = [scores + weights.neighbours * better_neighbour(scores) for scores in raw]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     best_document = max((c.score for c in candidates), default=0.0) or 1.0
     dense = weights.dense if similar else 0.0
@@ -106,6 +111,12 @@ def value_pages(
         values = np.where(own > 0, own + from_document + structure, 0.0)
         valued.append(Valued(candidate, values, own, from_document, structure, nodes))
     return valued
+
+
+def better_neighbour(scores: Floats) -> Floats:
+    """For each page the greater score of the pages beside it: float64 (pages,)."""
+    padded = np.concatenate(([0.0], scores, [0.0]))
+    return np.asarray(np.maximum(padded[:-2], padded[2:]))
 
 
 def _by_document(scores: Mapping[Key, float]) -> dict[str, dict[int, float]]:

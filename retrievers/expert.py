@@ -1,17 +1,21 @@
-"""Expert knowledge: a user's YAML file that says how a field speaks.
+"""Expert knowledge: YAML that says how a field speaks. A user's file, or one of the packs that come along.
 
-expand:                       # when a question matches, look for these phrases too
+expand:                        # when a question matches …
   - when: capital expenditures?|capex
-    phrases: [purchases of property plant and equipment]
-    weight: 0.5               # beside the question's own words, which weigh 1
-aliases:                      # nicknames of organisations or other subjects
+    phrases: [purchases of property plant and equipment]     # … look for these words too
+    headings: [statement of cash flows]                      # … and for these in headings
+    roles: [cash flow statement]                             # … and let one result be such a page
+    weight: 0.5                # of the added words beside the question's own, which weigh 1
+roles:                         # a page's role, told by the title of its section
+  cash flow statement: statements? of cash flows?
+aliases:                       # nicknames of organisations or other subjects
   International Business Machines: [Big Blue]
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +24,29 @@ import yaml
 
 from hybrid_core.errors import UsageError
 from hybrid_core.text import tokenise
+from retrievers.choose_pages import Role, wanted_roles
 
-_KEYS = {"expand", "aliases"}
+_KEYS = {"expand", "roles", "aliases"}
+_ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
+_WEIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
     when: re.Pattern[str]
     phrases: tuple[str, ...]
+    headings: tuple[str, ...]
+    roles: tuple[str, ...]
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What an expert adds to one question: terms with weights for text and for headings, and roles to fill."""
+
+    terms: Mapping[str, float] = field(default_factory=dict)
+    headings: Mapping[str, float] = field(default_factory=dict)
+    roles: tuple[Role, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +54,81 @@ class Expert:
     """What an expert file says; the default knows nothing."""
 
     expansions: tuple[Expansion, ...] = ()
+    roles: tuple[Role, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def expand(self, question: str) -> dict[str, float]:
-        """Extra terms with their weights for a question."""
+    def advise(self, question: str) -> Advice:
+        """What the matching entries add; a term that several add keeps its greatest weight."""
+        matching = [expansion for expansion in self.expansions if expansion.when.search(question)]
         terms: dict[str, float] = {}
-        for expansion in self.expansions:
-            if expansion.when.search(question):
-                for term in (t for phrase in expansion.phrases for t in tokenise(phrase)):
-                    terms[term] = max(terms.get(term, 0.0), expansion.weight)
-        return terms
+        headings: dict[str, float] = {}
+        for expansion in matching:
+            _add(terms, expansion.phrases, expansion.weight)
+            _add(headings, expansion.headings, expansion.weight)
+        names = [name for expansion in matching for name in expansion.roles]
+        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)))
+
+
+def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
+    for term in (t for phrase in phrases for t in tokenise(phrase)):
+        terms[term] = max(terms.get(term, 0.0), weight)
 
 
 def load_expert(path: Path) -> Expert:
     """Read an expert file. Raises UsageError that names the file and the entry that is wrong."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}).", "Name an expert file, or none.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not a YAML file ({' '.join(str(error).split())}).") from error
+        written = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}).", "Name an expert file, a pack, or none.") from error
+    return read_expert(written, str(path))
+
+
+def read_expert(written: str, name: str) -> Expert:
+    """An expert from YAML text; ``name`` is what errors call it."""
+    try:
+        data = yaml.safe_load(written) or {}
+    except yaml.YAMLError as error:
+        raise UsageError(f"{name}: not a YAML file ({' '.join(str(error).split())}).") from error
     if not isinstance(data, dict) or not data.keys() <= _KEYS:
         wrong = sorted(map(str, data.keys() - _KEYS)) if isinstance(data, dict) else ["no mapping"]
-        raise UsageError(f"{path}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
-    expansions = tuple(_expansion(path, number, entry) for number, entry in enumerate(data.get("expand") or [], 1))
+        raise UsageError(f"{name}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
+    said = data.get("roles") or {}
+    if not isinstance(said, dict):
+        raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
+    roles = tuple(Role(str(role), _pattern(name, f"role '{role}'", pattern)) for role, pattern in said.items())
+    known = {role.name for role in roles}
+    expansions = tuple(_expansion(name, at, entry, known) for at, entry in enumerate(data.get("expand") or [], 1))
     aliases = data.get("aliases") or {}
     if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
-        raise UsageError(f"{path}: aliases must map a name to a list of nicknames.")
-    return Expert(expansions, {str(name): tuple(map(str, names)) for name, names in aliases.items()})
+        raise UsageError(f"{name}: aliases must map a name to a list of nicknames.")
+    return Expert(expansions, roles, {str(who): tuple(map(str, names)) for who, names in aliases.items()})
 
 
-def _expansion(path: Path, number: int, entry: Any) -> Expansion:
+def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Expansion:
+    place = f"expand entry {number}"
+    if not isinstance(entry, dict) or "when" not in entry or len(entry) < 2:
+        raise UsageError(f"{name}: {place} needs 'when' and one of phrases, headings, roles.")
+    if wrong := sorted(map(str, entry.keys() - _ENTRY_KEYS)):
+        raise UsageError(f"{name}: {place} has unknown entries {wrong}.", f"Known: {', '.join(sorted(_ENTRY_KEYS))}.")
+    listed: dict[str, tuple[str, ...]] = {}
+    for key in ("phrases", "headings", "roles"):
+        value = entry.get(key) or []
+        if not isinstance(value, list):
+            raise UsageError(f"{name}: {place}: {key} must be a list.")
+        listed[key] = tuple(map(str, value))
+    if unknown := [role for role in listed["roles"] if role not in known_roles]:
+        raise UsageError(f"{name}: {place} wants the unknown role '{unknown[0]}'.", "Describe it under 'roles'.")
     try:
-        when = re.compile(entry["when"], re.IGNORECASE)
-        phrases = tuple(str(phrase) for phrase in entry["phrases"])
-        return Expansion(when, phrases, float(entry.get("weight", 0.5)))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path}: expand entry {number} needs 'when' and 'phrases' ({error}).") from error
+        weight = float(entry.get("weight", _WEIGHT))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: {place}: weight must be a number.") from error
+    return Expansion(
+        _pattern(name, place, entry["when"]), listed["phrases"], listed["headings"], listed["roles"], weight
+    )
+
+
+def _pattern(name: str, place: str, written: Any) -> re.Pattern[str]:
+    try:
+        return re.compile(str(written), re.IGNORECASE)
     except re.error as error:
-        raise UsageError(f"{path}: expand entry {number} has a bad pattern ({error}).") from error
+        raise UsageError(f"{name}: {place} has a bad pattern ({error}).") from error

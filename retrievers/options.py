@@ -22,6 +22,7 @@ class SearchOptions:
     where: tuple[str, ...] = ()
     top_k: int = 5
     effort: Effort = "auto"
+    mmr: float = 1.0  # lambda: 1 is by value alone, less adds variety
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Weights:
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's
+    neighbours: float = 0.0  # of the better neighbour's words, added to a page's
     inside: PageScoring = field(default_factory=PageScoring)
 
 

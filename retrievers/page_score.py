@@ -30,11 +30,20 @@ class PageScoring:
     heading_weight: float = 0.5
 
 
-def page_scores(content: Content, query: Mapping[int, float], scoring: PageScoring = PageScoring()) -> Floats:
-    """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match."""
+def page_scores(
+    content: Content,
+    query: Mapping[int, float],
+    scoring: PageScoring = PageScoring(),
+    headings: Mapping[int, float] | None = None,
+) -> Floats:
+    """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match.
+
+    ``headings`` are terms that are looked for in headings only.
+    """
     total = _field(content.body, query, scoring)
     if scoring.heading_weight:
-        total += scoring.heading_weight * _field(content.headings, query, scoring)
+        in_headings = {**(headings or {}), **query}
+        total += scoring.heading_weight * _field(content.headings, in_headings, scoring)
     return total
 
 

@@ -12,6 +12,7 @@ from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Effort
 from retrievers import select
 from retrievers.candidates import Valued, choose, value_pages
+from retrievers.choose_pages import choose_pages
 from retrievers.coarse import coarse_pass, similarity
 from retrievers.content import ContentCache
 from retrievers.evidence import judge
@@ -20,7 +21,7 @@ from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.question import Question, read_question
 from retrievers.receipts import Writer
 from retrievers.route import Routing
-from retrievers.tree_walk import Reached, Walkable, walk
+from retrievers.tree_walk import Walkable, walk
 
 
 def search(
@@ -44,8 +45,9 @@ def search(
     routing = view.router.route(question)
     clock.lap("question")
 
-    extra = expert.expand(question_text)
-    query = {text.cached_hash(term): weight for term, weight in (extra | dict.fromkeys(question.terms, 1.0)).items()}
+    advice = expert.advise(question_text)
+    words = {**advice.terms, **dict.fromkeys(question.terms, 1.0)}
+    query = {text.cached_hash(term): weight for term, weight in words.items()}
     hits = coarse_pass(index, query, meaning, view.documents, scope, weights)
     best_hit = max((hit.score for hit in hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in hits}
@@ -54,30 +56,29 @@ def search(
     candidates = choose(hits, routing, view, scope, snapshot, cache, weights)
     clock.lap("gather")
 
-    inside = extra | inside_query(question, routing)
+    inside = {**advice.terms, **inside_query(question, routing)}
     dense = [] if meaning.vector is None else index.search_dense(
         meaning.vector, 2 * weights.coarse_hits, [c.document.doc_id for c in candidates]
     )  # fmt: skip
-    valued = value_pages(candidates, coarse, inside, similarity(dense), weights)
+    valued = value_pages(candidates, coarse, inside, advice.headings, similarity(dense), weights)
     clock.lap("pages")
     walkable = [Walkable(v.candidate.content, v.values) for v in valued]
-    reached = walk(walkable, max(options.top_k * 2, options.top_k + 10))
+    reached = walk(walkable, 4 * options.top_k + 10)
     clock.lap("walk")
 
-    reached, also_in = _without_copies(reached, valued, options.top_k)
-    contents = [valued[one.doc].candidate.content for one in reached]
-    pages = [(content.content_id, one.page) for content, one in zip(contents, reached, strict=True)]
-    shown = snapshot.labels_and_texts(pages)
+    chosen = choose_pages(reached, valued, options.top_k, advice.roles, options.mmr)
+    places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
+    shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
     writer = Writer(valued, coarse, {(hit.doc_id, hit.page): hit for hit in dense}, inside, question)
     results = [
-        writer.page(one, *shown.get(page, ("", "")), copies)
-        for one, page, copies in zip(reached, pages, also_in, strict=True)
+        writer.page(one, *shown.get((content.content_id, page), ("", "")))
+        for one, (content, page) in zip(chosen, places, strict=True)
     ]
     clock.lap("results")
     return SearchResult(
         query=question_text,
         library=options.library,
-        evidence=judge(inside, [(content, one.page) for content, one in zip(contents, reached, strict=True)]),
+        evidence=judge(inside, places),
         effort=_effort(options.effort),
         results=tuple(results),
         sections=writer.sections(),
@@ -102,23 +103,6 @@ def inside_query(question: Question, routing: Routing) -> dict[str, float]:
     """The terms to score pages by: what named the document holds on all its pages and is left out."""
     kept = [term for term in question.terms if term not in routing.matched_terms] or list(question.terms)
     return dict.fromkeys(kept, 1.0)
-
-
-def _without_copies(
-    reached: Sequence[Reached], valued: Sequence[Valued], top_k: int
-) -> tuple[list[Reached], list[tuple[str, ...]]]:
-    """The same page of the same bytes is shown once; the other documents that hold it are named beside it."""
-    kept: dict[tuple[str, int], Reached] = {}
-    copies: dict[tuple[str, int], list[str]] = {}
-    for one in reached:
-        candidate = valued[one.doc].candidate
-        key = (candidate.content.content_id, one.page)
-        if key in kept:
-            copies[key].append(candidate.document.name)
-        elif len(kept) < top_k:
-            kept[key] = one
-            copies[key] = []
-    return list(kept.values()), [tuple(names) for names in copies.values()]
 
 
 def _effort(asked: Effort) -> EffortUsed:

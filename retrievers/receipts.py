@@ -9,9 +9,9 @@ from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound
 from hybrid_core.types import Hit
 from retrievers import page_score, snippet
 from retrievers.candidates import Valued
+from retrievers.choose_pages import Chosen
 from retrievers.coarse import Key
 from retrievers.question import Question
-from retrievers.tree_walk import Reached
 
 _NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
 _SECTIONS, _BEST_PAGES, _HINTS = 5, 3, 3
@@ -32,8 +32,9 @@ class Writer:
         self._inside, self._question = inside, question
         self._names = {text.cached_hash(term): term for term in inside}
 
-    def page(self, reached: Reached, label: str, page_text: str, also_in: tuple[str, ...]) -> PageFound:
-        """One page; ``also_in`` names other documents with the same bytes."""
+    def page(self, chosen: Chosen, label: str, page_text: str) -> PageFound:
+        """One page with its receipt."""
+        reached = chosen.reached
         valued = self._valued[reached.doc]
         document, content = valued.candidate.document, valued.candidate.content
         at, key = reached.page - 1, (document.doc_id, reached.page)
@@ -55,10 +56,12 @@ class Writer:
             routing_reason=valued.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._verdict(reached),
+            verdict=self._verdict(chosen),
         )
         score = _r(valued.values[at])
-        return PageFound(document.doc_id, document.name, reached.page, label, score, shown, section, receipt, also_in)
+        return PageFound(
+            document.doc_id, document.name, reached.page, label, score, shown, section, receipt, chosen.also_in
+        )
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
@@ -104,7 +107,10 @@ class Writer:
             section.flags, hints,
         )  # fmt: skip
 
-    def _verdict(self, reached: Reached) -> str:
+    def _verdict(self, chosen: Chosen) -> str:
+        reached = chosen.reached
+        if chosen.role:
+            return f"slot for the role «{chosen.role}», which the question needs"
         title = self._valued[reached.doc].candidate.content.sections[reached.section].title
         return f"best-first walk, reached through «{title}» after opening {reached.opened} sections"
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,20 +19,17 @@ from typing import Any, TypeVar
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
-from hybrid_core.store.vectors import Point, dense_list, sparse_lists
+from hybrid_core.store.vectors import DENSE, SPARSE, Point, best_pages, dense_list, point_id, sparse_lists
 from hybrid_core.types import Hit
 
 _T = TypeVar("_T")
 LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
-SPARSE = "bm25"
-DENSE = "dense"
 BATCH = 250
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
-_NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 
 
 def shard_config(dimension: int) -> edge.EdgeConfig:
@@ -48,12 +43,6 @@ def shard_config(dimension: int) -> edge.EdgeConfig:
         sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
     )
-
-
-def point_id(point: Point) -> str:
-    """The same point of the same version always has the same id, so writing it again changes nothing."""
-    chunk = f"\0{point.chunk}" if point.chunk else ""
-    return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
 
 
 class Shard:
@@ -141,50 +130,16 @@ class Shard:
     def search(
         self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
     ) -> list[Hit]:
-        """The best pages in an order that does not depend on Edge's order of ties."""
-        asked = limit + 1
-        while True:
-            hits = self._query(indices, values, asked, doc_ids)
-            # Which of several equal hits made it over the limit is Edge's accident: look at all of them.
-            if len(hits) < asked or hits[-1].score < hits[limit - 1].score:
-                return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
-            asked *= 2
-
-    def _query(
-        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
-    ) -> list[Hit]:
+        """The best pages."""
         request = edge.QueryRequest(
-            limit=limit,
+            limit=1,
             query=edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=SPARSE),
             filter=None if doc_ids is None else _in_documents(doc_ids),
             # Without a corpus the idf counts deleted points until the next load.
             params=edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter())),
             with_payload=True,
         )
-        with self._calling() as shard:
-            found = shard.query(request)
-        return [_hit(scored) for scored in found]
-
-    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Collection[str] | None) -> list[Hit]:
-        """The best pages, each by the best of its points."""
-        asked = 4 * limit
-        while True:
-            request = edge.QueryRequest(
-                limit=asked,
-                query=edge.Query.Nearest(list(vector), using=DENSE),
-                filter=None if doc_ids is None else _in_documents(doc_ids),
-                with_payload=True,
-            )
-            with self._calling() as shard:
-                points = [_hit(scored) for scored in shard.query(request)]
-            best: dict[tuple[str, str, int], Hit] = {}
-            for point in points:  # best first
-                best.setdefault((point.doc_id, point.content_id, point.page), point)
-            if len(best) >= limit or len(points) < asked:
-                pages = [replace(hit, sparse=0.0, dense=hit.score) for hit in best.values()]
-                return sorted(pages, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
-            asked *= 2
-
+        return X
     def count(self) -> int:
         """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
         if self._count is None:

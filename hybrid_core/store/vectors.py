@@ -1,8 +1,9 @@
-"""What every vector index does, and what it is filled from. Backends: ``qdrant_edge``."""
+"""What every vector index does, and what it is filled from. Backends: ``qdrant_edge``, ``qdrant_server``."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import uuid
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +15,10 @@ from hybrid_core.types import Hit
 
 IntVector = NDArray[np.uint32] | Sequence[int]
 FloatVector = NDArray[np.float32] | Sequence[float]
+SPARSE = "bm25"
+DENSE = "dense"
+"""The names of the two vectors, the same in every backend."""
+_NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +81,11 @@ class VectorIndex(Protocol):
         """``seq`` of the newest change that was applied and made durable."""
         ...
 
+    @property
+    def rebuilt(self) -> str:
+        """Why this handle made the index anew from the source, "" where it did not or it was the first time."""
+        ...
+
     def catch_up(self, source: PointSource) -> None:
         """Apply the log up to ``source.position()``; calling it again, or replaying, changes nothing.
 
@@ -111,6 +121,32 @@ class VectorIndex(Protocol):
     def close(self) -> None:
         """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
         ...
+
+
+def point_id(point: Point) -> str:
+    """The same point of the same version always has the same id, so writing it again changes nothing."""
+    chunk = f"\0{point.chunk}" if point.chunk else ""
+    return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
+
+
+def best_pages(find: Callable[[int], list[Hit]], limit: int, first: int) -> list[Hit]:
+    """The ``limit`` best pages, each by the best of its points, in an order of its own: the engine's order
+    of equal points is accidental.
+
+    ``find(n)`` gives the n best points, best first; it is asked for ``first`` points, then for more while a
+    page that belongs to the result may be missing.
+    """
+    asked = first
+    while True:
+        points = find(asked)
+        best: dict[tuple[str, str, int], Hit] = {}
+        for point in points:
+            best.setdefault((point.doc_id, point.content_id, point.page), point)
+        pages = sorted(best.values(), key=lambda hit: (-hit.score, hit.doc_id, hit.page))
+        # Which of several equal points came before the cut is accidental too: look at all of them.
+        if len(points) < asked or (len(pages) >= limit and points[-1].score < pages[limit - 1].score):
+            return pages[:limit]
+        asked *= 2
 
 
 def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:

@@ -43,9 +43,7 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
     if not short:
         return None
     best: tuple[float, float, int] | None = None
-    for i, text in enumerate(page.compact):
-        if not text:
-            continue
+    for i in sorted({*page.beginning(whole), *page.beginning(short)}):
         score = _match(whole, short, page, i)
         if score > least:
             unit = page.units[i]
@@ -85,7 +83,7 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
             return worth
         if len(text) >= 8 and joined.startswith(wanted):
             return 0.8 * worth
-        if near and len(wanted) > 12 and len(joined) > 0.6 * len(wanted):
+        if near and len(wanted) > 12 and len(joined) > 0.6 * len(wanted) and text[:6] == wanted[:6]:
             ratio = SequenceMatcher(None, wanted, joined[: len(wanted) + 3], autojunk=False).ratio()
             if ratio >= 0.9:
                 return 0.7 * worth * ratio

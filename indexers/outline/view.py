@@ -39,6 +39,7 @@ class PageView:
     units: tuple[Unit, ...]
     running: frozenset[int]  # lines that are running heads, feet or page numbers
     _compact: list[str] | None = field(default=None)
+    _beginning: dict[str, list[int]] | None = field(default=None)
 
     @property
     def compact(self) -> list[str]:
@@ -46,6 +47,17 @@ class PageView:
         if self._compact is None:
             self._compact = [compact(unit.text) for unit in self.units]
         return self._compact
+
+    def beginning(self, letters: str) -> list[int]:
+        """The units that begin, with or without their numbering, with the first three letters of a title."""
+        if self._beginning is None:
+            self._beginning = {}
+            for i, unit in enumerate(self.units):
+                number = numbering(unit.text)
+                rest = compact(unit.text[number.end : number.end + 12]) if number else ""
+                for begin in {self.compact[i][:3], rest[:3]}:
+                    self._beginning.setdefault(begin, []).append(i)
+        return self._beginning.get(letters[:3], [])
 
     def offset(self, unit: int) -> int:
         """Where in the page's text a section begins whose heading is this unit.

@@ -17,6 +17,15 @@ _REFERENCE = re.compile(r"(\d+) \d+ R")
 _LONGEST_TITLE = 1_000  # characters
 
 
+class PatientDocument(pymupdf.Document):  # type: ignore[misc]  # PyMuPDF carries no annotations
+    """A document whose outline is not read when it is opened: MuPDF does that by recursion, and may crash."""
+
+    outline_checked = False
+
+    def _loadOutline(self) -> object:  # noqa: N802 - PyMuPDF's name
+        return super()._loadOutline() if self.outline_checked else None
+
+
 def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tuple[Bookmark, ...], list[str]]:
     """The bookmarks in order, and what had to be left out."""
     try:
@@ -24,6 +33,8 @@ def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tup
         limits.check("max_bookmarks", count, f"its bookmarks were ignored: there are at least {count:,}")
         if depth > MAX_BOOKMARK_DEPTH:
             return (), [f"its bookmarks were ignored: they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"]
+        if isinstance(document, PatientDocument):
+            document.outline_checked = True
         bookmarks = tuple(_bookmarks(document))
     except LimitError as error:
         return (), [str(error)]

@@ -20,7 +20,7 @@ class ParseLimits:
     max_objects: int = 2_000_000
     max_page_lines: int = 50_000
     max_page_characters: int = 2_000_000
-    max_bookmarks: int = 50_000
+    max_bookmarks: int = 20_000
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import pymupdf
@@ -12,7 +13,7 @@ import pymupdf
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from hybrid_core.text import clean
 from hybrid_core.types import Line, ParsedPage
-from indexers.parse.bookmarks import read_bookmarks
+from indexers.parse.bookmarks import PatientDocument, read_bookmarks
 from indexers.parse.encoding import fold_forms, keep_unknown
 from indexers.parse.info import FileInfo
 from indexers.parse.limits import ParseLimits
@@ -44,7 +45,7 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     if b"%PDF-" not in head:
         raise DocumentError(f"{path}: not a PDF (it does not begin with %PDF-).")
     try:
-        document = pymupdf.open(path, filetype="pdf")
+        document = PatientDocument(path, filetype="pdf")
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
         pages = 0 if locked else document.page_count
     except Exception as error:  # MuPDF raises many types for damaged input
@@ -146,7 +147,8 @@ def _draws(page: pymupdf.Page) -> bool:
     mupdf = pymupdf.mupdf
     drawn = mupdf.FzRect(mupdf.FzRect.Fixed_EMPTY)
     device = mupdf.fz_new_bbox_device(drawn)
-    mupdf.fz_run_page(page.this.super(), device, mupdf.FzMatrix(), mupdf.FzCookie())
+    source = page.this if isinstance(page.this, mupdf.FzPage) else page.this.super()
+    mupdf.fz_run_page(source, device, mupdf.FzMatrix(), mupdf.FzCookie())
     mupdf.fz_close_device(device)
     return not mupdf.fz_is_empty_rect(drawn)
 
@@ -167,7 +169,7 @@ def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Itera
             if not text:
                 continue
             main = spans[0] if len(spans) == 1 else max(spans, key=_length)
-            flags, font = main["flags"], main["font"]
+            flags, font = main["flags"], intern(main["font"])
             x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
             bold = bool(flags & _BOLD) or "bold" in font.lower() or "black" in font.lower()
             line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)

@@ -212,15 +212,18 @@ def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
 
 
 def _running_text(column: Sequence[Line]) -> bool:
-    """Lines that fill their column, close below each other, mostly letters; not the cells of a table."""
+    """Lines that fill their column, close below each other, in mid-sentence; not the cells of a table."""
     if len(column) < 6:
         return False
     widths = [line.x1 - line.x0 for line in column]
     pitch = median(below.y0 - above.y0 for above, below in pairwise(sorted(column, key=lambda line: line.y0)))
     text = "".join(line.text for line in column)
     letters = sum(map(str.isalpha, text))
+    small, large = sum(line.text[0].islower() for line in column), sum(line.text[0].isupper() for line in column)
+    cased = small + large > 0.5 * len(column)
     return (
-        median(widths) >= 0.7 * max(widths)
+        median(widths) >= (0.7 if cased else 0.85) * max(widths)
         and pitch <= 1.9 * median(line.size for line in column)
         and letters >= 0.6 * len(text.replace(" ", ""))
+        and (small > large or not cased)
     )

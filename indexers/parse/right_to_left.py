@@ -25,7 +25,7 @@ _NUMBER_RUN = re.compile(
 )
 _MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
-_THIN = 0.01  # points
+_THIN, _TOUCH = 0.01, 0.5  # points
 
 Glyph = tuple[float, float, str]  # left edge, right edge, character
 
@@ -64,7 +64,9 @@ def _visual(glyphs: Sequence[Glyph]) -> list[str]:
         near = range(max(0, at - 2), min(len(letters), at + 2))
         if mark:
             middle = (x0 + x1) / 2
-            home = min(near, key=lambda i: max(letters[i][1] - middle, middle - letters[i][2]))
+            inside = [max(letters[i][1] - middle, middle - letters[i][2], 0.0) for i in near]
+            touched = [i for i, distance in zip(near, inside, strict=True) if distance <= min(inside) + _TOUCH]
+            home = min(touched, key=lambda i: (abs(index - letters[i][3]), letters[i][3] > index))
         else:
             home = min(near, key=lambda i: abs(letters[i][2] - x0))
         if not mark and index < letters[home][3]:
@@ -77,8 +79,8 @@ def _visual(glyphs: Sequence[Glyph]) -> list[str]:
 def _logical(visual: Sequence[str]) -> str:
     joined = "".join(visual)
     if is_right_to_left(joined):
-        turned = "".join(_mirrored(cluster) for cluster in reversed(visual))
-        return _LEFT_TO_RIGHT_RUN.sub(lambda run: _unturned(run.group()), turned)
+        turned = "".join(reversed(visual))
+        return _faced(_LEFT_TO_RIGHT_RUN.sub(lambda run: _unturned(run.group()), turned))
     out: list[str] = []
     run: list[str] = []
     for cluster in visual:  # a left-to-right line with some words that are not
@@ -98,12 +100,26 @@ def _turned_run(run: list[str]) -> list[str]:
     return run[end - 1 :: -1] + run[end:] if end else run
 
 
-def _mirrored(cluster: str) -> str:
-    return cluster.translate(_MIRROR)
-
-
 def _unturned(run: str) -> str:
     """What is read from the left inside a turned line: a phrase as a whole, numbers in a row each for itself."""
     if _STRONG_LTR.search(run):
-        return run[::-1].translate(_MIRROR)
+        return run[::-1]
     return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)
+
+
+def _faced(text: str) -> str:
+    """Brackets the way they are read: some fonts name a bracket by its shape, others by its meaning."""
+    mirrored = text.translate(_MIRROR)
+    return mirrored if _strays(mirrored) < _strays(text) else text
+
+
+def _strays(text: str) -> int:
+    """Closing brackets before anything was opened, and opening ones never closed."""
+    depth = stray = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            stray += depth == 0
+            depth = max(0, depth - 1)
+    return stray + depth

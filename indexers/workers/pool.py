@@ -7,26 +7,62 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, cast
+from dataclasses import dataclass
+from time import monotonic
+from typing import BinaryIO, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
 from indexers.workers.protocol import Reply, Task, receive, send
+from indexers.workers.watch import Verdict, Watch, resident_bytes
+
+_WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
+_FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """``seconds_per_file`` counts the work of all processes on a file, not its waiting. Memory in bytes."""
+
+    seconds_per_task: float = 120.0
+    seconds_per_file: float = 3600.0
+    max_worker_memory: int = 10**9
+
+
+class Allowance:
+    """The seconds a file may still use, shared by its tasks."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._lock = threading.Lock()
+
+    def left(self) -> float:
+        with self._lock:
+            return self._left
+
+    def spend(self, seconds: float) -> None:
+        with self._lock:
+            self._left -= seconds
 
 
 class WorkerPool:
     """``workers`` processes, each driven by one thread. A worker that dies costs only its task."""
 
-    def __init__(self, workers: int, seconds_per_task: float) -> None:
-        self._seconds = seconds_per_task
+    def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits()) -> None:
+        self._limits = limits
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="index-worker")
+        self._watch = Watch(limits.max_worker_memory)
         self._local = threading.local()
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
-    def submit(self, task: Task, on_page: Callable[[], None] = lambda: None) -> Future[object]:
+    def allowance(self) -> Allowance:
+        """A new file's time."""
+        return Allowance(self._limits.seconds_per_file)
+
+    def submit(self, task: Task, allowance: Allowance, on_page: Callable[[], None] = lambda: None) -> Future[object]:
         """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled."""
-        return self._threads.submit(self._run, task, on_page)
+        return self._threads.submit(self._run, task, allowance, on_page)
 
     def close(self) -> None:
         """End every worker at once; tasks under way fail with Cancelled."""
@@ -36,52 +72,68 @@ class WorkerPool:
         for process in running:
             process.kill()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._watch.close()
         for process in running:
             _reap(process)
 
-    def _run(self, task: Task, on_page: Callable[[], None]) -> object:
+    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[], None]) -> object:
+        most, left = self._limits.seconds_per_task, allowance.left()
+        if left <= 0:
+            raise self._too_slow(whole_file=True)
         process = self._worker()
-        timed_out = threading.Event()
-
-        def stop() -> None:
-            timed_out.set()
-            process.kill()
-
-        timer = threading.Timer(self._seconds, stop)
-        timer.daemon = True
-        timer.start()
+        began = monotonic()
+        self._watch.begin(process, min(most, left))
         try:
-            send(cast(IO[bytes], process.stdin), task)
-            while isinstance(reply := receive(cast(IO[bytes], process.stdout)), Reply):
-                if reply.kind == "page":
-                    on_page()
-                elif reply.kind == "failed":
-                    raise cast(PageIndexError, reply.value)
-                else:
-                    return reply.value
-        except BrokenPipeError:
-            pass
+            reply = _converse(process, task, on_page)
         finally:
-            timer.cancel()
-        self._forget(process)
+            verdict, largest = self._watch.finish(process)
+            allowance.spend(monotonic() - began)
+        if reply is None or verdict is not None or resident_bytes(process.pid) > _WORN * self._limits.max_worker_memory:
+            self._forget(process)
+        if reply is None:
+            raise self._cause(process, verdict, largest, whole_file=left < most)
+        if reply.kind == "failed":
+            raise cast(PageIndexError, reply.value)
+        return reply.value
+
+    def _cause(
+        self, process: subprocess.Popen[bytes], verdict: Verdict | None, largest: int, whole_file: bool
+    ) -> PageIndexError:
+        """Why a worker went away without an answer."""
         if self._closed:
-            raise Cancelled("Indexing was stopped.")
-        if timed_out.is_set():
-            raise LimitError(
-                f"it took longer than {self._seconds:.0f} s for one stretch of pages.",
-                "Raise limits.seconds_per_task.",
+            return Cancelled("Indexing was stopped.")
+        if verdict == "time":
+            return self._too_slow(whole_file)
+        most = self._limits.max_worker_memory
+        if verdict == "memory" or largest > _FULL * most:
+            return LimitError(
+                f"it needs more than the {most / 1e6:,.0f} MB of memory that a worker may use.",
+                "Raise the setting max_worker_memory.",
             )
-        raise DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
+        return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
+
+    def _too_slow(self, whole_file: bool) -> LimitError:
+        if whole_file:
+            return LimitError(
+                f"it took longer than {self._limits.seconds_per_file:,.0f} s of work.",
+                "Raise the setting seconds_per_file.",
+            )
+        return LimitError(
+            f"it took longer than {self._limits.seconds_per_task:,.0f} s for one stretch of pages.",
+            "Raise the setting seconds_per_task.",
+        )
 
     def _worker(self) -> subprocess.Popen[bytes]:
         process: subprocess.Popen[bytes] | None = getattr(self._local, "process", None)
         if process is not None and process.poll() is None:
             return process
+        if process is not None:  # it died while it had nothing to do
+            self._forget(process)
         with self._lock:
             if self._closed:
                 raise Cancelled("Indexing was stopped.")
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "indexers.workers.process"],
+                [sys.executable, "-P", "-m", "indexers.workers.start", str(self._limits.max_worker_memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
@@ -95,6 +147,19 @@ class WorkerPool:
         with self._lock:
             self._processes.discard(process)
         self._local.process = None
+
+
+def _converse(process: subprocess.Popen[bytes], task: Task, on_page: Callable[[], None]) -> Reply | None:
+    """Hand over a task and wait for its last reply; None where the process is gone first."""
+    try:
+        send(cast(BinaryIO, process.stdin), task)
+        while isinstance(reply := receive(cast(BinaryIO, process.stdout)), Reply):
+            if reply.kind != "page":
+                return reply
+            on_page()
+    except BrokenPipeError:
+        pass
+    return None
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""A worker process: ``python -P -m indexers.workers.process``. Tasks come on stdin, replies go to stdout."""
+"""What a worker process does: tasks come on stdin, replies go to stdout."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import BinaryIO
 import pymupdf
 
 from hybrid_core import text
-from hybrid_core.errors import DocumentError, PageIndexError
+from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types import ParsedPage
 from indexers.build import build_content
 from indexers.parse import pdf
 from indexers.workers.protocol import BuildTask, ParseTask, Reply, Task, portable, receive, send
-from indexers.workers.spool import PageTerms, Spool
+from indexers.workers.spool import PageTerms, Spool, load_spool, save_spool
 
 
 class _Worker:
@@ -30,40 +30,42 @@ class _Worker:
     def run(self, task: Task) -> object:
         if isinstance(task, BuildTask):
             self._close()
-            spools = [pickle.loads(path.read_bytes()) for path in task.spools]
-            content = build_content(task.name, task.sha256, spools)
-            task.result.write_bytes(pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
+            content = build_content(task.name, task.sha256, [load_spool(path) for path in task.spools])
+            with task.result.open("wb") as file:
+                pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
         return self._parse(task)
 
     def _parse(self, task: ParseTask) -> int:
-        document = self._document(task.path, task.password)
-        info = pdf.read_info(document) if task.start == 1 else None
+        document = self._document(task)
+        info = pdf.read_info(document, task.limits) if task.start == 1 else None
         stop = min(task.stop or document.page_count + 1, document.page_count + 1)
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
         found = pdf.read_pages(
-            document, range(task.start, stop), lambda number: send(self._replies, Reply("page", number))
+            document,
+            range(task.start, stop),
+            lambda number: send(self._replies, Reply("page", number)),
+            task.limits,
         )
         for number, page in enumerate(found, task.start):
             if isinstance(page, DocumentError):
-                warnings.append(page.message)
+                warnings.append(str(page).removesuffix("."))
                 page = ParsedPage(number, "", 0.0, 0.0, (), 0)
             pages.append(page)
             words = text.tokenise(page.text)
-            length = sum(not text.is_number(word) for word in words)
-            terms.append(PageTerms(text.counts(words), length))
+            terms.append(PageTerms.of(text.counts(words), sum(not text.is_number(word) for word in words)))
         pymupdf.TOOLS.store_shrink(100)
-        task.spool.write_bytes(pickle.dumps(Spool(pages, terms, info, warnings), pickle.HIGHEST_PROTOCOL))
+        save_spool(task.spool, Spool(pages, terms, info, warnings))
         return int(document.page_count)
 
-    def _document(self, path: Path, password: str | None) -> pymupdf.Document:
-        if self._open and self._open[0] == path:
+    def _document(self, task: ParseTask) -> pymupdf.Document:
+        if self._open and self._open[0] == task.path:
             return self._open[1]
         self._close()
-        document = pdf.open_pdf(path, password)
-        self._open = (path, document)
+        document = pdf.open_pdf(task.path, task.password, task.limits)
+        self._open = (task.path, document)
         return document
 
     def _close(self) -> None:
@@ -72,10 +74,9 @@ class _Worker:
             self._open = None
 
 
-def main() -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the parent, which ends us by closing the pipe
+def work() -> None:
+    """Do tasks until the other side closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us by closing the pipe
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
@@ -85,12 +86,12 @@ def main() -> None:
             reply = Reply("done", worker.run(task))
         except PageIndexError as error:
             reply = Reply("failed", portable(error))
-        except MemoryError:
-            reply = Reply("failed", DocumentError("not enough memory to read it."))
         except Exception as error:  # noqa: BLE001 - a defect in one file must not end the worker
-            reply = Reply("failed", DocumentError(f"{type(error).__name__}: {error}"))
+            reply = Reply("failed", _explained(error))
         send(replies, reply)
 
 
-if __name__ == "__main__":
-    main()
+def _explained(error: Exception) -> DocumentError:
+    if pdf.out_of_memory(error):
+        return LimitError("it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
+    return DocumentError(f"{type(error).__name__}: {error}")

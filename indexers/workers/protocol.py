@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
+from indexers.parse.limits import ParseLimits
 
 _LENGTH = struct.Struct("<Q")
 
@@ -22,6 +23,7 @@ class ParseTask:
     start: int
     stop: int
     spool: Path
+    limits: ParseLimits = field(default_factory=ParseLimits)
 
 
 @dataclass(frozen=True, slots=True)

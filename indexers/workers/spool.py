@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
 
 from hybrid_core.types import ParsedPage
 from indexers.parse.info import FileInfo
@@ -11,10 +17,43 @@ from indexers.parse.info import FileInfo
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """Term counts of one page by hash, and its length in words (numbers do not count)."""
+    """Term counts of one page, and its length in words (numbers do not count).
 
-    counts: Counter[int]
+    hashes: uint32 (n,). counts: uint32 (n,). Arrays, because the dictionaries of a long document would
+    need ten times their memory.
+    """
+
+    hashes: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint32]
     length: int
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int], length: int) -> PageTerms:
+        size = len(counts)
+        return cls(np.fromiter(counts, np.uint32, size), np.fromiter(counts.values(), np.uint32, size), length)
+
+
+class TermsByPage(Sequence[Mapping[int, int]]):
+    """``{term hash: count}`` of every page, each made when it is asked for."""
+
+    def __init__(self, terms: Sequence[PageTerms]) -> None:
+        self._terms = terms
+        self._last: tuple[int, Mapping[int, int]] = (-1, {})
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    @overload
+    def __getitem__(self, at: int) -> Mapping[int, int]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Mapping[int, int]]: ...
+    def __getitem__(self, at: int | slice) -> Mapping[int, int] | Sequence[Mapping[int, int]]:
+        if isinstance(at, slice):
+            return TermsByPage(self._terms[at])
+        if self._last[0] != at:
+            page = self._terms[at]
+            self._last = (at, dict(zip(page.hashes.tolist(), page.counts.tolist(), strict=True)))
+        return self._last[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +64,14 @@ class Spool:
     terms: list[PageTerms]
     info: FileInfo | None
     warnings: list[str]
+
+
+def save_spool(path: Path, spool: Spool) -> None:
+    with path.open("wb") as file:
+        pickle.dump(spool, file, pickle.HIGHEST_PROTOCOL)
+
+
+def load_spool(path: Path) -> Spool:
+    with path.open("rb") as file:
+        spool: Spool = pickle.load(file)
+    return spool

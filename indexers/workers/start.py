@@ -1,0 +1,36 @@
+"""Where a worker process begins: ``python -P -m indexers.workers.start BYTES``.
+
+It limits its own memory and keeps out what no worker needs before anything large is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+
+
+def limit_memory(most: int) -> None:
+    """No more than ``most`` bytes of writable memory: beyond it allocations fail, which costs one page.
+
+    RLIMIT_DATA, not RLIMIT_AS: what libraries map without touching it does not count. Systems that do
+    not know this limit are left to the pool's watch.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main() -> None:
+    limit_memory(int(sys.argv[1]))
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reserves memory for a stack per thread otherwise
+    sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
+    from indexers.workers.process import work
+
+    work()
+
+
+if __name__ == "__main__":
+    main()

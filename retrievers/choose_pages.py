@@ -1,0 +1,126 @@
+"""Which of the reached pages are returned: copies once, slots for required roles, variety where asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from retrievers.candidates import Valued
+from retrievers.content import Content
+from retrievers.mmr import cosine, mmr, page_vector
+from retrievers.tree_walk import Reached
+
+_SAME = 0.995  # cosine from which two pages are one and the same text
+_ROLE_PAGES = 2  # a section longer than this has a role on its first pages only
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a page can be for («cash flow statement»): its name, and a pattern over section titles."""
+
+    name: str
+    title: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A page to return; ``also_in`` names pages with the same text, ``role`` the role it was given a slot for."""
+
+    reached: Reached
+    also_in: tuple[str, ...] = ()
+    role: str = ""
+
+
+def choose_pages(
+    reached: Sequence[Reached], valued: Sequence[Valued], top_k: int, roles: Sequence[Role], lam: float
+) -> list[Chosen]:
+    """At most ``top_k`` of the reached pages (best first), in the order to show them.
+
+    ``lam`` below 1 trades value for variety (MMR). For each role that no chosen page of the best
+    document has, its best page with that role takes the place of the last page without one.
+    """
+    chosen = _without_copies(reached, valued, top_k if lam >= 1 else 4 * top_k)
+    if lam < 1:
+        chosen = _varied(chosen, valued, top_k, lam)
+    return _with_roles(chosen, valued, top_k, roles)
+
+
+def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: int) -> list[Chosen]:
+    kept: list[Chosen] = []
+    for one in reached:
+        vector = _vector(valued, one)
+        copy_of = next((at for at, other in enumerate(kept) if _same(valued, one, other.reached, vector)), None)
+        if copy_of is not None:
+            name = f"{valued[one.doc].candidate.document.name}, page {one.page}"
+            kept[copy_of] = replace(kept[copy_of], also_in=(*kept[copy_of].also_in, name))
+        elif len(kept) < most:
+            kept.append(Chosen(one))
+    return kept
+
+
+def _same(valued: Sequence[Valued], a: Reached, b: Reached, vector: dict[int, float]) -> bool:
+    """The same page of the same bytes, or the same words on a page of another document."""
+    first, second = valued[a.doc].candidate.content, valued[b.doc].candidate.content
+    if first.content_id == second.content_id:
+        return a.page == b.page
+    return bool(vector) and cosine(vector, _vector(valued, b)) >= _SAME
+
+
+def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam: float) -> list[Chosen]:
+    best = max((_value(valued, one) for one in chosen), default=1.0)
+    items = [(one, _value(valued, one) / best) for one in chosen]
+    return mmr(items, top_k, lam, lambda a, b: cosine(_vector(valued, a.reached), _vector(valued, b.reached)))
+
+
+def _with_roles(chosen: list[Chosen], valued: Sequence[Valued], top_k: int, roles: Sequence[Role]) -> list[Chosen]:
+    if not chosen or not roles:
+        return chosen
+    doc = chosen[0].reached.doc
+    content, values = valued[doc].candidate.content, valued[doc].values
+    for role in roles:
+        pages = role_pages(content, role)
+        if any(one.reached.doc == doc and one.reached.page in pages for one in chosen):
+            continue
+        best = max(pages, key=lambda page: (float(values[page - 1]), -page), default=None)
+        if best is None:
+            continue
+        slot = Chosen(Reached(doc, best, content.section_at(best, 0), chosen[0].reached.opened), role=role.name)
+        if len(chosen) < top_k:
+            chosen.append(slot)
+        else:
+            free = [at for at, one in enumerate(chosen) if not one.role and at > 0]
+            if free:
+                chosen[free[-1]] = slot
+    return chosen
+
+
+def role_pages(content: Content, role: Role) -> dict[int, None]:
+    """The pages of a document that have a role, by the titles of its sections; in order."""
+    pages: dict[int, None] = {}
+    for section in content.sections:
+        if not section.synthetic and role.title.search(section.title):
+            last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)
+            pages |= dict.fromkeys(range(section.start_page, last + 1))
+    return pages
+
+
+def _value(valued: Sequence[Valued], one: Chosen) -> float:
+    return float(valued[one.reached.doc].values[one.reached.page - 1])
+
+
+def _vector(valued: Sequence[Valued], one: Reached) -> dict[int, float]:
+    content = valued[one.doc].candidate.content
+    return _cached_vector(content, one.page)
+
+
+@lru_cache(maxsize=4096)
+def _cached_vector(content: Content, page: int) -> dict[int, float]:
+    return page_vector(content.body, page)
+
+
+def wanted_roles(names: Iterable[str], known: Sequence[Role]) -> list[Role]:
+    """The roles of these names, in the order of the names, once each."""
+    by_name = {role.name: role for role in known}
+    return [by_name[name] for name in dict.fromkeys(names)]
