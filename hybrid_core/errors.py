@@ -59,6 +59,12 @@ class BusyError(StoreError):
     retryable = True
 
 
+class UnreachableError(StoreError):
+    """A server that holds part of the store does not answer now."""
+
+    retryable = True
+
+
 class Cancelled(PageIndexError):
     """The caller asked for the work to stop."""
 

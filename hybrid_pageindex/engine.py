@@ -101,16 +101,18 @@ class Engine:
         top_k: int | None = None,
         effort: Effort | None = None,
         expert: str | Path | None = None,
+        mmr: float = 1.0,
     ) -> SearchResult:
         """The pages that answer a question, best first.
 
-        ``documents`` (ids or names) and ``where`` (``key=value``) are filters. ``expert`` is the path
-        of an expert file or ``none``. Without a model ``auto`` and ``deep`` answer with ``fast`` and
-        say so. Raises UsageError for an empty question, NotFoundError for an unknown library or document.
+        ``documents`` (ids or names) and ``where`` (``key=value``) are filters. ``expert`` is a pack, the
+        path of an expert file, or ``none``. ``mmr`` below 1 adds variety. Without a model ``auto`` and
+        ``deep`` answer with ``fast`` and say so. Raises UsageError for an empty question, NotFoundError
+        for an unknown library or document.
         """
         return await asyncio.to_thread(
             self.search_now, question, library=library, documents=documents, where=where, top_k=top_k, effort=effort,
-            expert=expert,
+            expert=expert, mmr=mmr,
         )  # fmt: skip
 
     def search_now(
@@ -123,6 +125,7 @@ class Engine:
         top_k: int | None = None,
         effort: Effort | None = None,
         expert: str | Path | None = None,
+        mmr: float = 1.0,
     ) -> SearchResult:
         """``search`` in the calling thread."""
         if not question.strip():
@@ -135,6 +138,7 @@ class Engine:
             top_k=self.settings.top_k if top_k is None else top_k,
             effort=effort or self.settings.effort,  # type: ignore[arg-type]  # checked by Settings
             expert=str(expert or self.settings.expert),
+            mmr=mmr,
         )
 
     async def outline(
@@ -234,7 +238,7 @@ class _Parts:
         self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
         self.indexes = Indexes(self.catalog, settings.storage_path)
         self.embedders = Embedders(settings)
-        self.searcher = Searcher(self.catalog, self.indexes, self.embedders)
+        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases)
 
     def close(self) -> None:
         self.embedders.close()

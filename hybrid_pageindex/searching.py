@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from hybrid_core.errors import IndexDamagedError, UsageError
 from hybrid_core.results import SearchResult
@@ -12,9 +11,10 @@ from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document, Effort
 from hybrid_pageindex.embedding import Embedders
+from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
 from retrievers.content import ContentCache
-from retrievers.expert import Expert, load_expert
+from retrievers.expert import Expert
 from retrievers.options import LibraryView, SearchOptions
 from retrievers.pipeline import search, searched
 from retrievers.route import Router
@@ -26,11 +26,12 @@ MOST_RESULTS = 1000
 class Searcher:
     """Answers questions over the libraries of one home. Safe for several threads."""
 
-    def __init__(self, catalog: Catalog, indexes: Indexes, embedders: Embedders) -> None:
-        self._catalog, self._indexes, self._embedders = catalog, indexes, embedders
+    def __init__(self, catalog: Catalog, indexes: Indexes, embedders: Embedders, aliases: str) -> None:
+        """``aliases`` is the path of a file of nicknames, empty for none."""
+        self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
-        self._experts: dict[str, tuple[float, Expert]] = {}
+        self._experts: dict[str, tuple[tuple[float, ...], Expert]] = {}
 
     def search(
         self,
@@ -42,10 +43,13 @@ class Searcher:
         top_k: int = 5,
         effort: Effort = "auto",
         expert: str = "none",
+        mmr: float = 1.0,
     ) -> SearchResult:
+        if not 0 <= mmr <= 1:
+            raise UsageError(f"mmr is {mmr}.", "Choose 0 (all variety) to 1 (by score alone).")
         if not 1 <= top_k <= MOST_RESULTS:
             raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
-        options = SearchOptions(library, documents, where, top_k, effort)
+        options = SearchOptions(library, documents, where, top_k, effort, mmr)
         try:
             return self._search(question, options, expert)
         except IndexDamagedError:  # opening it again rebuilds what is damaged
@@ -53,7 +57,7 @@ class Searcher:
 
     def _search(self, question: str, options: SearchOptions, expert: str) -> SearchResult:
         began = time.perf_counter()
-        knowledge = self._expert(expert)
+        knowledge = self._knowledge(expert)
         index = self._indexes.ready(options.library)
         with self._catalog.snapshot() as snapshot:
             view = self._view(snapshot, options.library, expert, knowledge)
@@ -73,7 +77,7 @@ class Searcher:
         """(NodeScore, best pages) of every section of a document, in preorder."""
         index = self._indexes.ready(library)
         with self._catalog.snapshot() as snapshot:
-            view = self._view(snapshot, library, "none", Expert())
+            view = self._view(snapshot, library, "none", self._knowledge("none"))
             meaning = self._embedders.meaning(question, snapshot, library, {document.doc_id: document})
             return section_scores(question, document, view, snapshot, index, self._contents, meaning)
 
@@ -87,13 +91,12 @@ class Searcher:
             view = self._views[key] = LibraryView(position, documents, router)
         return view
 
-    def _expert(self, name: str) -> Expert:
-        if name == "none":
-            return Expert()
-        path = Path(name).expanduser()
-        changed = path.stat().st_mtime if path.exists() else 0.0
+    def _knowledge(self, name: str) -> Expert:
+        """The expert file or pack of that name, together with the user's nicknames of organisations."""
+        key = (name, self._aliases)
+        changed = tuple(expert_stamp(part) for part in key)
         held = self._experts.get(name)
         if held is None or held[0] != changed:
-            held = self._experts[name] = (changed, load_expert(path))
+            held = self._experts[name] = (changed, find_expert(name, self._aliases))
             self._views = {key: view for key, view in self._views.items() if key[1] != name}
         return held[1]

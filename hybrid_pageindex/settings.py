@@ -43,7 +43,8 @@ class Settings:
     max_bookmarks: int = 20_000  # where a file has more, they are ignored
     top_k: int = 5
     effort: str = "auto"
-    expert: str = "none"  # path of an expert file
+    expert: str = "none"  # an expert pack, or the path of an expert file
+    aliases: str = ""  # path of a file of nicknames: "Organisation: [nickname, …]" lines
     max_cache_size: int = 10**9  # bytes of page images and the like; the oldest go first. "2GB" is understood
     image_dpi: int = 150
     embedding_model: str = ""  # what embed uses unless told otherwise, for example "bge-m3"

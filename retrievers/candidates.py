@@ -95,7 +95,7 @@ def value_pages(
     wanted = {text.cached_hash(term): weight for term, weight in headings.items()}
     raw = [page_score.page_scores(c.content, query, weights.inside, wanted) for c in candidates]
     if weights.neighbours:
-        raw = [scores + weights.neighbours * better_neighbour(scores) for scores in raw]
+        raw = [scores + weights.neighbours * (scores > 0) * better_neighbour(scores) for scores in raw]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     best_document = max((c.score for c in candidates), default=0.0) or 1.0
     dense = weights.dense if similar else 0.0

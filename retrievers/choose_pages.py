@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from retrievers.candidates import Valued
 from retrievers.content import Content
-from retrievers.mmr import cosine, mmr, page_vector
+from retrievers.mmr import cosine, mmr
 from retrievers.tree_walk import Reached
 
 _SAME = 0.995  # cosine from which two pages are one and the same text
@@ -111,13 +110,7 @@ def _value(valued: Sequence[Valued], one: Chosen) -> float:
 
 
 def _vector(valued: Sequence[Valued], one: Reached) -> dict[int, float]:
-    content = valued[one.doc].candidate.content
-    return _cached_vector(content, one.page)
-
-
-@lru_cache(maxsize=4096)
-def _cached_vector(content: Content, page: int) -> dict[int, float]:
-    return page_vector(content.body, page)
+    return valued[one.doc].candidate.content.vector(one.page)
 
 
 def wanted_roles(names: Iterable[str], known: Sequence[Role]) -> list[Role]:

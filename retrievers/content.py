@@ -13,11 +13,12 @@ import numpy.typing as npt
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
+from retrievers.mmr import page_vector
 
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Content:
     """Immutable, as the catalog's contents are: a content_id never means anything else."""
 
@@ -58,6 +59,16 @@ class Content:
         pages = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [sections])
         order = np.argsort(pages, kind="stable")
         return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
+
+    @cached_property
+    def _vectors(self) -> dict[int, dict[int, float]]:
+        return {}
+
+    def vector(self, page: int) -> dict[int, float]:
+        """A page (1-based) as a unit vector of its terms, made when first asked for."""
+        if page not in self._vectors:
+            self._vectors[page] = page_vector(self.body, page)
+        return self._vectors[page]
 
     def path(self, at: int) -> tuple[int, ...]:
         """Indices of the sections from the top down to ``at``."""

@@ -37,7 +37,7 @@ class Weights:
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's
-    neighbours: float = 0.0  # of the better neighbour's words, added to a page's
+    neighbours: float = 0.1  # of the better neighbour's score, added to a page's that has one
     inside: PageScoring = field(default_factory=PageScoring)
 
 

@@ -61,6 +61,9 @@ def search(
         meaning.vector, 2 * weights.coarse_hits, [c.document.doc_id for c in candidates]
     )  # fmt: skip
     valued = value_pages(candidates, coarse, inside, advice.headings, similarity(dense), weights)
+    if not any(one.values.any() for one in valued):  # nothing but what named the document occurs in it
+        inside = words
+        valued = value_pages(candidates, coarse, inside, advice.headings, similarity(dense), weights)
     clock.lap("pages")
     walkable = [Walkable(v.candidate.content, v.values) for v in valued]
     reached = walk(walkable, 4 * options.top_k + 10)

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -131,15 +132,31 @@ class Shard:
         self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
     ) -> list[Hit]:
         """The best pages."""
+        query = edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=SPARSE)
+        # Without a corpus the idf counts deleted points until the next load.
+        params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
+        return best_pages(lambda asked: self._query(query, asked, doc_ids, params), limit, limit + 1)
+
+    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Collection[str] | None) -> list[Hit]:
+        """The best pages, each by the best of its points."""
+        query = edge.Query.Nearest(list(vector), using=DENSE)
+        found = best_pages(lambda asked: self._query(query, asked, doc_ids), limit, 4 * limit)
+        return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
+
+    def _query(
+        self, query: edge.Query, limit: int, doc_ids: Collection[str] | None, params: edge.SearchParams | None = None
+    ) -> list[Hit]:
         request = edge.QueryRequest(
-            limit=1,
-            query=edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=SPARSE),
+            limit=limit,
+            query=query,
             filter=None if doc_ids is None else _in_documents(doc_ids),
-            # Without a corpus the idf counts deleted points until the next load.
-            params=edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter())),
+            params=params,
             with_payload=True,
         )
-        return X
+        with self._calling() as shard:
+            found = shard.query(request)
+        return [_hit(scored) for scored in found]
+
     def count(self) -> int:
         """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
         if self._count is None:

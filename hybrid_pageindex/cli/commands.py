@@ -74,6 +74,7 @@ async def _search(engine: Engine, options: argparse.Namespace) -> int:
         top_k=options.top_k,
         effort=options.effort,
         expert=options.expert,
+        mmr=options.mmr,
     )
     _dump(result.to_dict()) if _json(options) else show.search_result(result)
     return 0

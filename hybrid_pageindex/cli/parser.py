@@ -48,7 +48,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
     search.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
-    search.add_argument("--expert", metavar="FILE|none", help="expert knowledge to use")
+    search.add_argument(
+        "--expert", metavar="FILE|PACK|none", help="expert knowledge: a file, finance, operations, none"
+    )
+    search.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
 
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
@@ -78,6 +81,16 @@ def build_parser() -> argparse.ArgumentParser:
 
     commands.add_parser("doctor", parents=[common], help="check that everything works")
     return parser
+
+
+def _share(written: str) -> float:
+    try:
+        share = float(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a number") from None
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
+    return share
 
 
 def _count(written: str) -> int:

@@ -86,7 +86,7 @@ def test_no_hits_give_no_structure() -> None:
 @st.composite
 def walkables(draw: st.DrawFn) -> list[Walkable]:
     documents = []
-    for number in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, 3))):
         pages = draw(st.integers(1, 12))
         cuts = sorted({1, *draw(st.lists(st.integers(1, pages), max_size=4))})
         sections: list[tuple[int, int, int]] = []

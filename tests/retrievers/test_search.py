@@ -115,6 +115,12 @@ def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
     assert result.timings_ms["total"] < 20_000
 
 
+@pytest.mark.parametrize("question", ["Corvane Optics 2023", "zyzzyva of Corvane Optics in 2023"])
+def test_a_question_that_only_names_a_document_is_answered_from_it(question: str, library: Engine) -> None:
+    results = run(library.search(question)).results
+    assert results and results[0].doc_name == "corvane-optics-2023-10k.pdf" and results[0].receipt.terms
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -160,7 +166,7 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("written", "reason"),
-    [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "'phrases'"),
+    [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "phrases"),
      ("expand: [{when: '(', phrases: [x]}]", "bad pattern"), ("{", "not a YAML file")],
 )  # fmt: skip
 def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: str, reason: str) -> None:

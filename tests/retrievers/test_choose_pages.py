@@ -1,0 +1,122 @@
+"""Which pages are returned: copies once, slots for roles, variety where asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core import text
+from hybrid_core.errors import UsageError
+from hybrid_core.term_counts import TermCounts
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.experts import PACKS, find_expert
+from retrievers.mmr import cosine, mmr, page_vector
+from tests import pdfs
+
+items = st.lists(st.floats(0, 1), min_size=1, max_size=8)
+
+
+@given(items, st.integers(1, 10))
+def test_lambda_one_is_the_order_of_relevance(relevance: list[float], k: int) -> None:
+    listed = list(enumerate(relevance))
+    expected = sorted(range(len(relevance)), key=lambda at: (-relevance[at], at))[:k]
+    assert mmr(listed, k, 1.0, lambda a, b: 1.0) == expected
+
+
+@given(items, st.integers(1, 10), st.floats(0, 1), st.integers(0, 10**6))
+def test_mmr_picks_each_item_once_and_the_best_first(relevance: list[float], k: int, lam: float, seed: int) -> None:
+    table = np.random.default_rng(seed).random((len(relevance), len(relevance)))
+    picked = mmr(list(enumerate(relevance)), k, lam, lambda a, b: float(table[a, b]))
+    assert len(picked) == len(set(picked)) == min(k, len(relevance))
+    if lam > 0:
+        assert relevance[picked[0]] == max(relevance)
+
+
+def test_mmr_by_hand() -> None:
+    """b repeats a: at 0.5 c (0.6 - 0) goes before b (0.9 - 1)."""
+    alike = {frozenset("ab"): 1.0}
+    found = mmr([("a", 1.0), ("b", 0.9), ("c", 0.6)], 3, 0.5, lambda x, y: alike.get(frozenset((x, y)), 0.0))
+    assert found == ["a", "c", "b"]
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        mmr([("a", 1.0)], 1, 1.5, lambda x, y: 0.0)
+
+
+def test_page_vectors_have_unit_length_and_compare_words() -> None:
+    pages = [
+        text.counts(text.tokenise(t)) for t in ("cash flows from operations", "cash flows from operations", "owls", "")
+    ]
+    counts = TermCounts.build(pages, [4, 4, 1, 0])
+    one, same, other, blank = (page_vector(counts, number) for number in range(1, 5))
+    assert cosine(one, same) == pytest.approx(1) and cosine(one, other) == 0 and blank == {}
+
+
+def test_the_same_page_in_two_files_is_shown_once(engine: Engine, tmp_path: Path) -> None:
+    """Two different files (one has a page more) that share their first pages."""
+    short, long = pdfs.numbered(tmp_path / "short.pdf", 3, "fjords"), pdfs.numbered(tmp_path / "long.pdf", 4, "fjords")
+    run(engine.index([short, long]))
+    results = run(engine.search(pdfs.landmark("fjords", 2), top_k=10)).results
+    first = results[0]
+    assert first.page == 2 and [r.page for r in results].count(2) == 1
+    other = "long.pdf" if first.doc_name == "short.pdf" else "short.pdf"
+    assert first.also_in == (f"{other}, page 2",)
+
+
+def test_a_required_role_gets_a_slot(library: Engine, tmp_path: Path) -> None:
+    question = "What does Corvane Optics do for a living in 2023?"
+    plain = run(library.search(question, top_k=2)).results
+    expert = tmp_path / "expert.yaml"
+    expert.write_text(
+        "roles: {shareholder page: shareholder information}\nexpand:\n  - {when: living, roles: [shareholder page]}\n"
+    )
+    slotted = run(library.search(question, top_k=2, expert=expert)).results
+    assert len(slotted) == 2 and slotted[0].page == plain[0].page
+    page = next(r for r in slotted if r.page == 5)
+    assert page.receipt.verdict == "slot for the role «shareholder page», which the question needs"
+
+
+def test_headings_of_an_expert_count_in_headings_only(library: Engine, tmp_path: Path) -> None:
+    expert = tmp_path / "expert.yaml"
+    expert.write_text("expand:\n  - {when: wares, headings: [balance sheet], weight: 1}\n")
+    best = run(library.search("wares of Dunlin Freight in 2024", expert=expert, top_k=1)).results[0]
+    assert (best.doc_name, best.page) == ("dunlin-freight-2024-10k.pdf", 4)
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_packs_are_sound_and_can_be_switched_off(pack: str, library: Engine) -> None:
+    expert = find_expert(pack)
+    assert len(expert.expansions) >= 10 and expert.roles
+    for expansion in expert.expansions:
+        assert not expansion.when.search("") and expansion.phrases
+        assert not re.search(r"\b(19|20)\d\d\b", " ".join(expansion.phrases)), "no pack knows a year"
+    question = "How do I configure the net sales and inventories of Corvane Optics in 2023?"
+    with_pack, without = (run(library.search(question, expert=e, top_k=20)).results for e in (pack, "none"))
+    assert {t for r in without for t in r.receipt.terms} < {t for r in with_pack for t in r.receipt.terms}
+
+
+def test_nicknames_of_the_users_own_file(tmp_path: Path, filings: list[Path]) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "names.yaml").write_text("Dunlin Freight Lines: [The Grey Goose]\n")
+    (home / "config.yaml").write_text(f"aliases: {home / 'names.yaml'}\n")
+    engine = Engine(home)
+    run(engine.index(filings))
+    best = run(engine.search("net sales of the grey goose in 2023")).results[0]
+    assert best.doc_name == "dunlin-freight-2023-10k.pdf"
+    (home / "names.yaml").write_text("Corvane Optics: [The Grey Goose]\n")  # taken up without a restart
+    assert (
+        run(engine.search("net sales of the grey goose in 2023")).results[0].doc_name == "corvane-optics-2023-10k.pdf"
+    )
+    (home / "names.yaml").write_text("- nothing\n")
+    with pytest.raises(UsageError, match=r"names\.yaml: must map"):
+        run(engine.search("net sales"))
+    engine.close()
+
+
+def test_unknown_experts_are_refused(library: Engine) -> None:
+    with pytest.raises(UsageError, match=r"No expert 'finanze'.*finance, operations"):
+        run(library.search("net sales", expert="finanze"))
