@@ -16,20 +16,8 @@ from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.extras import require
-from hybrid_core.models.embedder import (
-    EmbedderId,
-    Kind,
-    Vectors,
-    checked_texts,
-    fingerprint,
-    in_batches,
-    loading,
-    model_digest,
-    model_folder,
-    model_source,
-    running,
-    unit_rows,
-)
+from hybrid_core.models.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
+from hybrid_core.models.sentence_transformer import load_model, local_folder, model_digest, running
 
 _BATCH = 16
 _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
@@ -44,25 +32,28 @@ class BgeM3Embedder:
     PUBLISHED: ClassVar[str] = "BAAI/bge-m3"
 
     def __init__(self, name: str = PUBLISHED, *, batch_size: int | None = None, device: str | None = None) -> None:
-        source, local = model_source(name)
-        self._name = f"bge-m3:{source}"
+        local = local_folder(name)
+        self._name = f"bge-m3:{local or name}"
         self._batch_size = batch_size or _BATCH
         self._lock = threading.Lock()  # tokenizers are not safe between threads ("Already borrowed")
         self._torch = require("torch", "bge-m3")
         library = require("FlagEmbedding", "bge-m3").BGEM3FlagModel
-        with loading(self._name, local):
-            self._device: str = device or library.get_target_devices(None)[0]
-            half = self._device.startswith("cuda")
-            flag = library(source, use_fp16=half, devices=[self._device])
-            flag.model.to(self._device).eval()
-            self._model: Any = flag
+        self._device: str = device or library.get_target_devices(None)[0]
+        half = self._device.startswith("cuda")
+
+        def load(source: str, here: bool) -> Any:
+            made = library(source, use_fp16=half, devices=[self._device])
+            made.model.to(self._device).eval()
+            return made
+
+        flag, folder = load_model(self._name, load, local=local, needed=_HEADS[0])
+        self._model = flag
         config = flag.model.config
         self._limit = min(flag.tokenizer.model_max_length, config.max_position_embeddings - config.pad_token_id - 1)
-        folder = model_folder(source, local)
         # FlagEmbedding draws these at random where the folder lacks them.
         self._lacks = [head for head in _HEADS if folder is not None and not (folder / head).exists()]
         self._dimension: int = config.hidden_size
-        made = fingerprint("bge-m3", model_digest(source, folder), self._limit, self._dimension)
+        made = fingerprint("bge-m3", model_digest(name, folder), self._limit, self._dimension)
         self._id = EmbedderId(self._name, self._dimension, made)
 
     @property

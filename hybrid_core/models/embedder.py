@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.extras import require
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
@@ -204,95 +201,3 @@ def _bad_row(model: str, index: int, count: int, what: str) -> ModelError:
 def fingerprint(*parts: object) -> str:
     """16 hexadecimal digits that depend on every part."""
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def model_source(name: str) -> tuple[str, bool]:
-    """What to hand to a library for a model's name or path, and whether that is a folder on this machine.
-
-    Raises UsageError for a path where there is no folder.
-    """
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return str(path.resolve()), True
-    if path.exists() or name.startswith(("/", ".", "~")) or name.count("/") > 1:
-        what = "is a file" if path.exists() else "does not exist"
-        raise UsageError(f"{name}: {what}; a model is a folder, or owner/name on the Hugging Face hub.", "Correct it.")
-    return name, False
-
-
-@contextmanager
-def loading(spec: str, local: bool) -> Iterator[None]:
-    """Around the library's own loading of a model: no bars on the terminal, one error for all that can go wrong."""
-    logging = require("transformers.utils.logging", spec.partition(":")[0])
-    bars = logging.is_progress_bar_enabled()
-    if local:  # a download may show its progress (on stderr)
-        logging.disable_progress_bar()
-    try:
-        yield
-    except Exception as error:
-        said = " ".join(str(error).split())[:300]
-        tried = "Tried the folder." if local else "Tried the Hugging Face cache of this machine and the hub."
-        kind, _, name = spec.partition(":")
-        advice = (
-            "Check that the folder holds all files of such a model."
-            if local
-            else f"Without network, copy the model's folder here and give its path: {kind}:/path/to/{Path(name).name}"
-        )
-        raise ModelError(f"{spec} cannot be loaded ({type(error).__name__}: {said}). {tried}", advice) from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
-
-
-@contextmanager
-def running(spec: str) -> Iterator[None]:
-    """Around a call of a local model: whatever its library raises becomes one error."""
-    try:
-        yield
-    except Exception as error:
-        said = " ".join(str(error).split())[:300]
-        advice = "Where memory ran out, take a smaller batch size or another device."
-        raise ModelError(f"{spec} failed ({type(error).__name__}: {said}).", advice) from error
-
-
-def model_folder(source: str, local: bool) -> Path | None:
-    """Where a loaded model's files are; None where the hub's copy is not in the usual cache."""
-    if local:
-        return Path(source)
-    repository = source if "/" in source else f"sentence-transformers/{source}"
-    hub = require("huggingface_hub", "sentence-transformers")
-    cached = hub.try_to_load_from_cache(repository, "config.json")
-    return Path(cached).parent if isinstance(cached, str) else None
-
-
-def model_digest(source: str, folder: Path | None) -> str:
-    """A hash over the content of a model's files; the name alone where there is no folder.
-
-    The same files give the same hash anywhere, whatever lies beside them (a README).
-    """
-    if folder is None:
-        return source
-    whole = hashlib.sha256()
-    for file in sorted(folder.rglob("*")):
-        place = file.relative_to(folder)
-        if file.is_file() and _decides_vectors(file) and not {"onnx", "openvino"} & set(place.parts):
-            whole.update(f"{place}\0{_digest(file)}\0".encode())
-    return whole.hexdigest()
-
-
-_CONFIGS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"}
-
-
-def _decides_vectors(file: Path) -> bool:
-    if file.suffix == ".bin":
-        return not any(file.parent.glob("*.safetensors"))  # the libraries prefer those
-    sentence_config = "sentence_" in file.name and file.name.endswith(".json")
-    return file.name in _CONFIGS or sentence_config or file.suffix in (".safetensors", ".pt", ".model")
-
-
-def _digest(file: Path) -> str:
-    blob = file.resolve().name
-    if len(blob) == 64 and not set(blob) - set("0123456789abcdef"):
-        return blob  # the hub's cache names large files by their sha-256
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -41,7 +41,7 @@ class Server:
             major, minor = 0, 0
         if major != _LEAST[0] or minor < _LEAST[1]:
             raise StoreError(
-                f"{self.url}: Qdrant {version} does not fit, it must be {_LEAST[0]}.{_LEAST[1]} or a later {_LEAST[0]}.",
+                f"{self.url}: Qdrant {version} does not fit; it must be {_LEAST[0]}.x from {_LEAST[0]}.{_LEAST[1]} on.",
                 "Upgrade the server; docker-compose.qdrant.yaml names a version that fits.",
             )
         return version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,13 +15,52 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.qdrant_edge import open_edge
+from hybrid_core.store.qdrant_server import drop_collections, library_collection, open_server
+from hybrid_core.store.server_connection import Server, connect
 from hybrid_core.store.vectors import Change, Point, PointSource, VectorIndex
 from hybrid_core.types import Hit
+from tests import qdrant_stub
+from tests.qdrant_local import local_server
 
-BACKENDS: dict[str, Callable[[Path, PointSource], VectorIndex]] = {
-    "edge": lambda folder, source: open_edge(folder, source, {"tokenizer": 1}),
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
+)
+Open = Callable[[Path, PointSource, int], VectorIndex]
+_servers: dict[str, Server] = {}
+
+
+def _on(kind: str, folder: Path, source: PointSource, dimension: int) -> VectorIndex:
+    collection = library_collection("test-", "contract", str(folder))
+    return open_server(_servers[kind], collection, source, {"tokenizer": 1}, dimension)
+
+
+BACKENDS: dict[str, Open] = {
+    "edge": lambda folder, source, dimension: open_edge(folder, source, {"tokenizer": 1}, dimension),
+    "server (local mode)": lambda *asked: _on("local", *asked),
+    "server (its REST and engine)": lambda *asked: _on("stub", *asked),
 }
+# Settings of the environment are taken away from every test, so they are read here.
+REAL = os.environ.get("PAGEINDEX_QDRANT_URL", ""), os.environ.get("PAGEINDEX_QDRANT_API_KEY", "")
+if REAL[0]:
+    BACKENDS["server (real)"] = lambda *asked: _on("real", *asked)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _running() -> Iterator[None]:
+    with qdrant_stub.running(api_key="k") as stub:
+        _servers.update(local=local_server(), stub=connect(stub.url, "k"))
+        if REAL[0]:
+            _servers["real"] = connect(*REAL)
+        yield
+        for name in _servers["real"].collections() if REAL[0] else []:
+            if name.startswith("test-contract-"):
+                drop_collections(_servers["real"], name.rsplit("-", 1)[0])
+        for server in _servers.values():
+            server.close()
+
+
 Weights = dict[int, float]  # term to document weight
+Vector = Sequence[float]
 
 
 class Library:
@@ -29,6 +69,13 @@ class Library:
     def __init__(self) -> None:
         self.log: list[Change] = []
         self.versions: dict[str, tuple[str, list[Weights]]] = {}
+        self.dense: dict[str, dict[tuple[int, int], Vector]] = {}  # of a version: (page, chunk) to vector
+
+    def embed(self, doc_id: str, vectors: dict[tuple[int, int], Vector]) -> None:
+        """The published version gets vectors for its pages (chunk 0) and chunks; the log says so."""
+        content_id = self.versions[doc_id][0]
+        self.dense[content_id] = vectors
+        self.log.append(Change(self.position() + 1, doc_id, content_id))
 
     def publish(self, doc_id: str, content_id: str, *pages: Weights) -> None:
         self.versions[doc_id] = (content_id, list(pages))
@@ -49,12 +96,29 @@ class Library:
 
     def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         current, pages = self.versions.get(doc_id, ("", []))
+        dense = self.dense.get(content_id, {})
         for number, weights in enumerate(pages if current == content_id else [], 1):
-            indices = np.array(list(weights), np.uint32)
-            yield Point(doc_id, content_id, number, indices, np.array(list(weights.values()), np.float32))
+            indices, values = np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float32)
+            vector = np.array(dense[number, 0], np.float32) if (number, 0) in dense else None
+            yield Point(doc_id, content_id, number, indices, values, dense=vector)
+        for (page, chunk), held in dense.items() if current == content_id else ():
+            if chunk:
+                nothing = np.zeros(0, np.uint32), np.zeros(0, np.float32)
+                yield Point(doc_id, content_id, page, *nothing, chunk, np.array(held, np.float32))
 
     def expected_vectors(self) -> int:
-        return sum(len(pages) for _, pages in self.versions.values())
+        return sum(len(pages) + len(self.dense.get(content, {})) for content, pages in self.versions.values())
+
+    def dense_scores(self, query: Vector, doc_ids: Collection[str] | None = None) -> list[tuple[str, int, float]]:
+        """(document, page, the best dot product of its points), best first."""
+        best: dict[tuple[str, int], float] = {}
+        for doc_id, (content_id, _) in self.versions.items():
+            for (page, _), vector in self.dense.get(content_id, {}).items():
+                score = float(np.dot(np.array(query, np.float32), np.array(vector, np.float32)))
+                if doc_ids is None or doc_id in doc_ids:
+                    best[doc_id, page] = max(best.get((doc_id, page), -math.inf), score)
+        found = [(doc_id, page, score) for (doc_id, page), score in best.items()]
+        return sorted(found, key=lambda row: (-row[2], row[0], row[1]))
 
     def scores(self, query: Weights, doc_ids: Collection[str] | None = None) -> list[tuple[str, str, int, float]]:
         pages = [
@@ -101,20 +165,20 @@ def random_pages(seed: int, pages: int, terms: int = 30, vocabulary: int = 200) 
     ]
 
 
+Opener = Callable[..., VectorIndex]  # of a library and, for dense vectors, their dimension
+
+
 @pytest.fixture(params=BACKENDS)
-def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Library], VectorIndex]]:
+def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     opened: list[VectorIndex] = []
 
-    def opener(library: Library) -> VectorIndex:
-        opened.append(BACKENDS[request.param](tmp_path / "index", library))
+    def opener(library: Library, dimension: int = 0) -> VectorIndex:
+        opened.append(BACKENDS[request.param](tmp_path / "index", library, dimension))
         return opened[-1]
 
     yield opener
     for index in opened:
         index.close()
-
-
-Opener = Callable[[Library], VectorIndex]
 
 
 @pytest.fixture
@@ -348,6 +412,112 @@ def test_closing_twice_and_using_what_is_closed(open_index: Opener, library: Lib
         index.catch_up(library)
 
 
+# --- dense vectors ---
+
+
+@pytest.fixture
+def embedded(library: Library) -> Library:
+    """Page 1 of "a" has a weak summary and a strong chunk, page 2 the other way round; "b" has no chunks."""
+    library.embed("a", {(1, 0): (0.6, 0.8), (1, 1): (1.0, 0.0), (2, 0): (0.8, 0.6), (2, 2): (0.0, -1.0), (3, 0): (0, 1)})
+    library.embed("b", {(1, 0): (-1.0, 0.0)})
+    return library
+
+
+def agree_dense(index: VectorIndex, library: Library, query: Vector, doc_ids: Collection[str] | None = None) -> None:
+    """The index returns every page that has a vector, each by its best, in order, and counts all of them."""
+    hits, expected = index.search_dense(query, 1000, doc_ids), library.dense_scores(query, doc_ids)
+    assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
+    assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
+    assert all(h.dense == h.score and h.sparse == 0.0 for h in hits)
+    assert all(h.content_id == library.versions[h.doc_id][0] for h in hits)
+    assert index.count() == library.expected_vectors()
+    assert index.position == library.position()
+
+
+def test_a_page_scores_as_its_best_point(open_index: Opener, embedded: Library) -> None:
+    index = open_index(embedded, 2)
+    hits = index.search_dense([1.0, 0.0], 10)
+    assert [(h.doc_id, h.page) for h in hits] == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
+    assert [h.score for h in hits] == pytest.approx([1.0, 0.8, 0.0, -1.0], abs=1e-6)  # a chunk, a page, pages
+    assert hits[0] == Hit("a", "a1", 1, score=hits[0].score, dense=hits[0].score)
+    agree_dense(index, embedded, [0.6, -0.8])
+
+
+def test_dense_vectors_change_no_sparse_score(open_index: Opener, embedded: Library) -> None:
+    agree(open_index(embedded, 2), embedded, {1: 1.0, 2: 2.0})
+
+
+def test_dense_search_keeps_to_the_documents_and_the_limit(open_index: Opener, embedded: Library) -> None:
+    index = open_index(embedded, 2)
+    agree_dense(index, embedded, [1.0, 0.0], doc_ids={"b"})
+    assert index.search_dense([1.0, 0.0], 5, doc_ids=[]) == []
+    assert index.search_dense([1.0, 0.0], 5, doc_ids={"nothing"}) == []
+    assert index.search_dense([1.0, 0.0], 0) == []
+    assert [(h.doc_id, h.page) for h in index.search_dense([1.0, 0.0], 2)] == [("a", 1), ("a", 2)]
+
+
+def test_the_limit_cuts_equal_dense_scores_by_document_and_page(open_index: Opener) -> None:
+    library = Library()
+    for doc_id in "cadb":
+        library.publish(doc_id, f"{doc_id}1", *[{5: 1.0}] * 20)
+        library.embed(doc_id, {(page, chunk): (1.0, 0.0) for page in range(1, 21) for chunk in range(3)})
+    library.publish("z", "z1", {5: 1.0})
+    library.embed("z", {(1, 0): (1.0, 0.0), (1, 1): (2.0, 0.0)})
+    index = open_index(library, 2)
+    for limit in (1, 2, 3, 21, 100):
+        found = [(h.doc_id, h.page) for h in index.search_dense([1.0, 0.0], limit)]
+        assert found == [("z", 1), *((d, p) for d in "abcd" for p in range(1, 21))][:limit]
+
+
+def test_without_dense_vectors_a_dense_search_finds_nothing(open_index: Opener, library: Library) -> None:
+    assert open_index(library).search_dense([1.0, 0.0], 5) == []
+    assert open_index(library, 2).search_dense([1.0, 0.0], 5) == []  # none yet
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [([1.0], "shape"), ([1.0, 0.0, 0.0], "shape"), ([], "shape"), ([math.nan, 0.0], "not finite")],
+)
+def test_a_dense_vector_that_does_not_fit_is_refused(
+    open_index: Opener, embedded: Library, vector: Vector, message: str
+) -> None:
+    index = open_index(embedded, 2)
+    with pytest.raises(StoreError, match=message):
+        index.search_dense(vector, 5)
+    good = embedded.dense["b1"]
+    embedded.embed("b", {(1, 0): vector})
+    with pytest.raises(StoreError, match=message):
+        index.catch_up(embedded)
+    embedded.embed("b", good)
+    index.catch_up(embedded)
+    agree_dense(index, embedded, [1.0, 0.0])
+
+
+def test_dense_vectors_appear_when_a_document_is_written_again(open_index: Opener, library: Library) -> None:
+    index = open_index(library, 2)
+    assert index.count() == 4
+    library.embed("b", {(1, 0): (0.0, 1.0), (1, 3): (1.0, 0.0)})
+    index.catch_up(library)
+    assert index.count() == 6
+    agree_dense(index, library, [1.0, 0.0])
+    agree(index, library, {1: 1.0})
+    library.publish("b", "b2", {1: 1.0}, {1: 2.0})  # not embedded yet
+    index.catch_up(library)
+    assert index.search_dense([1.0, 0.0], 5) == []
+    library.embed("b", {(2, 0): (1.0, 0.0)})
+    index.catch_up(library)
+    agree_dense(index, library, [1.0, 0.0])
+    index.close()
+    agree_dense(open_index(library, 2), library, [1.0, 0.0])
+
+
+def test_another_dimension_is_another_index(open_index: Opener, embedded: Library) -> None:
+    open_index(embedded, 2).close()
+    embedded.dense = {"a1": {(1, 0): (0.0, 0.6, 0.8)}}
+    index = open_index(embedded, 3)
+    agree_dense(index, embedded, [0.0, 1.0, 0.0])
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(
@@ -369,12 +539,12 @@ def test_any_history_ends_in_what_is_published(
     backend: str, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[Weights] | None]]
 ) -> None:
     folder, library = tmp_path_factory.mktemp("index"), Library()
-    index = BACKENDS[backend](folder, library)
+    index = BACKENDS[backend](folder, library, 0)
     try:
         for number, (name, pages) in enumerate(steps):
             if name == "reopen":
                 index.close()
-                index = BACKENDS[backend](folder, library)
+                index = BACKENDS[backend](folder, library, 0)
             elif name == "catch up":
                 index.catch_up(library)
             elif pages is None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -117,14 +118,35 @@ def test_a_folder_without_a_model(spec: str, tmp_path: Path) -> None:
     assert not caught.value.retryable and caught.value.__cause__ is not None
 
 
+@pytest.mark.parametrize("why", ["told to stay offline", "no network"])
 @pytest.mark.parametrize("spec", ["st", "bge-m3"])
-def test_a_download_that_fails_says_what_was_tried(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_fails_says_at_once_what_was_tried(
+    spec: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if spec == "bge-m3":
         pytest.importorskip("FlagEmbedding", reason="the extra bge-m3 is not installed")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    if why == "no network":
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    else:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    start = time.monotonic()
     with pytest.raises(ModelError, match=r"nobody/nothing cannot be loaded.*Tried the Hugging Face cache") as caught:
         load_embedder(f"{spec}:nobody/nothing")
-    assert f"{caught.value.advice.split()[-1]}".endswith(":/path/to/nothing")
+    assert caught.value.advice.endswith(":/path/to/nothing")
+    assert time.monotonic() - start < 15, "the libraries alone take minutes"
+
+
+def test_a_download_that_was_cut_off_is_no_model(
+    sentence_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "models--owner--half"
+    (place / "refs").mkdir(parents=True)
+    (place / "refs" / "main").write_text("0" * 40)
+    shutil.copytree(sentence_folder, place / "snapshots" / ("0" * 40), ignore=lambda *_: ["model.safetensors"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match=r"owner/half cannot be loaded.*this machine and the hub"):
+        load_embedder("st:owner/half")
 
 
 def test_a_failure_while_running_is_translated(sentence_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +224,8 @@ def test_models_from_the_cache_of_the_hub(sentence_folder: Path, bge_folder: Pat
         blob.parent.mkdir()
         weights.rename(blob)
         weights.symlink_to(blob)
-    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    # A hub that does not answer: what is in the cache needs none.
+    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9"}
     done = subprocess.run(
         [sys.executable, "-c", _FROM_HUB], capture_output=True, text=True, timeout=110, check=False, env=environment
     )

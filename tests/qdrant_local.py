@@ -1,0 +1,39 @@
+"""qdrant-client's local mode as the server: one client, in memory, that any number of handles share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
+
+from qdrant_client import QdrantClient
+
+from hybrid_core.store.server_connection import Server
+
+
+class Between:
+    """A client whose calls are made one at a time, after ``before(name of the call)``.
+
+    Local mode itself is not made for several threads.
+    """
+
+    def __init__(self, client: Any, before: Callable[[str], object] = lambda _: None) -> None:
+        self._client, self._before = client, before
+        self._lock = client._lock if isinstance(client, Between) else threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._client, name)
+
+        @wraps(call)
+        def guarded(*args: Any, **named: Any) -> Any:
+            self._before(name)
+            with self._lock:
+                return call(*args, **named)
+
+        return guarded
+
+
+def local_server(client: Any = None, before: Callable[[str], object] = lambda _: None) -> Server:
+    """A server in memory, or another handle to one: give it the ``client`` of the first."""
+    return Server(cast("QdrantClient", Between(client or QdrantClient(":memory:"), before)), "local mode")
