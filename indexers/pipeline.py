@@ -265,7 +265,7 @@ class _Run:
         self._in_turn(parse, starts[1:])
         spools = tuple(work / f"{start}.pages" for start in starts)
         built = work / "index"
-        self._pool.submit(BuildTask(file.name, sha256, spools, built), allowance).result()
+        self._pool.submit(BuildTask(file.name, sha256, spools, built), allowance, stretches=len(spools)).result()
         with built.open("rb") as stream:
             made: IndexedContent = pickle.load(stream)
         for path in (*spools, built):

@@ -60,9 +60,14 @@ class WorkerPool:
         """A new file's time."""
         return Allowance(self._limits.seconds_per_file)
 
-    def submit(self, task: Task, allowance: Allowance, on_page: Callable[[], None] = lambda: None) -> Future[object]:
-        """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled."""
-        return self._threads.submit(self._run, task, allowance, on_page)
+    def submit(
+        self, task: Task, allowance: Allowance, on_page: Callable[[], None] = lambda: None, stretches: int = 1
+    ) -> Future[object]:
+        """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
+
+        ``stretches`` is how many times ``seconds_per_task`` it may take.
+        """
+        return self._threads.submit(self._run, task, allowance, on_page, stretches)
 
     def close(self) -> None:
         """End every worker at once; tasks under way fail with Cancelled."""
@@ -76,8 +81,8 @@ class WorkerPool:
         for process in running:
             _reap(process)
 
-    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[], None]) -> object:
-        most, left = self._limits.seconds_per_task, allowance.left()
+    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[], None], stretches: int) -> object:
+        most, left = self._limits.seconds_per_task * stretches, allowance.left()
         if left <= 0:
             raise self._too_slow(whole_file=True)
         process = self._worker()

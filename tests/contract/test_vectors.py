@@ -418,7 +418,9 @@ def test_closing_twice_and_using_what_is_closed(open_index: Opener, library: Lib
 @pytest.fixture
 def embedded(library: Library) -> Library:
     """Page 1 of "a" has a weak summary and a strong chunk, page 2 the other way round; "b" has no chunks."""
-    library.embed("a", {(1, 0): (0.6, 0.8), (1, 1): (1.0, 0.0), (2, 0): (0.8, 0.6), (2, 2): (0.0, -1.0), (3, 0): (0, 1)})
+    library.embed(
+        "a", {(1, 0): (0.6, 0.8), (1, 1): (1.0, 0.0), (2, 0): (0.8, 0.6), (2, 2): (0.0, -1.0), (3, 0): (0, 1)}
+    )
     library.embed("b", {(1, 0): (-1.0, 0.0)})
     return library
 
