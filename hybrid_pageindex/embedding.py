@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ class Embedders:
         Raises UsageError for an unknown form, PageIndexError where an extra is missing, ModelError where
         the model cannot be loaded.
         """
+        # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         from hybrid_core.models.embedder import load_embedder
 
         settings = self._settings

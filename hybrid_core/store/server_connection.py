@@ -68,6 +68,8 @@ class Server:
             raise self._unanswered(error.source) from error
         except busy.ResourceExhaustedResponse as error:
             raise UnreachableError(f"{self.url}: the Qdrant server is overloaded ({error}).", "Try again.") from error
+        except json.JSONDecodeError as error:
+            raise self._unanswered(error) from error
         except (ValueError, RuntimeError) as error:  # the client's local mode raises these
             if "not found" in str(error):
                 raise IndexDamagedError(f"{self.url}: {error}.") from error

@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"(\d+) \d+ R")
 _LONGEST_TITLE = 1_000  # characters
 
 
-class PatientDocument(pymupdf.Document):  # type: ignore[misc]  # PyMuPDF carries no annotations
+class PatientDocument(pymupdf.Document):
     """A document whose outline is not read when it is opened: MuPDF does that by recursion, and may crash."""
 
     outline_checked = False

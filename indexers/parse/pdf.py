@@ -18,7 +18,7 @@ from indexers.parse.encoding import fold_forms, keep_unknown
 from indexers.parse.info import FileInfo
 from indexers.parse.limits import ParseLimits
 from indexers.parse.reading_order import Piece, arrange
-from indexers.parse.right_to_left import RIGHT_TO_LEFT, read_line
+from indexers.parse.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
 
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
@@ -123,7 +123,8 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     characters = sum(len(piece.line.text) for piece in pieces)
     limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
-        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown))
+        from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
+        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, from_right))
     lines = tuple(arrange(pieces))
     return ParsedPage(
         number=number,
@@ -153,7 +154,7 @@ def _draws(page: pymupdf.Page) -> bool:
     return not mupdf.fz_is_empty_rect(drawn)
 
 
-def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
+def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, from_right: bool = False) -> Iterator[Piece]:
     """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
     for block in blocks:
         for raw in block.get("lines", ()):
@@ -162,7 +163,8 @@ def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Itera
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
             if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
-                text = read_line((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
+                glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
+                text = read_line(glyphs, spans[0]["size"], from_right)
             if not text.isprintable() or not text.isascii():
                 text = fold_forms(keep_unknown(text))
             text = clean(text).strip()

@@ -26,23 +26,30 @@ _NUMBER_RUN = re.compile(
 _MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 _THIN, _TOUCH = 0.01, 0.5  # points
+_GAP = 0.2  # font sizes between glyphs that make a space where the file has none
 
 Glyph = tuple[float, float, str]  # left edge, right edge, character
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether a line is read from the right: most of its letters are of such a script."""
-    rtl = len(_STRONG_RTL.findall(text))
-    return rtl > 0 and rtl >= len(_STRONG_LTR.findall(text))
+    """Whether most letters of a text are of such a script."""
+    return len(_STRONG_RTL.findall(text)) > len(_STRONG_LTR.findall(text))
 
 
-def read_line(glyphs: Iterable[Glyph]) -> str:
-    """The text of one level line from its glyphs, in whatever order they are given."""
-    visual = _visual(list(glyphs))
-    return _logical(visual)
+def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
+    """The text of one level line from its glyphs, in whatever order they are given.
+
+    ``size`` is that of the font in points. ``from_right``: its page is read from the right, and so is it
+    even where most of its own letters are Latin.
+    """
+    visual = _visual(list(glyphs), _GAP * size)
+    if from_right or is_right_to_left("".join(visual)):
+        turned = "".join(reversed(visual))
+        return _faced(_LEFT_TO_RIGHT_RUN.sub(lambda run: _unturned(run.group()), turned))
+    return _with_turned_phrases(visual)
 
 
-def _visual(glyphs: Sequence[Glyph]) -> list[str]:
+def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
     """Clusters from left to right: a letter with its marks and with the other letters of the same glyph.
 
     Where a glyph stands for several letters MuPDF gives the first one its width and the rest none, at its right edge.
@@ -73,17 +80,17 @@ def _visual(glyphs: Sequence[Glyph]) -> list[str]:
             clusters[home].insert(1, char)  # MuPDF has turned the letters of this glyph round
         else:
             clusters[home].append(char)
+    for at in range(len(letters) - 1, 0, -1):
+        if letters[at][1] - letters[at - 1][2] > gap:
+            clusters.insert(at, [" "])
     return ["".join(cluster) for cluster in clusters]
 
 
-def _logical(visual: Sequence[str]) -> str:
-    joined = "".join(visual)
-    if is_right_to_left(joined):
-        turned = "".join(reversed(visual))
-        return _faced(_LEFT_TO_RIGHT_RUN.sub(lambda run: _unturned(run.group()), turned))
+def _with_turned_phrases(visual: Sequence[str]) -> str:
+    """A line from the left with some words that are not."""
     out: list[str] = []
     run: list[str] = []
-    for cluster in visual:  # a left-to-right line with some words that are not
+    for cluster in visual:
         if RIGHT_TO_LEFT.match(cluster) or (run and not cluster.strip()):
             run.append(cluster)
         else:

@@ -19,6 +19,8 @@ from indexers.parse import pdf
 from indexers.workers.protocol import BuildTask, ParseTask, Reply, Task, portable, receive, send
 from indexers.workers.spool import PageTerms, Spool, load_spool, save_spool
 
+_WARNINGS = 5  # of one range of pages
+
 
 class _Worker:
     """Keeps the file it read last open: its next range is usually of the same file."""
@@ -56,6 +58,9 @@ class _Worker:
             pages.append(page)
             words = text.tokenise(page.text)
             terms.append(PageTerms.of(text.counts(words), sum(not text.is_number(word) for word in words)))
+        if len(warnings) > _WARNINGS:
+            more = len(warnings) - _WARNINGS
+            warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
         pymupdf.TOOLS.store_shrink(100)
         save_spool(task.spool, Spool(pages, terms, info, warnings))
         return int(document.page_count)

@@ -6,9 +6,13 @@ It limits its own memory and keeps out what no worker needs before anything larg
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
+import signal
 import sys
+
+_PR_SET_PDEATHSIG = 1
 
 
 def limit_memory(most: int) -> None:
@@ -23,7 +27,14 @@ def limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def end_with_parent() -> None:
+    """Be killed when the process that started us is: inside an endless page nothing else would stop us (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
 def main() -> None:
+    end_with_parent()
     limit_memory(int(sys.argv[1]))
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reserves memory for a stack per thread otherwise
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
