@@ -1,9 +1,10 @@
 """Page retrieval on FinanceBench-style questions: the whole library, and with the document given.
 
-    python benchmarks/quality.py [--data DIR] [--home DIR] [--json]
+    python benchmarks/quality.py [--data DIR] [--home DIR] [--expert PACK] [--embedder MODEL] [--top-k 20] [--json]
 
-Indexes the filings into HOME unless they are there, asks every question through the public engine,
-and prints doc@1, hit@k and MRR. No model, no expert knowledge.
+Indexes the filings into HOME unless they are there, asks every question through the public engine, and prints
+doc@1, hit@k and MRR. Without options no model and no expert knowledge is used. --top-k 5 asks for five pages as
+users do: then the slots for required roles are among the five.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine, run
 
 
-def ask(engine: Engine, question: EvalQuestion, given: bool) -> list[tuple[str, int]]:
+def ask(engine: Engine, question: EvalQuestion, given: bool, expert: str, top_k: int) -> list[tuple[str, int]]:
     documents = sorted({gold.document for gold in question.evidence}) if given else []
-    found = engine.search_now(question.text, documents=documents, top_k=20, effort="fast")
+    found = engine.search_now(question.text, documents=documents, top_k=top_k, effort="fast", expert=expert)
     return [(page.doc_name, page.page) for page in found.results]
 
 
-def measure(engine: Engine, dataset: Dataset, given: bool) -> tuple[dict[str, float], list[str]]:
-    cutoffs = (1, 3, 5, 10, 20)
+def measure(
+    engine: Engine, dataset: Dataset, given: bool, expert: str, top_k: int
+) -> tuple[dict[str, float], list[str]]:
+    cutoffs = [k for k in (1, 3, 5, 10, 20) if k <= top_k]
     rows: dict[str, list[float]] = {name: [] for name in ("doc@1", *(f"hit@{k}" for k in cutoffs), "mrr")}
     misses = []
     for question in dataset.questions:
-        ranked = ask(engine, question, given)
+        ranked = ask(engine, question, given, expert, top_k)
         gold = {(g.document, g.page) for g in question.evidence}
         rows["doc@1"].append(hit_at(1, [d for d, _ in ranked], {g.document for g in question.evidence}))
         for k in cutoffs:
@@ -46,6 +49,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data")
     parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--expert", default="none")
+    parser.add_argument("--embedder", help="embed the library with this model first")
+    parser.add_argument("--top-k", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--misses", action="store_true", help="print the questions that missed")
     options = parser.parse_args()
@@ -53,9 +59,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         engine = Engine(options.home or Path(temporary))
         run(engine.index(dataset.files))
+        if options.embedder:
+            run(engine.embed(options.embedder))
         figures = {}
         for setting, given in (("library", False), ("document given", True)):
-            figures[setting], misses = measure(engine, dataset, given)
+            figures[setting], misses = measure(engine, dataset, given, options.expert, options.top_k)
             if options.misses:
                 print(f"\n{setting}: missed at 5\n" + "\n".join(misses))
         engine.close()
