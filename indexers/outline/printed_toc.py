@@ -37,6 +37,8 @@ def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     skip = frozenset[int]().union(*(contents.full for contents in found))
     index = TitleIndex(doc, skip)
     labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
+    if all(label == str(number) for label, number in labels.items()):
+        labels = {}  # a writer's default, which says nothing of what is printed on the pages
     tocs: list[PrintedToc] = []
     pages: set[int] = set()
     for contents in found:

@@ -335,17 +335,19 @@ class Process:
             raise Killed
 
 
-some_pages = st.lists(st.sampled_from([{1: 1.0}, {1: 2.0, 2: 1.0}, {3: 0.5}]), max_size=2)
+some_pages = st.lists(st.sampled_from([{1: 1.0}, {1: 2.0, 2: 1.0}, {3: 0.5}]), min_size=1, max_size=2)
+documents, either = st.sampled_from("aab"), st.integers(0, 1)
+change = st.one_of(
+    st.tuples(st.just("publish"), documents, st.integers(1, 3), some_pages),
+    st.tuples(st.just("publish"), documents, st.integers(1, 3), some_pages),
+    st.tuples(st.just("remove"), documents),
+    st.tuples(st.just("embed"), documents),
+)
+run = st.tuples(st.just("run"), either, st.integers(1, 10))
 events = st.lists(
-    st.one_of(
-        st.tuples(st.just("publish"), st.sampled_from("ab"), st.integers(1, 3), some_pages),
-        st.tuples(st.just("remove"), st.sampled_from("ab")),
-        st.tuples(st.just("embed"), st.sampled_from("ab")),
-        st.tuples(st.just("run"), st.integers(0, 1), st.integers(1, 12)),
-        st.tuples(st.just("run"), st.integers(0, 1), st.integers(1, 40)),
-        st.tuples(st.just("kill"), st.integers(0, 1)),
-    ),
-    max_size=25,
+    st.one_of(change, run, run, st.tuples(st.just("run"), either, st.just(99)), st.tuples(st.just("kill"), either)),
+    min_size=8,
+    max_size=40,
 )
 
 
