@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from hybrid_core.errors import StoreError
 
-_LOCK = ".alive"
+_ALIVE = ".alive"
 
 
 @contextmanager
@@ -22,30 +22,29 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     """A new folder below ``parent``, removed at the end. Raises StoreError where it cannot be made."""
     sweep(parent)
     folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
-    lock = FileLock(folder / _LOCK)
+    lock = FileLock(folder.with_name(folder.name + _ALIVE))  # beside the folder: it is there before the folder is
     try:
-        folder.mkdir(parents=True)
+        parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
+        folder.mkdir()
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
     try:
         yield folder
     finally:
-        lock.release()
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder, lock)
 
 
 def sweep(parent: Path) -> None:
     """Remove the folders whose process is gone (its lock is free)."""
-    if not parent.is_dir():
-        return
-    for folder in parent.iterdir():
-        lock = FileLock(folder / _LOCK)
+    for file in list(parent.glob("*" + _ALIVE)):
+        lock = FileLock(file)
         with contextlib.suppress(Timeout, OSError):
-            if not (folder / _LOCK).exists():
-                continue  # another process is just making it
             lock.acquire(timeout=0)
-            try:
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                lock.release()
+            _remove(file.with_name(file.name.removesuffix(_ALIVE)), lock)
+
+
+def _remove(folder: Path, lock: FileLock) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()

@@ -41,6 +41,9 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Outl
     frame = bookmarks if by_bookmarks else list(printed.headings)
     if len(frame) < _SMALLEST_FRAME:
         frame = []
+    # Contents may give a page where the title does not stand (a text that was set anew): where it does stand counts.
+    standing = {compact(c.title)[:_START] for c in kept}
+    frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
     pairs = [(h, Item(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
     pairs += _graft(frame, kept, at, printed, doc)
