@@ -1,9 +1,11 @@
 """Indexing speed, peak memory and disk use on real filings.
 
-    python benchmarks/indexing.py [--data DIR | PATH…] [--workers N] [--json]
+    python benchmarks/indexing.py [--data DIR | PATH… | --made PAGES] [--workers N] [--json]
 
 Indexes into a new temporary home with the command line, as a user would, and samples the memory of the
 whole process tree (resident set sizes added: shared pages count more than once, so the truth is below).
+--made writes one PDF of that many pages (the licence's sentences, shuffled, about 500 words and a heading on
+each) to see whether memory grows with a document's length.
 """
 
 from __future__ import annotations
@@ -58,6 +60,23 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
     }
 
 
+def write_long(path: Path, pages: int) -> None:
+    import random
+
+    import pymupdf
+
+    licence = (Path(__file__).parent.parent / "LICENSE").read_text(encoding="utf-8")
+    sentences = [" ".join(s.split()) for s in licence.split(".") if len(s.split()) > 4]
+    pick = random.Random(1)
+    document = pymupdf.open()
+    for number in range(1, pages + 1):
+        page = document.new_page()
+        page.insert_text((72, 72), f"{number}. {pick.choice(sentences)[:50].title()}", fontsize=16, fontname="hebo")
+        text = ". ".join(pick.choices(sentences, k=18))
+        page.insert_textbox(pymupdf.Rect(72, 90, 540, 800), text, fontsize=9, fontname="tiro")
+    document.save(path)
+
+
 def tree_bytes(pid: int) -> int:
     try:
         root = psutil.Process(pid)
@@ -77,11 +96,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--data")
+    parser.add_argument("--made", type=int, metavar="PAGES")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    paths = options.paths or [data_folder(options.data) / "financebench" / "pdfs"]
-    found = measure(paths, options.workers)
+    with tempfile.TemporaryDirectory() as temporary:
+        if options.made:
+            paths = [Path(temporary, "made.pdf")]
+            write_long(paths[0], options.made)
+        else:
+            paths = options.paths or [data_folder(options.data) / "financebench" / "pdfs"]
+        found = measure(paths, options.workers)
     print(json.dumps(found) if options.json else "\n".join(f"{name:<22}{value}" for name, value in found.items()))
     return 0
 
