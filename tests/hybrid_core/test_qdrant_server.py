@@ -285,7 +285,7 @@ class Process:
     def start(self) -> None:
         """Begin to catch up (or to open), unless it is at it."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run)
+            self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
             self._stopped.acquire()
 
@@ -386,9 +386,10 @@ def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[tuple
             processes[who].step(rest[0])
         else:
             processes[who].kill()
+    for process in processes:
+        process.finish()
     for _round in range(2):
         for process in [p for p in processes if p.alive]:
-            process.finish()
             process.start()
             process.finish()
             assert not process.failed
