@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 from hybrid_core.errors import UsageError
 from hybrid_core.results import SearchResult
@@ -24,9 +24,21 @@ from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_
 
 if TYPE_CHECKING:
     from indexers.embed import EmbedProgress, EmbedReport
-    from indexers.pipeline import IndexProgress, IndexReport
+    from indexers.report import IndexProgress, IndexReport
 
 T = TypeVar("T")
+
+
+class SearchWishes(TypedDict, total=False):
+    """What may be said with a question; ``Engine.search`` explains it."""
+
+    library: str | None
+    documents: Sequence[str]
+    where: Sequence[str]
+    top_k: int | None
+    effort: Effort | None
+    expert: str | Path | None
+    mmr: float
 
 
 class Engine:
@@ -111,34 +123,24 @@ class Engine:
         for an unknown library or document.
         """
         return await asyncio.to_thread(
-            self.search_now, question, library=library, documents=documents, where=where, top_k=top_k, effort=effort,
-            expert=expert, mmr=mmr,
+            self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
+            effort=effort, expert=expert, mmr=mmr,
         )  # fmt: skip
 
-    def search_now(
-        self,
-        question: str,
-        *,
-        library: str | None = None,
-        documents: Sequence[str] = (),
-        where: Sequence[str] = (),
-        top_k: int | None = None,
-        effort: Effort | None = None,
-        expert: str | Path | None = None,
-        mmr: float = 1.0,
-    ) -> SearchResult:
+    def search_now(self, question: str, **wishes: Unpack[SearchWishes]) -> SearchResult:
         """``search`` in the calling thread."""
         if not question.strip():
             raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
+        top_k = wishes.get("top_k")
         return self._searcher().search(
             question,
-            library=library or self.settings.library,
-            documents=tuple(documents),
-            where=tuple(where),
+            library=wishes.get("library") or self.settings.library,
+            documents=tuple(wishes.get("documents", ())),
+            where=tuple(wishes.get("where", ())),
             top_k=self.settings.top_k if top_k is None else top_k,
-            effort=effort or self.settings.effort,  # type: ignore[arg-type]  # checked by Settings
-            expert=str(expert or self.settings.expert),
-            mmr=mmr,
+            effort=wishes.get("effort") or cast(Effort, self.settings.effort),
+            expert=str(wishes.get("expert") or self.settings.expert),
+            mmr=wishes.get("mmr", 1.0),
         )
 
     async def outline(

@@ -20,7 +20,7 @@ from hybrid_pageindex.settings import Settings
 
 if TYPE_CHECKING:
     from indexers.embed import EmbedProgress, EmbedReport
-    from indexers.pipeline import IndexProgress, IndexReport
+    from indexers.report import IndexProgress, IndexReport
 
 
 def index_paths(

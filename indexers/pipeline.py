@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 from hybrid_core.cards import read_card
 from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
@@ -24,6 +24,7 @@ from hybrid_core.types import Card, Document, IndexedContent
 from indexers.build import PIPELINE
 from indexers.discover import discover
 from indexers.parse.limits import ParseLimits
+from indexers.report import FileResult, IndexProgress, IndexReport, Tally
 from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import BuildTask, ParseTask
 
@@ -48,59 +49,6 @@ class IndexOptions:
     parse: ParseLimits = field(default_factory=ParseLimits)
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
-    """What became of one file. ``note`` says what else the user should know (moved, pages without text)."""
-
-    path: str
-    status: Literal["indexed", "unchanged", "failed"]
-    error: str | None = None
-    doc_id: str | None = None
-    pages: int = 0
-    sections: int = 0
-    seconds: float = 0.0
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    files: tuple[FileResult, ...]
-    removed: tuple[str, ...] = ()  # paths of documents that --prune removed
-
-
-@dataclass(frozen=True, slots=True)
-class IndexProgress:
-    """Sent whenever something moved. Bytes measure the work: pages are not known before a file is opened."""
-
-    files: int
-    files_done: int
-    pages_done: int
-    bytes: int
-    bytes_done: int
-    finished: FileResult | None = None  # the file that was just done with
-
-
-@dataclass
-class _Tally:
-    """Progress shared by the threads of one run."""
-
-    report: Callable[[IndexProgress], None]
-    files: int
-    bytes: int
-    files_done: int = 0
-    pages_done: int = 0
-    bytes_done: float = 0.0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, *, pages: int = 0, size: float = 0.0, finished: FileResult | None = None) -> None:
-        with self.lock:
-            self.pages_done += pages
-            self.bytes_done += size
-            self.files_done += finished is not None
-            done = min(round(self.bytes_done), self.bytes)
-            self.report(IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished))
-
-
 def index(
     catalog: Catalog,
     library: str,
@@ -119,7 +67,7 @@ def index(
     found = discover(paths)
     results = [FileResult(path, "failed", error) for path, error in found.problems]
     sizes = {file: _size(file) for file in found.files}
-    tally = _Tally(on_progress, len(found.files), sum(sizes.values()))
+    tally = Tally(on_progress, len(found.files), sum(sizes.values()))
     tally.add()
     workers = options.workers or os.cpu_count() or 1
     with scratch_folder(scratch) as folder:
@@ -141,7 +89,7 @@ class _Run:
     """One indexing run: a few documents at a time, their page ranges spread over the workers."""
 
     def __init__(
-        self, catalog: Catalog, library: str, options: IndexOptions, folder: Path, tally: _Tally, workers: int
+        self, catalog: Catalog, library: str, options: IndexOptions, folder: Path, tally: Tally, workers: int
     ) -> None:
         self._catalog, self._library, self._options = catalog, library, options
         self._folder, self._tally = folder, tally

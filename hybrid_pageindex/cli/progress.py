@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from indexers.embed import EmbedProgress
-    from indexers.pipeline import FileResult, IndexProgress
+    from indexers.report import FileResult, IndexProgress
 
 
 @contextmanager
@@ -20,29 +22,15 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
     if not sys.stderr.isatty():
         yield _ignore if quiet else _lines
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[pages]} pages"),
-        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
     lock = threading.Lock()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        files = bar.add_task("files", total=None, pages=0)
+    with _bar("indexing", "files, {task.fields[more]}") as bar:
+        files = bar.add_task("files", total=None, more="")
 
         def show(progress: IndexProgress) -> None:
             with lock:  # the bar moves by bytes, so that one long document moves it too
                 share = progress.bytes_done / progress.bytes if progress.bytes else 0.0
                 done = min(max(share * progress.files, progress.files_done), progress.files)
-                bar.update(files, total=progress.files, completed=round(done, 1), pages=progress.pages_done)
+                bar.update(files, total=progress.files, completed=round(done, 1), more=f"{progress.pages_done} pages")
 
         yield show
 
@@ -53,6 +41,18 @@ def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
     if not sys.stderr.isatty():
         yield _ignore
         return
+    with _bar("embedding", "texts, {task.fields[more]}") as bar:
+        texts = bar.add_task("texts", total=None, more="")
+
+        def show(progress: EmbedProgress) -> None:
+            more = f"{progress.documents_done}/{progress.documents} documents"
+            bar.update(texts, total=progress.texts, completed=progress.texts_done, more=more)
+
+        yield show
+
+
+def _bar(what: str, unit: str) -> Progress:
+    """A bar on stderr that goes when it is done; the time left follows the last minutes, not the last second."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -64,18 +64,10 @@ def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
     )
 
     columns = (
-        TextColumn("embedding"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("texts, {task.fields[documents]} documents"),
+        TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as bar:
-        texts = bar.add_task("texts", total=None, documents="")
-
-        def show(progress: EmbedProgress) -> None:
-            documents = f"{progress.documents_done}/{progress.documents}"
-            bar.update(texts, total=progress.texts, completed=progress.texts_done, documents=documents)
-
-        yield show
+    return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120)
 
 
 def _ignore(_: object) -> None:

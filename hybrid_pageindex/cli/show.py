@@ -19,7 +19,7 @@ from hybrid_pageindex.upkeep import Health, LibrarySize
 
 if TYPE_CHECKING:
     from indexers.embed import EmbedReport
-    from indexers.pipeline import IndexReport
+    from indexers.report import IndexReport
 
 console = Console(highlight=False, soft_wrap=True)
 _PATH = " › "

@@ -344,26 +344,34 @@ class Process:
             raise Killed
 
 
+Event = tuple[Any, ...]
 some_pages = st.lists(st.sampled_from([{1: 1.0}, {1: 2.0, 2: 1.0}, {3: 0.5}]), min_size=1, max_size=2)
-documents, either = st.sampled_from("aab"), st.integers(0, 1)
-change = st.one_of(
-    st.tuples(st.just("publish"), documents, st.integers(1, 3), some_pages),
-    st.tuples(st.just("publish"), documents, st.integers(1, 3), some_pages),
-    st.tuples(st.just("remove"), documents),
-    st.tuples(st.just("embed"), documents),
-)
-run = st.tuples(st.just("run"), either, st.integers(1, 10))
-whole_run = st.tuples(st.just("run"), either, st.just(99))
-kill = st.tuples(st.just("kill"), either)
-events = st.one_of(
-    st.lists(st.one_of(change, run, run, whole_run), min_size=8, max_size=30),
-    st.lists(st.one_of(change, change, run, run, run, whole_run, kill), min_size=8, max_size=30),
-)
+documents = st.sampled_from("aaab")
+publish = st.tuples(st.just("publish"), documents, st.integers(1, 3), some_pages)
+change = st.one_of(publish, publish, st.tuples(st.sampled_from(["remove", "embed"]), documents))
+
+
+@st.composite
+def races(draw: st.DrawFn) -> list[Event]:
+    """A process is stopped somewhere in the middle, things change, another overtakes it; then it goes on or dies."""
+    slow = draw(st.integers(0, 1))
+    ends = draw(st.sampled_from(["finish", "finish", "stay", "kill"]))
+    return [
+        *draw(st.lists(change, min_size=1, max_size=2)),
+        ("run", slow, draw(st.integers(2, 9))),
+        *draw(st.lists(change, max_size=2)),
+        ("run", 1 - slow, draw(st.sampled_from([99, 99, 7, 8, 9]))),
+        ("run", slow, 99 if ends == "finish" else draw(st.integers(0, 3))),
+        *([("kill", slow)] if ends == "kill" else []),
+    ]
+
+
+events = st.lists(races(), min_size=1, max_size=4).map(lambda some: [event for race in some for event in race])
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=events)
-def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[tuple[Any, ...]]) -> None:
+def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[Event]) -> None:
     server, library = local_server(), Library()
     processes = [Process(server, library), Process(server, library)]
     for process in processes:

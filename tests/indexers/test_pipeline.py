@@ -14,7 +14,8 @@ import pytest
 
 from hybrid_core.errors import Cancelled, UsageError
 from hybrid_pageindex import Engine, Settings, run
-from indexers.pipeline import IndexOptions, IndexProgress, IndexReport, index
+from indexers.pipeline import IndexOptions, index
+from indexers.report import IndexProgress, IndexReport
 from tests import pdfs
 
 

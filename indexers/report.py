@@ -1,0 +1,61 @@
+"""What an indexing run tells: the outcome of every file, and how far it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What became of one file. ``note`` says what else the user should know (moved, pages without text)."""
+
+    path: str
+    status: Literal["indexed", "unchanged", "failed"]
+    error: str | None = None
+    doc_id: str | None = None
+    pages: int = 0
+    sections: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    files: tuple[FileResult, ...]
+    removed: tuple[str, ...] = ()  # paths of documents that --prune removed
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """Sent whenever something moved. Bytes measure the work: pages are not known before a file is opened."""
+
+    files: int
+    files_done: int
+    pages_done: int
+    bytes: int
+    bytes_done: int
+    finished: FileResult | None = None  # the file that was just done with
+
+
+@dataclass
+class Tally:
+    """Progress shared by the threads of one run."""
+
+    report: Callable[[IndexProgress], None]
+    files: int
+    bytes: int
+    files_done: int = 0
+    pages_done: int = 0
+    bytes_done: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, *, pages: int = 0, size: float = 0.0, finished: FileResult | None = None) -> None:
+        with self.lock:
+            self.pages_done += pages
+            self.bytes_done += size
+            self.files_done += finished is not None
+            done = min(round(self.bytes_done), self.bytes)
+            self.report(IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished))
