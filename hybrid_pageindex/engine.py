@@ -16,8 +16,9 @@ from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Effort
 from hybrid_pageindex import outline, reading
 from hybrid_pageindex.embedding import Embedders
-from hybrid_pageindex.indexes import Indexes
+from hybrid_pageindex.indexes import Backend, Indexes, ServerAddress
 from hybrid_pageindex.indexing import embed_documents, index_paths
+from hybrid_pageindex.migrating import Migration, migrate
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
 from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
@@ -198,6 +199,12 @@ class Engine:
         """Delete one library, or all of them. Returns their names. Original files stay."""
         return await asyncio.to_thread(lambda: clear(self._catalog(), self._indexes(), self.home, library))
 
+    async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
+        """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
+        the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.
+        """
+        return await asyncio.to_thread(lambda: migrate(self._catalog(), self._indexes(), to, library))
+
     async def doctor(self) -> Health:
         """Whether everything needed works, with advice where it does not."""
         return await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
@@ -238,7 +245,8 @@ class _Parts:
 
     def __init__(self, settings: Settings) -> None:
         self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
-        self.indexes = Indexes(self.catalog, settings.storage_path)
+        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
+        self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases)
 

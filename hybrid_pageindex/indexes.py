@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import shutil
 import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from hybrid_core import text
@@ -12,8 +17,14 @@ from hybrid_core.bm25 import Bm25
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.change_log import CatalogSource
-from hybrid_core.store.qdrant_edge import EdgeIndex, open_edge
+from hybrid_core.store.qdrant_edge import open_edge
+from hybrid_core.store.shard_folders import claim
+from hybrid_core.store.vectors import VectorIndex
 
+if TYPE_CHECKING:
+    from hybrid_core.store.server_connection import Server
+
+Backend = Literal["embedded", "server"]
 BM25 = Bm25()
 _MANIFEST: dict[str, str | int] = {
     "points": 1, "tokeniser": text.TOKENISER, "bm25": f"k1={BM25.k1} b={BM25.b} average={BM25.average}",
@@ -21,19 +32,109 @@ _MANIFEST: dict[str, str | int] = {
 """What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where the Qdrant server is, "" where there is none; ``prefix`` begins the names of our collections."""
+
+    url: str = ""
+    api_key: str = field(default="", repr=False)
+    prefix: str = "pageindex-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a library's index is made now."""
+
+    source: CatalogSource
+    manifest: Mapping[str, str | int]
+    embedder: str
+    dimension: int
+
+
 class Indexes:
-    """Opens vector indexes and keeps them up to date. Safe for several threads."""
+    """Opens vector indexes and keeps them up to date, on the server where one is set. Safe for several threads.
 
-    def __init__(self, catalog: Catalog, home: Path) -> None:
-        self._catalog, self._home = catalog, home
+    The server's modules are imported on first use: they need an extra.
+    """
+
+    def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
+        self._catalog, self._home, self._address = catalog, home, address
         self._lock = threading.Lock()
-        self._open: dict[str, tuple[str, EdgeIndex, CatalogSource]] = {}  # by library: embedder, index, source
+        self._open: dict[str, tuple[str, VectorIndex, CatalogSource]] = {}  # by library: embedder, index, source
+        self._server: Server | None = None
 
-    def ready(self, library: str) -> EdgeIndex:
+    @property
+    def backend(self) -> Backend:
+        """Which kind of index serves."""
+        return "server" if self._address.url else "embedded"
+
+    def ready(self, library: str) -> VectorIndex:
         """A library's vector index with everything published so far.
 
-        Raises NotFoundError for an unknown library, StoreError where the index cannot be written.
+        Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
+        server does not answer.
         """
+        plan = self._plan(library)
+        with self._lock:
+            held = self._open.get(library)
+            if held is not None and held[0] != plan.embedder:
+                held[1].close()
+                held = None
+            if held is None:
+                index = self._opened(plan, library, self.backend)
+                self._open[library] = (plan.embedder, index, plan.source)
+                return index
+        held[1].catch_up(held[2])
+        return held[1]
+
+    def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
+        """A new handle to a library's index of either kind, complete, and what it is derived from; to be closed."""
+        plan = self._plan(library)
+        with self._lock:
+            return self._opened(plan, library, backend), plan.source
+
+    def drop(self, library: str, backend: Backend) -> bool:
+        """Delete a library's index of one kind; False where there is none, or another process holds the embedded."""
+        with self._lock:
+            if self.backend == backend and (held := self._open.pop(library, None)):
+                held[1].close()
+            if backend == "server":
+                return bool(self._drop_collections(library))
+            return _drop_folder(index_folder(self._home, library))
+
+    def embedded(self, library: str) -> bool:
+        """Whether a library has an embedded index, used or not."""
+        return index_folder(self._home, library).exists()
+
+    def forget(self, library: str) -> None:
+        """Close a library's vector index and delete it."""
+        with self._lock:
+            if held := self._open.pop(library, None):
+                held[1].close()
+            if self._address.url:
+                self._drop_collections(library)
+        shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
+
+    def check(self) -> str:
+        """What holds the indexes, with its version. Raises StoreError where a server cannot be used."""
+        if not self._address.url:
+            return f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"
+        with self._lock:
+            server = self._connected()
+        client = importlib.metadata.version("qdrant-client")
+        return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
+
+    def close(self) -> None:
+        """Give every index back to other processes."""
+        with self._lock:
+            for _, index, _ in self._open.values():
+                index.close()
+            self._open.clear()
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+    def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
             known = snapshot.libraries()
             serving, _ = snapshot.embedder(library)
@@ -42,35 +143,52 @@ class Indexes:
             there = f"There are: {', '.join(known)}." if known else "Nothing is indexed yet: use the index command."
             raise NotFoundError(f"No library '{library}' in {self._home}.", there)
         fingerprint, dimension = (serving.fingerprint, serving.dimension) if serving else ("", 0)
-        with self._lock:
-            held = self._open.get(library)
-            if held is not None and held[0] != fingerprint:
-                held[1].close()
-                held = None
-            if held is None:
-                source = CatalogSource(self._catalog, library, BM25, serving)
-                manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
-                index = open_edge(index_folder(self._home, library), source, manifest, dimension)
-                self._open[library] = (fingerprint, index, source)
-                return index
-        held[1].catch_up(held[2])
-        return held[1]
+        source = CatalogSource(self._catalog, library, BM25, serving)
+        manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
+        return _Plan(source, manifest, fingerprint, dimension)
 
-    def forget(self, library: str) -> None:
-        """Close a library's vector index and delete it."""
-        with self._lock:
-            if held := self._open.pop(library, None):
-                held[1].close()
-        shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
+    def _opened(self, plan: _Plan, library: str, backend: Backend) -> VectorIndex:
+        if backend == "embedded":
+            return open_edge(index_folder(self._home, library), plan.source, plan.manifest, plan.dimension)
+        from hybrid_core.store.qdrant_server import open_server
 
-    def close(self) -> None:
-        """Give every index back to other processes."""
-        with self._lock:
-            for _, index, _ in self._open.values():
-                index.close()
-            self._open.clear()
+        collection = self._collection(library)
+        return open_server(self._connected(), collection, plan.source, plan.manifest, plan.dimension)
+
+    def _drop_collections(self, library: str) -> list[str]:
+        from hybrid_core.store.qdrant_server import drop_collections
+
+        return drop_collections(self._connected(), self._collection(library))
+
+    def _collection(self, library: str) -> str:
+        from hybrid_core.store.qdrant_server import library_collection
+
+        with self._catalog.snapshot() as snapshot:
+            return library_collection(self._address.prefix, snapshot.catalog_id(), library)
+
+    def _connected(self) -> Server:
+        if self._server is None:
+            from hybrid_core.store.server_connection import connect
+
+            self._server = connect(self._address.url, self._address.api_key)
+        return self._server
 
 
 def index_folder(home: Path, library: str) -> Path:
     """Where a library's vector index lies; the name is escaped so that any script makes a safe folder."""
     return home / "libraries" / quote(library, safe=" ") / "vectors"
+
+
+def _drop_folder(folder: Path) -> bool:
+    if not folder.exists():
+        return False
+    place = claim(folder)
+    try:
+        if place.private:  # another process searches with it
+            return False
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        place.release()
+    with suppress(OSError):
+        folder.parent.rmdir()
+    return True

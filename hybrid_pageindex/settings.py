@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -51,6 +52,9 @@ class Settings:
     embedding_base_url: str = ""  # of an OpenAI-compatible endpoint
     embedding_api_key: str = field(default="", repr=False)
     embedding_device: str = ""  # "cpu", "cuda", …; empty: the best there is
+    qdrant_url: str = ""  # of a Qdrant server that holds the vector indexes; empty: they are embedded
+    qdrant_api_key: str = field(default="", repr=False)
+    qdrant_prefix: str = "pageindex-"  # of the collections on that server
 
     def __post_init__(self) -> None:
         _at_least("workers", self.workers, 0)
@@ -62,6 +66,8 @@ class Settings:
         _at_least("max_cache_size", self.max_cache_size, 0)
         if not 18 <= self.image_dpi <= 600:
             raise UsageError(f"image_dpi is {self.image_dpi}.", "Choose 18 to 600.")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{0,40}", self.qdrant_prefix):
+            raise UsageError(f"qdrant_prefix is '{self.qdrant_prefix}'.", "Use letters, digits, - and _, 40 at most.")
         if self.effort not in ("fast", "auto", "deep"):
             raise UsageError(f"effort is '{self.effort}'.", "Choose fast, auto or deep.")
 

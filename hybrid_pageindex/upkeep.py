@@ -72,6 +72,7 @@ def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -
     if library is not None and library not in names:
         raise NotFoundError(f"No library '{library}' in {home}.", f"There are: {', '.join(names) or 'none'}.")
     cleared = names if library is None else [library]
+    indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for name in cleared:
         catalog.remove_library(name)
         indexes.forget(name)
@@ -121,7 +122,7 @@ def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable
     checks = [
         Check("python", sys.version_info >= (3, 11), platform.python_version()),
         _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
-        _tried("vector index", lambda: f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"),
+        _tried("vector index", lambda: indexes().check()),
         _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
         _tried("disk", lambda: _free(home)),
     ]

@@ -153,6 +153,12 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
+    moved = await engine.migrate(options.to, library=_library(options))
+    _dump({"migrated": [asdict(one) for one in moved]}) if _json(options) else show.migrations(moved)
+    return 0
+
+
 async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
     found = await engine.doctor()
     _dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
@@ -161,5 +167,5 @@ async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
 
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "outline": _outline, "page": _page, "list": _list,
-    "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "doctor": _doctor,
+    "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
 }  # fmt: skip

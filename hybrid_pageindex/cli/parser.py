@@ -79,6 +79,9 @@ def build_parser() -> argparse.ArgumentParser:
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")
 
+    migrate = commands.add_parser("migrate", parents=[scoped], help="move vector indexes to a Qdrant server, or back")
+    migrate.add_argument("--to", required=True, choices=("server", "embedded"), help="where to build them")
+
     commands.add_parser("doctor", parents=[common], help="check that everything works")
     return parser
 

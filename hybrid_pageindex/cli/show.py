@@ -13,6 +13,7 @@ from rich.table import Table
 
 from hybrid_core.results import SearchResult, SectionFound
 from hybrid_core.types import Document, Section
+from hybrid_pageindex.migrating import Migration
 from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.reading import PageRead
 from hybrid_pageindex.upkeep import Health, LibrarySize
@@ -193,6 +194,16 @@ def _embedder(size: LibrarySize) -> str:
         return "none"
     coming = f" ({size.next_embedder} in the making)" if size.next_embedder else ""
     return f"{size.embedder}, {size.embedded} of {size.documents} documents{coming}"
+
+
+def migrations(moved: Sequence[Migration]) -> None:
+    table = Table("library", "now", "vectors", "catalog", "seconds", box=None, header_style="bold", pad_edge=False)
+    for one in moved:
+        table.add_row(escape(one.library), one.to, str(one.vectors), str(one.expected), f"{one.seconds:.1f}")
+    _tables().print(table) if moved else console.print("There is no library to move.")
+    for one in moved:
+        for note in one.notes:
+            console.print(f"[yellow]note[/] {escape(one.library)}: {escape(note)}")
 
 
 def health(found: Health) -> None:

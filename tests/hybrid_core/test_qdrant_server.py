@@ -13,12 +13,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import models
@@ -654,6 +656,26 @@ def test_messages_hold_no_password() -> None:
     with pytest.raises(UnreachableError, match=r"^http://127\.0\.0\.1:9/sub: ") as caught:
         connect("http://user:pass%20word@127.0.0.1:9/sub/?token=abc", "secret-key")
     assert not any(secret in str(caught.value) for secret in ("user", "pass", "abc", "secret-key"))
+
+
+def test_the_compose_file(stub: Stub) -> None:
+    """Docker does not run here, so: what it says, and whether its health check can tell well from unwell."""
+    compose = yaml.safe_load((Path(__file__).parents[2] / "docker-compose.qdrant.yaml").read_text(encoding="utf-8"))
+    service = compose["services"]["qdrant"]
+    image, client = service["image"].split(":v"), version("qdrant-client").split(".")
+    assert image[0] == "qdrant/qdrant" and image[1].count(".") == 2
+    assert 0 <= int(client[1]) - int(image[1].split(".")[1]) <= 1 and image[1].split(".")[0] == client[0]
+    assert all(port.startswith("${QDRANT_BIND:-127.0.0.1}:") for port in service["ports"])
+    assert {volume.split(":")[0] for volume in service["volumes"]} == set(compose["volumes"])
+    assert service["environment"]["QDRANT__SERVICE__API_KEY"].startswith("${PAGEINDEX_QDRANT_API_KEY:?")
+    check = service["healthcheck"]["test"]
+    assert check[0] == "CMD"
+    command = [*check[1:-1], check[-1].replace("$$", "$").replace("6333", stub.url.rsplit(":", 1)[1])]
+    assert subprocess.run(command, timeout=10, check=False).returncode == 0
+    failing(stub, 503, "not ready")
+    assert subprocess.run(command, timeout=10, check=False).returncode == 1
+    gone = [*command[:-1], command[-1].replace(stub.url.rsplit(":", 1)[1], "9")]
+    assert subprocess.run(gone, timeout=10, check=False, stderr=subprocess.DEVNULL).returncode == 1
 
 
 if __name__ == "__main__":
