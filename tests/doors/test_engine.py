@@ -1,0 +1,69 @@
+"""The Python door: from scripts, from running loops, from several threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+import hybrid_pageindex
+from hybrid_core.errors import UsageError
+from hybrid_pageindex import Engine, Settings, run
+from tests import pdfs
+
+QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"
+
+
+def test_one_line_answers(library: Engine) -> None:
+    assert run(Engine(library.home).search(QUESTION)).results[0].page == 3
+
+
+async def test_run_works_inside_a_running_loop_as_in_a_notebook(library: Engine) -> None:
+    assert run(library.search(QUESTION)).results[0].page == 3
+    with pytest.raises(UsageError, match="question is empty"):
+        run(library.search(" "))
+
+
+async def test_awaited_searches_run_side_by_side(library: Engine) -> None:
+    found = await asyncio.gather(*(library.search(QUESTION) for _ in range(8)))
+    assert {result.results[0].page for result in found} == {3}
+
+
+def test_several_threads_share_an_engine(library: Engine) -> None:
+    pages: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: pages.extend(library.search_now(QUESTION).results[0].page for _ in range(5)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert pages == [3] * 20
+
+
+async def test_an_engine_can_be_closed_and_used_again(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "home") as engine:
+        await engine.index(pdfs.numbered(tmp_path / "a.pdf", 2, "bogs"))
+        await engine.search("bogs")
+    engine.close()
+    assert (await engine.search(pdfs.landmark("bogs", 2))).results[0].page == 2
+    engine.close()
+
+
+def test_settings_in_code_and_secrets_out_of_sight(tmp_path: Path) -> None:
+    settings = Settings(storage_path=tmp_path / "home", top_k=2, embedding_api_key="s3cret", qdrant_api_key="s3cret")
+    engine = Engine(settings=settings)
+    run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 6, "bogs")))
+    assert len(run(engine.search("the word for this page is about bogs")).results) == 2
+    assert "s3cret" not in repr(engine.settings)
+    engine.close()
+
+
+def test_the_root_names_what_it_offers() -> None:
+    for name in hybrid_pageindex.__all__:
+        assert getattr(hybrid_pageindex, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = hybrid_pageindex.nothing
