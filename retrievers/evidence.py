@@ -12,7 +12,7 @@ STRONG, WEAK = 0.6, 0.25
 
 
 def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]]) -> Evidence:
-    """The share of the question's term weight (idf over the looked-into documents) that the best pages hold.
+    """The share of the question's term weight (1 + idf over the looked-into documents) that the best page holds.
 
     A term that no page holds weighs most: a question about something the library does not know
     scores low however often its common words occur. 0 to 1, higher is better.
@@ -22,7 +22,7 @@ def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]]) -> 
     if not pages or not inside:
         return Evidence("none", 0.0)
     weight = {
-        term: bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents)) for term in inside
+        term: 1 + bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents)) for term in inside
     }
     everything = sum(weight.values())
     best = 0.0
