@@ -22,7 +22,8 @@ def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]]) -> 
     if not pages or not inside:
         return Evidence("none", 0.0)
     weight = {
-        term: 1 + bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents)) for term in inside
+        term: 1 + bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents))
+        for term in inside
     }
     everything = sum(weight.values())
     best = 0.0
