@@ -54,7 +54,7 @@ class Engine:
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
             loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
-        self.settings = loaded
+        self.settings = replace(loaded, storage_path=loaded.storage_path.expanduser().absolute())
         self._lock = threading.Lock()
         self._opened: _Parts | None = None
 

@@ -81,7 +81,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     said = {
         key.removeprefix(PREFIX).lower(): (value, key)
         for key, value in environment.items()
-        if key.startswith(PREFIX) and key not in _FOREIGN
+        if key.startswith(PREFIX) and key not in _FOREIGN and value  # an empty variable is one that is not set
     }
     path = Path(home or said.get("storage_path", (str(Settings().storage_path), ""))[0]).expanduser().absolute()
     file = path / CONFIG_FILE

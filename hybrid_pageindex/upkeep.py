@@ -138,7 +138,7 @@ def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable
 def _tried(name: str, attempt: Callable[[], str]) -> Check:
     try:
         return Check(name, True, attempt())
-    except (PageIndexError, importlib.metadata.PackageNotFoundError) as error:
+    except (PageIndexError, importlib.metadata.PackageNotFoundError, OSError) as error:
         return Check(name, False, str(error))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybrid_core.errors import UsageError
+
 SUFFIXES = frozenset({".pdf"})
 
 
@@ -29,6 +31,8 @@ def discover(paths: Sequence[str | Path]) -> Found:
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
     for given in paths:
+        if not str(given):
+            raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
         for name in _expand(str(given)):
             path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
             if path.is_dir():
@@ -47,6 +51,9 @@ def discover(paths: Sequence[str | Path]) -> Found:
                 roots.append(path)
     readable = []
     for file in files:
+        if not file.is_file():  # a pipe or device below a folder would be read without end; a dangling link not at all
+            problems.append((os.fsencode(file).decode("utf-8", "backslashreplace"), "not a regular file."))
+            continue
         try:
             str(file).encode()
             readable.append(file)

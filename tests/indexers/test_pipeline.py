@@ -43,6 +43,18 @@ def test_folders_and_globs_are_searched_and_repeats_counted_once(engine: Engine,
     assert len(report.files) == 2
 
 
+def test_pipes_and_devices_are_refused_and_an_empty_path_is_a_mistake(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    pdfs.numbered(folder / "a.pdf", 1, "kelp")
+    os.mkfifo(folder / "pipe.pdf")
+    (folder / "zero.pdf").symlink_to("/dev/zero")
+    report = run(engine.index(folder))
+    assert statuses(report) == {"a.pdf": "indexed", "pipe.pdf": "failed", "zero.pdf": "failed"}
+    with pytest.raises(UsageError, match="A path is empty"):
+        run(engine.index(""))
+
+
 def test_a_moved_file_keeps_its_identity(engine: Engine, tmp_path: Path) -> None:
     old = pdfs.numbered(tmp_path / "old.pdf", 2, "moors")
     first = run(engine.index(old)).files[0]
