@@ -13,13 +13,6 @@ def hit_at(k: int, ranked: Sequence[T], relevant: Collection[T]) -> float:
     return float(any(item in relevant for item in ranked[:k]))
 
 
-def recall_at(k: int, ranked: Sequence[T], relevant: Collection[T]) -> float:
-    """The share of the relevant that is among the first k. Raises ValueError where nothing is relevant."""
-    if not relevant:
-        raise ValueError("recall needs something relevant")
-    return len(set(ranked[:k]) & set(relevant)) / len(set(relevant))
-
-
 def reciprocal_rank(ranked: Sequence[T], relevant: Collection[T]) -> float:
     """1 / the rank of the first relevant item; 0.0 where there is none."""
     return next((1 / rank for rank, item in enumerate(ranked, 1) if item in relevant), 0.0)

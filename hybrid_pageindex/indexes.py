@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from hybrid_core import text
 from hybrid_core.bm25 import Bm25
-from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.change_log import CatalogSource
 from hybrid_core.store.qdrant_edge import open_edge
@@ -136,12 +135,9 @@ class Indexes:
 
     def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
-            known = snapshot.libraries()
+            snapshot.require_library(library)
             serving, _ = snapshot.embedder(library)
             catalog_id = snapshot.catalog_id()
-        if library not in known:
-            there = f"There are: {', '.join(known)}." if known else "Nothing is indexed yet: use the index command."
-            raise NotFoundError(f"No library '{library}' in {self._home}.", there)
         fingerprint, dimension = (serving.fingerprint, serving.dimension) if serving else ("", 0)
         source = CatalogSource(self._catalog, library, BM25, serving)
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}

@@ -56,10 +56,7 @@ def document(catalog: Catalog, library: str, name: str) -> Document:
 
 def known(snapshot: Snapshot, library: str) -> list[Document]:
     """A library's documents. Raises NotFoundError where there is no such library."""
-    names = snapshot.libraries()
-    if library not in names:
-        there = f"There are: {', '.join(names)}." if names else "Nothing is indexed yet: use the index command."
-        raise NotFoundError(f"No library '{library}'.", there)
+    snapshot.require_library(library)
     return snapshot.documents(library)
 
 

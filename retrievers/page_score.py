@@ -47,12 +47,6 @@ def page_scores(
     return total
 
 
-def best_possible(content: Content, query: Mapping[int, float]) -> float:
-    """The score of an imagined page that holds every query term, each saturated; above any page's."""
-    pages = content.pages
-    return sum(w * bm25.idf(pages, len(content.body.postings(t)[0])) for t, w in query.items())
-
-
 def matched(content: Content, page: int, query: Mapping[int, float]) -> dict[int, float]:
     """Which query terms a page (1-based) holds, and what each adds to its score; best first."""
     scoring = PageScoring(heading_weight=0.0)

@@ -171,7 +171,7 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def cached(self, key: str) -> bytes | None:
-        """A cached value, or None. Reading it keeps it from being evicted soon."""
+        """A cached value, or None."""
         with self._engine.connect() as connection, connection.begin():
             value: bytes | None = connection.scalar(select(schema.cache.c.value).where(schema.cache.c.key == key))
         return value

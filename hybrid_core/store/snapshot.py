@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, Select, func, select
 
+from hybrid_core.errors import NotFoundError
 from hybrid_core.store import rows, schema
 from hybrid_core.store.vectors import Change
 from hybrid_core.term_counts import TermCounts
@@ -35,6 +36,13 @@ class Snapshot:
 
     def libraries(self) -> list[str]:
         return list(self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name)))
+
+    def require_library(self, library: str) -> None:
+        """Raise NotFoundError, naming those there are, where there is no such library."""
+        known = self.libraries()
+        if library not in known:
+            there = f"There are: {', '.join(known)}." if known else "Nothing is indexed yet: use the index command."
+            raise NotFoundError(f"No library '{library}'.", there)
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""
