@@ -1,0 +1,8 @@
+"""``python -m eval`` is ``hybrid-pageindex eval``."""
+
+import sys
+
+from eval.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""``eval list`` and ``eval run``, beside the commands that read runs. What they need is imported when they run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from eval.plan import DEPTH, RANKERS, SETTINGS, Plan
+from eval.report.commands import COMMANDS as READING
+from eval.report.commands import Command
+
+HEADLINE = (
+    "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
+    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
+)  # fmt: skip
+"""What ``eval run`` shows on the terminal; ``eval report`` and ``--json`` have everything."""
+
+
+def main(typed: Sequence[str] | None = None) -> int:
+    """``python -m eval``: the same as ``hybrid-pageindex eval``, with its exit codes."""
+    from hybrid_pageindex.cli.main import main as door
+
+    return door(["eval", *(sys.argv[1:] if typed is None else typed)])
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, command in COMMANDS.items():
+        action = actions.add_parser(name, help=command.help, description=command.help)
+        command.add_arguments(action)
+        action.set_defaults(action_run=command.run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    code: int = options.action_run(options)
+    return code
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _list(options: argparse.Namespace) -> int:
+    from eval.datasets.registry import SOURCES, VARIABLE, data_folder
+    from hybrid_core.errors import NotFoundError
+    from hybrid_pageindex.cli.output import dump
+
+    try:
+        data = data_folder(options.data)
+    except NotFoundError:
+        data = None
+    present = {name: data is not None and source.folder(data).is_dir() for name, source in SOURCES.items()}
+    if options.json:
+        sets = [
+            {"name": s.name, "about": s.about, "address": s.address, "licence": s.licence, "present": present[s.name]}
+            for s in SOURCES.values()
+        ]
+        dump({"data": str(data) if data else None, "sets": sets})
+        return 0
+    print(f"Sets in {data}:" if data else f"No folder of sets: name one with --data or {VARIABLE}.")
+    for source in SOURCES.values():
+        print(f"  {source.name:<14}{source.about} ({source.licence})")
+        if not present[source.name]:
+            where = f"put it into {source.folder(data)}" if data else f"the folder is called {source.name}"
+            print(f"  {'':<14}absent: get it from {source.address} ({source.layout}); {where}")
+    print(f"  {'custom':<14}your own documents and questions: --docs DIR --questions FILE")
+    return 0
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("dataset", metavar="DATASET", help="a set of `eval list`, or custom")
+    add("--setting", choices=SETTINGS, default="library", help="what may be searched (default: library)")
+    add("--ranker", choices=RANKERS, default="engine", help="what is measured (default: engine)")
+    add("--expert", default="none", metavar="FILE|PACK", help="expert knowledge for the engine")
+    add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
+    add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")
+    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
+    add("--distractors", type=Path, metavar="DIR", help="add these documents to the library")
+    add("--kind", action="append", default=[], metavar="K", help="only questions of this kind (repeatable)")
+    add("--min-pages", type=int, default=0, metavar="N", help="only questions about documents of N pages and more")
+    add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
+    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
+    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--home", type=Path, metavar="DIR", help="the engine's home (default: one beside the runs, used again)")
+    add("--out", type=Path, metavar="DIR", help="the run's folder; a run that was stopped goes on there")
+    add("--fail-under", action="append", default=[], metavar="MEASURE=FLOOR", help="exit with 1 below it (repeatable)")
+    add("--json", action="store_true", help="print the summary as JSON")
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from eval import thresholds
+
+    floors = [thresholds.parse(text) for text in options.fail_under]
+    from eval.progress import Progress
+    from eval.report import tables
+    from eval.report.summary import summary
+    from eval.report.table import show
+    from eval.run import measure
+    from hybrid_pageindex.cli.output import dump
+
+    plan = Plan(
+        dataset=options.dataset, setting=options.setting, ranker=options.ranker, expert=options.expert,
+        embedder=options.embedder, sample=options.sample, seed=options.seed, distractors=options.distractors,
+        kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
+        questions=options.questions, data=options.data, home=getattr(options, "home", None), out=options.out,
+    )  # fmt: skip
+    run = measure(plan, Progress())
+    one = summary(run.name, run)
+    floored = run.head.measures.get("all", {})
+    short = thresholds.shortfalls(run.name, floored, floors) if floors else []
+    if options.json:
+        dump({"folder": str(run.folder), **asdict(one), "fell_short": short})
+    else:
+        shown = tables.attributions([one]) if one.attribution else []
+        headline = {name: value for name, value in one.measures.items() if name in HEADLINE}
+        shown += [
+            tables.measures([replace(one, measures=headline)]),
+            tables.kinds([one]),
+            tables.latency([one]),
+            tables.trees([one]),
+        ]
+        left = sum(loss.count for loss in one.attribution if loss.stage == "no gold placed")
+        notes = [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
+        if failed := [record.error for record in run.questions if record.error]:
+            notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
+        show([table for table in shown if table.rows], [*notes, f"The run is in {run.folder}."])
+    for said in short:
+        sys.stderr.write(f"{said}\n")
+    return 1 if short else 0
+
+
+COMMANDS = {
+    "list": Command("the sets of questions: what they are, whether they are here", _list_arguments, _list),
+    "run": Command("measure a set, or your own questions", _run_arguments, _measure),
+    **READING,
+}
+command = Command("how well pages are found: run question sets, compare, report", _add_arguments, _run)

@@ -1,0 +1,56 @@
+"""The user's own set: a folder of documents, and questions with the pages that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eval.datasets.reading import documents, lines, physical, words
+from eval.questions import Dataset, EvalQuestion, Gold
+from hybrid_core.errors import NotFoundError
+
+SUFFIXES = (".pdf", ".md", ".markdown")
+
+
+def read(docs: Path, questions: Path) -> Dataset:
+    """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
+    "kind"?, "group"?}.
+
+    Documents are named with or without their ending. No evidence means that the documents do not answer. Raises
+    NotFoundError, and DocumentError with the line for malformed JSON, an unknown document or a page below 1.
+    """
+    if not docs.is_dir():
+        raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
+    files = documents(docs, *SUFFIXES)
+    named = _names(files)
+
+    def question(entry: Mapping[str, Any], line: int) -> EvalQuestion:
+        if not isinstance(entry["evidence"], list):
+            raise ValueError("'evidence' must be a list")
+        gold = tuple(_gold(e, named) for e in entry["evidence"])
+        return EvalQuestion(
+            str(entry.get("id", line)), words(entry["question"], "question"), gold,
+            answer=str(entry.get("answer", "")), kind=str(entry.get("kind", "")), group=str(entry.get("group", "")),
+            answerable=bool(gold),
+        )  # fmt: skip
+
+    return Dataset("custom", files, tuple(lines(questions, question)))
+
+
+def _names(files: tuple[Path, ...]) -> dict[str, str]:
+    """Both ways to name a document -> its file name; "" where a name without its ending means several."""
+    named = {path.name: path.name for path in files}
+    for path in files:
+        named[path.stem] = path.name if named.get(path.stem, path.name) == path.name else ""
+    return named
+
+
+def _gold(entry: object, named: Mapping[str, str]) -> Gold:
+    if not isinstance(entry, dict):
+        raise ValueError('each piece of evidence must be {"doc", "page"}')
+    name = words(entry["doc"], "doc")
+    if not named.get(name):
+        raise ValueError(f"the document '{name}' " + ("means several" if name in named else "is not in the folder"))
+    page = entry.get("page")
+    return Gold(named[name], None if page is None else physical(page))

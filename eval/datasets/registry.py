@@ -1,0 +1,144 @@
+"""Which sets there are, where they come from, and loading one by name."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.datasets import cuad, custom, financebench, hips, mmlongbench, sec10q, statutes_zh
+from eval.questions import Dataset
+from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+
+VARIABLE = "PAGEINDEX_EVAL_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A set below the data folder: where to get it, and what its folder must hold.
+
+    ``wordings`` are the ways in which it can ask, the usual one first; empty where there is one way.
+    """
+
+    name: str
+    about: str
+    address: str
+    licence: str
+    layout: str
+    read: Callable[..., Dataset]
+    wordings: tuple[str, ...] = ()
+
+    def folder(self, data: Path) -> Path:
+        return data / self.name
+
+
+SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (
+        Source(
+            "financebench", "questions on filings, with the pages that answer them",
+            "https://github.com/patronus-ai/financebench", "CC BY-NC 4.0; the filings are public",
+            "the repository as it is, or questions.jsonl and pdfs/", financebench.read,
+        ),
+        Source(
+            "mmlongbench", "questions on slides, reports, papers and scans, some without an answer",
+            "https://github.com/mayubo2333/MMLongBench-Doc", "CC BY-NC 4.0",
+            "the repository with its data/documents, or questions.jsonl and pdfs/", mmlongbench.read,
+        ),
+        Source(
+            "sec10q", "questions on quarterly reports, a third over several reports",
+            "https://github.com/docugami/KG-RAG-datasets", "MIT",
+            "qna_data.csv and docs/ of sec-10-q", sec10q.read,
+        ),
+        Source(
+            "cuad", "contracts and the text of 41 kinds of clauses",
+            "https://www.atticusprojectai.org/cuad", "CC BY 4.0",
+            "pdfs/ and clauses.jsonl with {doc, clause, spans} of each clause that a contract has", cuad.read,
+            cuad.WORDINGS,
+        ),
+        Source(
+            "statutes_zh", "lay questions on Chinese law and the articles that answer them",
+            "https://github.com/oneal2000/STARD (questions), https://github.com/LawRefBook/Laws (laws)",
+            "MIT (questions)",
+            "queries.json of the questions and the laws' folders in laws/", statutes_zh.read,
+        ),
+        Source(
+            "hips", "legal books with outlines written by people",
+            "https://github.com/anybass/HiPS", "CC BY-NC 4.0; the books CC BY-NC-ND",
+            "PDFs and their .toc", hips.read,
+        ),
+    )
+}  # fmt: skip
+NAMES = (*SOURCES, "custom")
+
+
+def data_folder(given: str | Path | None = None) -> Path:
+    """``given``, else the folder in PAGEINDEX_EVAL_DATA. Raises NotFoundError where there is none."""
+    folder = given or os.environ.get(VARIABLE)
+    if not folder or not Path(folder).is_dir():
+        raise NotFoundError("No evaluation data.", f"Name its folder with --data or {VARIABLE}.")
+    return Path(folder)
+
+
+def load(
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    docs: str | Path | None = None,
+    questions: str | Path | None = None,
+    wording: str | None = None,
+) -> Dataset:
+    """A set by its name (one of NAMES), from ``folder`` or the one in PAGEINDEX_EVAL_DATA.
+
+    "custom" reads the user's own ``docs`` (a folder) and ``questions`` (JSONL). ``wording`` is one of the set's
+    ``Source.wordings``. Raises UsageError for an unknown name
+    or a wrong combination, NotFoundError where the set is absent, and DocumentError, naming file and line, where it
+    is malformed, empty, or means a document that is not there.
+    """
+    if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
+        known = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
+        raise UsageError(f"'{name}' has no wording '{wording}'.", f"There are {'; '.join(known)}.")
+    if name == "custom":
+        if docs is None or questions is None:
+            raise UsageError("'custom' needs documents and questions.", "Give --docs DIR and --questions FILE.")
+        return checked(custom.read(Path(docs), Path(questions)))
+    if docs is not None or questions is not None:
+        raise UsageError(f"--docs and --questions do not go with '{name}'.", "They belong to 'custom'.")
+    if name not in SOURCES:
+        raise UsageError(f"There is no data set '{name}'.", f"Known are: {', '.join(NAMES)}.")
+    source = SOURCES[name]
+    root = source.folder(data_folder(folder))
+    if not root.is_dir():
+        raise NotFoundError(f"{root} is missing.", f"Get it from {source.address} ({source.layout}).")
+    try:
+        return checked(source.read(root) if wording is None else source.read(root, wording))
+    except NotFoundError as error:
+        raise NotFoundError(error.message, f"Complete the set from {source.address} ({source.layout}).") from error
+
+
+def checked(dataset: Dataset) -> Dataset:
+    """The set, if it can be measured with. Raises DocumentError for no documents, a file name or question id that
+    repeats, and evidence in a document that is not there."""
+    if not dataset.files:
+        raise DocumentError(f"{dataset.name}: no documents.", "Put the set's files where its layout expects them.")
+    if not dataset.questions and not dataset.outlines:
+        raise DocumentError(f"{dataset.name}: no questions.", "A set needs at least one.")
+    _unique(dataset.name, "file name", [path.name for path in dataset.files])
+    _unique(dataset.name, "question id", [question.id for question in dataset.questions])
+    known = {path.name for path in dataset.files}
+    for question in dataset.questions:
+        for document in question.documents:
+            if document not in known:
+                raise DocumentError(
+                    f"{dataset.name}: question {question.id} means {document}, which is not among the documents.",
+                    "Add the document or leave out the question.",
+                )
+    return dataset
+
+
+def _unique(name: str, what: str, values: list[str]) -> None:
+    twice = [value for value, times in Counter(values).items() if times > 1]
+    if twice:
+        raise DocumentError(f"{name}: the {what} {twice[0]} is used more than once.", "Rename one of them.")

@@ -1,0 +1,55 @@
+"""Progress with the time left: a bar on stderr where it is a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_LINE_EVERY = 10.0  # seconds
+
+
+class Progress:
+    """``quiet`` says nothing at all."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def say(self, line: str) -> None:
+        if not self._quiet:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+    @contextmanager
+    def bar(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
+        """A function to call after each of ``total`` steps, of which ``done`` were taken before."""
+        if self._quiet or not sys.stderr.isatty():
+            yield self._lines(what, total, done)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        columns = (
+            TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+            TimeRemainingColumn(),
+        )  # fmt: skip
+        with Bars(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120) as bars:
+            task = bars.add_task(what, total=total, completed=done)
+            yield lambda: bars.advance(task)
+
+    def _lines(self, what: str, total: int, done: int) -> Callable[[], None]:
+        began = last = time.monotonic()
+        taken = 0
+
+        def step() -> None:
+            nonlocal last, taken
+            taken += 1
+            now = time.monotonic()
+            if now - last >= _LINE_EVERY:
+                last = now
+                left = (now - began) / taken * (total - done - taken)
+                self.say(f"{what}: {done + taken} of {total}, about {left:.0f} s left")
+
+        return step

@@ -1,0 +1,1 @@
+"""What is measured: the engine and the baselines."""

@@ -1,0 +1,52 @@
+"""Rankers by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval.corpus import Corpus
+from eval.plan import RANKERS
+from eval.progress import Progress
+from eval.rankers.ranker import Ranker
+from hybrid_core.errors import UsageError
+from hybrid_pageindex import Engine
+
+
+def make_ranker(
+    name: str,
+    engine: Engine,
+    corpus: Corpus,
+    *,
+    expert: str,
+    embedder: str,
+    in_chinese: bool,
+    cache: Path,
+    progress: Progress,
+) -> Ranker:
+    """One of eval.plan.RANKERS. ``cache`` keeps what a baseline makes slowly; ``embedder`` is a spec, "" for none.
+
+    Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
+    """
+    if name == "engine":
+        from eval.rankers.engine import EngineRanker
+
+        return EngineRanker(engine, corpus.ids, expert=expert)
+    if name == "page-bm25":
+        from eval.rankers.page_bm25 import PageBM25
+
+        return PageBM25(corpus, in_chinese=in_chinese)
+    if name == "rank-bm25":
+        from eval.rankers.okapi import Okapi
+
+        return Okapi(corpus, in_chinese=in_chinese)
+    if name == "chunk-dense":
+        from eval.rankers.chunk_dense import ChunkDense
+        from hybrid_pageindex.embedding import Embedders
+
+        loaded = Embedders(engine.settings).load(embedder) if embedder else None
+        return ChunkDense(corpus, loaded, cache / "chunks", progress)
+    if name == "pageindex-tree":
+        from eval.rankers.pageindex_tree import PageIndexTree
+
+        return PageIndexTree(corpus, cache / "pageindex", progress, in_chinese=in_chinese)
+    raise UsageError(f"There is no ranker '{name}'.", f"Choose one of: {', '.join(RANKERS)}.")

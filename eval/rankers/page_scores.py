@@ -1,0 +1,59 @@
+"""What the baselines that score whole pages share: the pages, their tokens, and a ranking from one score for each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.corpus import Corpus
+from eval.rankers.ranker import RankedPage, Ranking
+from hybrid_core.extras import require
+
+Floats = npt.NDArray[np.float64]
+Tokens = Callable[[Sequence[str]], list[list[str]]]
+
+
+class Places:
+    """Every page of the library in one order: documents by name, pages by number."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.names = sorted(corpus.documents)
+        self.pages = [(name, number) for name in self.names for number in range(1, corpus.documents[name].pages + 1)]
+        numbers = {name: number for number, name in enumerate(self.names)}
+        self.owner = np.array([numbers[name] for name, _ in self.pages], dtype=np.int64)
+
+    def texts(self, corpus: Corpus) -> list[str]:
+        return [text for name in self.names for text in corpus.texts(name)]
+
+    def ranking(self, scores: Floats, documents: Sequence[str] | None, depth: int) -> Ranking:
+        """The pages of highest score, those without any left out; documents in the order of their best pages."""
+        order = np.argsort(-scores, kind="stable")
+        order = order[scores[order] > 0]
+        if documents is not None:
+            asked = [number for number, name in enumerate(self.names) if name in set(documents)]
+            order = order[np.isin(self.owner[order], asked)]
+        return Ranking(
+            pages=tuple(RankedPage(self.pages[at][0], self.pages[at][1], float(scores[at])) for at in order[:depth]),
+            documents=tuple(self.names[number] for number in dict.fromkeys(self.owner[order].tolist())),
+        )
+
+
+def english(texts: Sequence[str]) -> list[list[str]]:
+    """bm25s' own tokens: lower case, two letters at least, English stop words dropped, no stemming."""
+    bm25s = require("bm25s", "eval")
+    found: list[list[str]] = bm25s.tokenize(
+        list(texts), stopwords="en", stemmer=None, return_ids=False, show_progress=False
+    )
+    return found
+
+
+def chinese(texts: Sequence[str]) -> list[list[str]]:
+    """jieba's words, those of punctuation and space left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the import speaks of outdated escapes and of pkg_resources
+        jieba = require("jieba", "eval")
+    jieba.setLogLevel("ERROR")
+    return [[word for word in jieba.lcut(text.lower()) if any(c.isalnum() for c in word)] for text in texts]

@@ -1,0 +1,155 @@
+"""Every question of the report's page, to be opened: its gold, what came, why, and where it was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.attribution import FIRST
+from eval.records import STAGES, GoldPlace, QuestionRecord, Run
+from eval.report.markup import Markup, element, join
+
+_RECEIPTS = 5  # shown; the run's folder holds the others
+_SNIPPET = 320
+
+
+def questions(runs: Sequence[Run], names: Sequence[str]) -> Markup:
+    """The list, with a choice of where questions ended; nothing where no question was asked."""
+    asked: dict[str, list[tuple[str, QuestionRecord]]] = {}
+    for run, name in zip(runs, names, strict=True):
+        for record in run.questions:
+            asked.setdefault(record.id, []).append((name, record))
+    if not asked:
+        return Markup("")
+    ended = {_ends(record) for records in asked.values() for _, record in records}
+    choices = [element("option", "all questions", value="")]
+    choices += [element("option", end, value=end) for end in sorted(ended, key=_order)]
+    chooser = element("label", "Show", element("select", *choices, id="filter"), class_="filter")
+    return join(
+        [
+            element("h2", "Questions"),
+            element("p", "Each opens to its gold, its results and their receipts.", class_="soft"),
+            chooser,
+            *(_question(records, len(runs) > 1) for records in asked.values()),
+        ]
+    )
+
+
+def _question(records: Sequence[tuple[str, QuestionRecord]], several: bool) -> Markup:
+    first = records[0][1]
+    ends = [
+        element("span", f"{name}: {_ends(record)}" if several else _ends(record), class_=_colour(record))
+        for name, record in records
+    ]
+    head = element("summary", element("span", first.question), element("span", *ends, class_="ends"))
+    about = {"id": first.id, "kind": first.kind, "group": first.group, "gold answer": first.gold_answer}
+    about["asked of"] = "the whole library" if first.given is None else ", ".join(first.given)
+    inside = [_list({name: said for name, said in about.items() if said}), element("h3", "Gold"), _gold(first)]
+    for name, record in records:
+        inside += [element("h3", f"Results of {name}" if several else "Results"), _came(record)]
+    return element(
+        "details", head, element("div", *inside, class_="inside"), class_="question",
+        data_ends="|".join(dict.fromkeys(_ends(record) for _, record in records)),
+    )  # fmt: skip
+
+
+def _gold(record: QuestionRecord) -> Markup:
+    if not record.gold:
+        return element("p", "The library does not hold the answer." if not record.answerable else "None.")
+    return _grid(("document", "page", "section", "text"), [(_place(place), "") for place in record.gold])
+
+
+def _place(place: GoldPlace) -> list[str]:
+    also = f" (also {', '.join(map(str, place.also))})" if place.also else ""
+    page = "not placed" if place.page is None else f"{place.page}{also}"
+    return [place.document, page, place.section, _cut(place.text)]
+
+
+def _came(record: QuestionRecord) -> Markup:
+    wanted = {(g.document, page) for g in record.gold if g.page is not None for page in (g.page, *g.also)}
+    facts: dict[str, Any] = {"ended": _ends(record)}
+    if record.error:
+        facts["error"] = record.error
+    if record.evidence:
+        facts["evidence"] = f"{record.evidence[0]} ({record.evidence[1]:.2f})"
+    if record.answer is not None:
+        facts["answer"] = record.answer
+    if record.judgement is not None:
+        facts["judgement"] = record.judgement
+    if record.notes:
+        facts["notes"] = "; ".join(record.notes)
+    if record.timings_ms:
+        facts["milliseconds"] = record.timings_ms
+    rows = []
+    for rank, page in enumerate(record.pages, 1):
+        gold = (page.document, page.page) in wanted
+        nodes = f" ({_span(*page.node)})" if page.node else ""
+        row = [
+            f"{rank} gold" if gold else str(rank), page.document, str(page.page), f"{page.score:.3f}",
+            f"{page.section}{nodes}", _cut(page.text),
+        ]  # fmt: skip
+        rows.append((row, "gold" if gold else ""))
+    made = [_list(facts)]
+    made.append(
+        _grid(("rank", "document", "page", "score", "section", "snippet"), rows)
+        if rows
+        else element("p", "No results.")
+    )
+    for rank, receipt in enumerate(record.receipts[:_RECEIPTS], 1):
+        made.append(element("details", element("summary", f"Receipt of result {rank}"), _list(receipt)))
+    if len(record.receipts) > _RECEIPTS:
+        said = f"The receipts of the other {len(record.receipts) - _RECEIPTS} results are in the run's folder."
+        made.append(element("p", said, class_="soft"))
+    return join(made)
+
+
+def _span(first: int, last: int) -> str:
+    return f"page {first}" if first == last else f"pages {first}–{last}"
+
+
+def _ends(record: QuestionRecord) -> str:
+    """The stage; where there is none, what can be said without a trace."""
+    if record.stage:
+        return record.stage
+    if record.error:
+        return "failed"
+    if not record.answerable:
+        return f"unanswerable, evidence {record.evidence[0] if record.evidence else 'not judged'}"
+    return f"not among the first {FIRST}"
+
+
+def _colour(record: QuestionRecord) -> str:
+    return "hit" if record.stage == "hit" else "miss" if record.answerable or record.error else "soft"
+
+
+def _order(end: str) -> tuple[int, str]:
+    return (STAGES.index(end) if end in STAGES else len(STAGES)), end
+
+
+def _cut(said: str) -> str:
+    return said if len(said) <= _SNIPPET else f"{said[:_SNIPPET]}…"
+
+
+def _list(facts: Mapping[str, Any]) -> Markup:
+    return element("dl", *(part for name, fact in facts.items() for part in (element("dt", name), _fact(fact))))
+
+
+def _fact(fact: Any) -> Markup:
+    return element("dd", _said(fact))
+
+
+def _said(fact: Any) -> str:
+    if isinstance(fact, Mapping):
+        return ", ".join(f"{name} {_said(inner)}" for name, inner in fact.items()) or "none"
+    if isinstance(fact, list | tuple):
+        return " › ".join(_said(inner) for inner in fact) or "none"
+    if isinstance(fact, float):
+        return f"{fact:.3f}"
+    return "–" if fact is None else str(fact)
+
+
+def _grid(columns: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> Markup:
+    """``rows`` are cells with a class for the row."""
+    head = element("thead", element("tr", *(element("th", name, scope="col") for name in columns)))
+    body = [element("tr", *(element("td", cell) for cell in cells), class_=kind) for cells, kind in rows]
+    return element("div", element("table", head, element("tbody", *body)), class_="wide")

@@ -1,0 +1,112 @@
+"""A table as the terminal, Markdown and the page show it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from hybrid_pageindex.cli.output import visible
+
+_PIPED_WIDTH = 200  # where nobody's window limits it, a table is not cut
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """``value`` is what the cell sorts by; None for text, which sorts as text."""
+
+    text: str
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``note`` says how to read it. Every row has one cell for each column; without rows and note it is not shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @property
+    def shown(self) -> bool:
+        return bool(self.rows or self.note)
+
+    def numeric(self, column: int) -> bool:
+        """Whether the column holds numbers alone, which stand to the right."""
+        cells = [row[column] for row in self.rows if row[column] != NONE]
+        return bool(cells) and all(cell.value is not None for cell in cells)
+
+
+NONE = Cell("–")
+
+
+def text(value: object) -> Cell:
+    return Cell(str(value))
+
+
+def share(value: float | None) -> Cell:
+    """A figure between 0 and 1, with three digits."""
+    return NONE if value is None else Cell(f"{value:.3f}", value)
+
+
+def number(value: float | None, digits: int = 0, unit: str = "") -> Cell:
+    return NONE if value is None else Cell(f"{value:,.{digits}f}{unit}", value)
+
+
+def to_markdown(table: Table) -> str:
+    """A GitHub table. What a cell says cannot end the cell, the row or the table."""
+    lines = [f"## {_plain(table.title)}", ""]
+    if table.note:
+        lines += [_plain(table.note), ""]
+    if table.rows:
+        lines.append(_row([_plain(name) for name in table.columns]))
+        lines.append(_row(["--:" if table.numeric(column) else "---" for column in range(len(table.columns))]))
+    lines += [_row([_plain(cell.text) for cell in row]) for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(said: str) -> str:
+    for sign, entity in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("\\", "&#92;"),
+        ("|", "&#124;"),
+        ("`", "&#96;"),
+    ):
+        said = said.replace(sign, entity)
+    return " ".join(said.split())
+
+
+def show(tables: Iterable[Table], notes: Iterable[str] = ()) -> None:
+    """Print the notes and the tables on stdout."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPED_WIDTH
+    for note in notes:
+        console.print(f"[yellow]note[/] {_typed(note)}")
+    for table in tables:
+        console.print(f"\n[bold]{_typed(table.title)}[/]")
+        shown = RichTable(box=box.SIMPLE_HEAD)
+        for column, name in enumerate(table.columns):
+            shown.add_column(_typed(name), justify="right" if table.numeric(column) else "left")
+        for row in table.rows:
+            shown.add_row(*(_typed(cell.text) for cell in row))
+        if table.rows:
+            console.print(shown)
+        if table.note:
+            console.print(f"[dim]{_typed(table.note)}[/]")
+
+
+def _typed(said: str) -> str:
+    """Neither rich's markup nor a command to the terminal."""
+    return escape(visible(said))

@@ -1,0 +1,227 @@
+"""The tables of the report and of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.compare import Comparison
+from eval.folds import CrossFold
+from eval.report.summary import Summary
+from eval.report.table import NONE, Cell, Table, number, share, text
+from eval.significance import Interval
+
+_MAIN = (
+    "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
+    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
+)  # fmt: skip
+_QUESTION = 100  # characters; the question's id leads to the whole of it
+_KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.r-precision", "citation.overlap")
+
+
+def attributions(summaries: Sequence[Summary]) -> list[Table]:
+    """The first tables, one for each run: where questions were lost, and what could still be won after each stage."""
+    asked = sorted((one for one in summaries if one.questions), key=lambda one: not one.attribution)
+    return [_attribution(one, f": {one.run}" if len(asked) > 1 else "") for one in asked]
+
+
+def _attribution(one: Summary, named: str) -> Table:
+    title = f"Where questions were lost{named}"
+    columns = ("stage", "questions", "share", "ceiling after it")
+    if not one.attribution:
+        return Table(
+            title, columns, (), f"{one.run} leaves no trace of its stages, so its misses cannot be laid at one."
+        )
+    rows = [(text(loss.stage), number(loss.count), share(loss.share), share(loss.ceiling)) for loss in one.attribution]
+    note = "A question counts at the stage that lost its page. The ceiling is hit@5 if all later stages were perfect."
+    return Table(title, columns, tuple(rows), note)
+
+
+def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
+    """The measures, or the main ones alone; a column for each run."""
+    named = ordered([one.measures for one in summaries], every)
+    rows = [(text(name), *(share(one.measures.get(name)) for one in summaries)) for name in named]
+    note = "Means over the questions that have gold for the measure; a question without results counts as zero."
+    return Table("Measures", ("measure", *(one.run for one in summaries)), tuple(rows), note if rows else "")
+
+
+def compared(comparison: Comparison, every: bool = True) -> Table:
+    """The measures over the shared questions, and the differences to the first run with 95 % intervals."""
+    columns = ["measure", *comparison.runs[:1]]
+    for name in comparison.runs[1:]:
+        columns += [name, "difference (95 %)"]
+    rows = []
+    for measure in ordered(comparison.measures, every):
+        row = [text(measure), share(comparison.measures[0].get(measure))]
+        for values, against in zip(comparison.measures[1:], comparison.against, strict=True):
+            row += [share(values.get(measure)), difference(against.differences.get(measure))]
+        rows.append(tuple(row))
+    note = (
+        f"{len(comparison.questions)} questions asked by all. Differences are to {comparison.runs[0]}: paired "
+        "bootstrap over questions; * marks intervals without zero."
+    )
+    return Table("Measures compared", tuple(columns), tuple(rows), note)
+
+
+def difference(interval: Interval | None) -> Cell:
+    if interval is None:
+        return NONE
+    star = " *" if interval.clear else ""
+    return Cell(f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]{star}", interval.mean)
+
+
+def flips(comparison: Comparison) -> Table:
+    """The questions that went up or down."""
+    rows = [
+        (text(against.run), text(went), text(flip.id), share(flip.before), share(flip.after), text(_cut(flip.question)))
+        for against in comparison.against
+        for went, those in (("won", against.won), ("lost", against.lost))
+        for flip in those
+    ]
+    counts = "; ".join(f"{one.run}: {len(one.won)} won, {len(one.lost)} lost" for one in comparison.against)
+    columns = ("run", "went", "id", "before", "after", "question")
+    return Table(f"Questions that flipped at {comparison.flips_at}", columns, tuple(rows), f"{counts}.")
+
+
+def _cut(question: str) -> str:
+    return question if len(question) <= _QUESTION else f"{question[:_QUESTION]}…"
+
+
+def kinds(summaries: Sequence[Summary]) -> Table:
+    """The main measures by kind of question; no rows where all are of one kind."""
+    shown = [name for name in _KINDS if any(name in values for one in summaries for values in one.kinds.values())]
+    rows = [
+        (text(kind or "(none)"), text(one.run), number(one.kind_counts[kind]), *(share(values.get(m)) for m in shown))
+        for kind in dict.fromkeys(kind for one in summaries for kind in one.kinds)
+        for one in summaries
+        if (values := one.kinds.get(kind)) is not None
+    ]
+    return Table("By kind of question", ("kind", "run", "questions", *shown), tuple(rows))
+
+
+def latency(summaries: Sequence[Summary]) -> Table:
+    """Time, tokens and cost."""
+    rows = []
+    for one in summaries:
+        timed = (one.latency.median, one.latency.p95, one.latency.slowest) if one.latency else (None, None, None)
+        spent = (number(one.tokens), number(one.cost, 4), number(one.failed))
+        rows.append((text(one.run), *(number(value, 1) for value in timed), *spent))
+    columns = ("run", "median ms", "95 % within ms", "slowest ms", "tokens", "cost", "failed")
+    note = "Times are for one question; tokens and cost are sums."
+    return Table("Time and cost of the questions", columns, tuple(rows), note)
+
+
+def steps(summaries: Sequence[Summary]) -> Table:
+    """What the time of a question goes into; no rows where the rankers do not say."""
+    timed = [one.latency.steps if one.latency else {} for one in summaries]
+    named = dict.fromkeys(step for each in timed for step in each)
+    rows = [(text(step), *(number(each.get(step), 2) for each in timed)) for step in named]
+    note = "Median milliseconds of each step." if rows else ""
+    return Table("Where the time goes", ("step", *(one.run for one in summaries)), tuple(rows), note)
+
+
+def trees(summaries: Sequence[Summary]) -> Table:
+    """How well trees fit human outlines; no rows where none were measured."""
+    named = ordered([values for one in summaries for values in one.trees.values()])
+    rows = [
+        (text(one.run), text(kind), *(share(values.get(name)) for name in named))
+        for one in summaries
+        for kind, values in one.trees.items()
+    ]
+    return Table("Section trees", ("run", "bookmarks", *named), tuple(rows), "Means over documents." if rows else "")
+
+
+def index(summaries: Sequence[Summary]) -> Table:
+    """What indexing took."""
+    return _facts("Index", [one.head.index for one in summaries], summaries)
+
+
+def settings(summaries: Sequence[Summary]) -> Table:
+    """What was run, on what."""
+    facts = [
+        {
+            "dataset": one.head.dataset, "setting": one.head.setting, "ranker": one.head.ranker,
+            "embedder": one.head.embedder or "none", "model": one.head.model or "none", "counts": one.head.counts,
+            "options": one.head.options, "engine": one.head.engine, "settings": one.head.settings,
+            "machine": one.head.machine, "started": one.head.started, "finished": one.head.finished or "not finished",
+        }
+        for one in summaries
+    ]  # fmt: skip
+    return _facts("Settings", facts, summaries)
+
+
+def problems(summaries: Sequence[Summary]) -> Table:
+    """Gold places that could not be used."""
+    rows = [(text(one.run), text(problem)) for one in summaries for problem in one.head.problems]
+    return Table("Gold that could not be used", ("run", "problem"), tuple(rows))
+
+
+def folds(crossed: CrossFold, runs: Sequence[str], measure: str) -> Table:
+    """Each fold's means, gains over the first run, and the score of the run that is best on the other folds."""
+    columns = [
+        "fold",
+        "groups",
+        "questions",
+        *runs,
+        *(f"gain of {run}" for run in runs[1:]),
+        "best elsewhere",
+        "scores",
+    ]
+    rows = [
+        (text(place), number(fold.groups), number(fold.questions), *_gains(fold.means), text(runs[fold.chosen]),
+         share(fold.means[fold.chosen]))
+        for place, fold in enumerate(crossed.folds, 1)
+    ]  # fmt: skip
+    counts = number(sum(fold.groups for fold in crossed.folds)), number(sum(fold.questions for fold in crossed.folds))
+    rows.append((text("all"), *counts, *_gains(crossed.means), text("cross-fold"), share(crossed.cross_fold)))
+    note = (
+        f"Chosen on the other folds and scored on each, {measure} is {crossed.cross_fold:.3f}; chosen on all questions "
+        f"({runs[crossed.best]}) it is {crossed.in_sample:.3f} in sample."
+    )
+    return Table(f"{measure} by fold", tuple(columns), tuple(rows), note)
+
+
+def _gains(means: Sequence[float]) -> list[Cell]:
+    return [share(value) for value in means] + [Cell(f"{v - means[0]:+.3f}", v - means[0]) for v in means[1:]]
+
+
+def ordered(columns: Sequence[Mapping[str, float]], every: bool = True) -> list[str]:
+    """Each measure once: the main ones, then the others (``every``), one family together, by cutoff."""
+    named = {name for values in columns for name in values}
+    return sorted(named if every else named.intersection(_MAIN), key=_place)
+
+
+def _place(name: str) -> tuple[int, int, str, int]:
+    family, _, cutoff = name.partition("@")
+    main = _MAIN.index(name) if name in _MAIN else len(_MAIN)
+    level = next((at for at, start in enumerate(("section.", "document.", "citation.")) if name.startswith(start)), -1)
+    return main, level, family, int(cutoff) if cutoff.isdigit() else 0
+
+
+def _facts(title: str, facts: Sequence[Mapping[str, Any]], summaries: Sequence[Summary]) -> Table:
+    """A row for each fact, a column for each run; mappings inside are laid out with a dot."""
+    flat = [dict(_flat("", one)) for one in facts]
+    rows = [
+        (text(key), *(_fact(one.get(key)) for one in flat)) for key in dict.fromkeys(key for one in flat for key in one)
+    ]
+    return Table(title, ("", *(one.run for one in summaries)), tuple(rows))
+
+
+def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return [
+            pair for key, inner in value.items() for pair in _flat(f"{prefix}.{key}" if prefix else str(key), inner)
+        ]
+    return [(prefix, value)]
+
+
+def _fact(value: Any) -> Cell:
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if isinstance(value, int | float):
+        return Cell(f"{value:,.6g}" if isinstance(value, float) else str(value), float(value))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return Cell(", ".join(map(str, value)) or "none")
+    return Cell(str(value))

@@ -1,0 +1,198 @@
+"""A run: ask a data set's questions, write down what comes as it comes, go on where a killed run ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval import measures
+from eval.attribution import stage
+from eval.corpus import Corpus
+from eval.datasets.custom import SUFFIXES
+from eval.datasets.registry import load
+from eval.home import Prepared, prepare
+from eval.locate import Located, locate
+from eval.machine import engine_code, machine, settings_that_matter
+from eval.plan import Plan
+from eval.progress import Progress
+from eval.questions import Dataset, EvalQuestion
+from eval.rankers.make import make_ranker
+from eval.rankers.ranker import Ranker
+from eval.records import (
+    GoldPlace,
+    QuestionRecord,
+    Run,
+    RunHead,
+    append,
+    read_run,
+    write_head,
+)
+from eval.resume import resumed
+from eval.sampling import sample
+from eval.scope import ask
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_pageindex import run
+
+
+def measure(plan: Plan, progress: Progress) -> Run:
+    """Carry a plan out; a folder that holds the same plan's run is continued.
+
+    Raises NotFoundError for an absent set, UsageError for a plan that fits no question or another run's folder, and
+    PageIndexError where the ranker cannot be made. A question that fails is a record with an error.
+    """
+    dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions)
+    folder = plan.folder()
+    if not dataset.questions:
+        from eval.trees import measure_trees
+
+        return measure_trees(plan, dataset, folder, progress)
+    held = resumed(folder, plan)
+    if held and held.finished:
+        other = "" if held.engine == engine_code() else " It was made with another state of the engine."
+        progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
+        return read_run(folder)
+    files = (*dataset.files, *distractors(plan.distractors, dataset))
+    home = plan.home_folder(files)
+    embedder = plan.embedder if plan.ranker == "engine" else ""
+    prepared = prepare(home, files, embedder, progress, ours=plan.home is None)
+    with closing(prepared.engine):
+        corpus = Corpus(prepared.engine)
+        cache = home.with_name(home.name + ".baselines")
+        ranker = make_ranker(
+            plan.ranker, prepared.engine, corpus, expert=plan.expert, embedder=plan.embedder,
+            in_chinese=dataset.chinese, cache=cache, progress=progress,
+        )  # fmt: skip
+        questions, left_out = chosen(plan, dataset, corpus)
+        located = run(locate(prepared.engine, questions))
+        gold = {q.id: places(q, found, corpus) for q, found in zip(questions, located.questions, strict=True)}
+        head = _head(plan, dataset, prepared, ranker, located, left_out)
+        head = replace(head, started=held.started) if held else head
+        write_head(folder, head)
+        _ask_all(plan, folder, ranker, corpus, questions, gold, progress)
+    records = read_run(folder).questions
+    measured = {"all": measures.summarise(records), "kinds": measures.summarise_kinds(records)}
+    write_head(folder, replace(head, measures=measured, finished=_now()))
+    return read_run(folder)
+
+
+def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
+    """The files of a folder that only make the library larger. Raises UsageError where a name is also in the set."""
+    if folder is None:
+        return ()
+    found = tuple(sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in SUFFIXES))
+    if not found:
+        raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of PDF or Markdown files.")
+    names = [path.name for path in dataset.files]
+    for path in found:
+        if path.name in names:
+            raise UsageError(f"{path}: a document of that name is in {dataset.name}.", "Rename the file.")
+        names.append(path.name)
+    return found
+
+
+def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQuestion, ...], list[str]]:
+    """The questions that the plan asks, and what the reader should know of those left out unasked for.
+
+    Raises UsageError where none is left.
+    """
+    kinds = {question.kind for question in dataset.questions}
+    if unknown := [kind for kind in plan.kinds if kind not in kinds]:
+        raise UsageError(f"{dataset.name} has no questions of the kind '{unknown[0]}'.", f"It has {sorted(kinds)}.")
+    small = {name for name, document in corpus.documents.items() if document.pages < plan.min_pages}
+    left = tuple(
+        question
+        for question in dataset.questions
+        if (not plan.kinds or question.kind in plan.kinds) and not small & set(question.documents)
+    )
+    notes = []
+    if plan.setting != "library":
+        without = sum(not question.documents for question in left)
+        left = tuple(question for question in left if question.documents)
+        notes = [f"{without} questions name no document, so that none can be given: left out"] if without else []
+    if not left:
+        raise UsageError(
+            f"No question of {dataset.name} is left.", "Ask for another --kind or --setting, or fewer --min-pages."
+        )
+    return (sample(left, plan.sample, plan.seed) if plan.sample else left), notes
+
+
+def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:
+    """The question's gold as it was located, with the sections that hold it."""
+    return tuple(
+        GoldPlace(
+            gold.document, gold.page,
+            corpus.section_at(gold.document, gold.page, gold.text) if gold.page is not None else "",
+            gold.text, gold.also,
+            () if gold.text or gold.page is None else corpus.sections_on(gold.document, gold.page),
+            lost=gold.page is None and (told.page is not None or bool(told.text)),
+        )
+        for told, gold in zip(question.evidence, located.evidence, strict=True)
+    )  # fmt: skip
+
+
+def _ask_all(
+    plan: Plan,
+    folder: Path,
+    ranker: Ranker,
+    corpus: Corpus,
+    questions: Sequence[EvalQuestion],
+    gold: dict[str, tuple[GoldPlace, ...]],
+    progress: Progress,
+) -> None:
+    done = {record.id for record in read_run(folder).questions}
+    with progress.bar(f"{plan.dataset}, {plan.setting}, {plan.ranker}", len(questions), len(done)) as step:
+        for question in questions:
+            if question.id not in done:
+                append(folder, _asked(plan, ranker, corpus, question, gold[question.id]))
+                step()
+
+
+def _asked(
+    plan: Plan, ranker: Ranker, corpus: Corpus, question: EvalQuestion, gold: tuple[GoldPlace, ...]
+) -> QuestionRecord:
+    record = QuestionRecord(
+        id=question.id, question=question.text, kind=question.kind, group=question.group,
+        answerable=question.answerable, gold_answer=question.answer, gold=gold,
+    )  # fmt: skip
+    began = time.perf_counter()
+    try:
+        given, ranking = ask(ranker, corpus, question, gold, plan.setting, plan.depth)
+    except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
+        said = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
+        return replace(record, error=said, stage="failed" if question.answerable else "")
+    spent = round((time.perf_counter() - began) * 1000, 3)
+    by_page = any(place.page is not None or place.lost for place in gold)
+    ended = stage(gold, ranking.pages, ranking.trace, corpus.ids, corpus.sections_on) if by_page else ""
+    return replace(
+        record, given=given, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence, stage=ended,
+        receipts=ranking.receipts, notes=ranking.notes, timings_ms={"total": spent, **ranking.timings_ms},
+        tokens=ranking.tokens, cost=ranking.cost,
+    )  # fmt: skip
+
+
+def _head(
+    plan: Plan, dataset: Dataset, prepared: Prepared, ranker: Ranker, located: Located, left_out: Sequence[str]
+) -> RunHead:
+    questions = located.questions
+    return RunHead(
+        dataset=dataset.name, setting=plan.setting, ranker=ranker.name, options=plan.options, engine=engine_code(),
+        settings=settings_that_matter(prepared.engine.settings) | {"ranker": dict(ranker.options)}, machine=machine(),
+        embedder=str(ranker.options.get("embedder", prepared.embedder if plan.ranker == "engine" else "")),
+        counts={
+            "documents": len(dataset.files), "pages": int(prepared.figures["pages"]), "questions": len(questions),
+            "answerable": sum(question.answerable for question in questions),
+            "gold": sum(len(question.evidence) for question in questions), "unplaced": located.unplaced,
+            "placed exactly": located.exact + located.given, "placed by ends": located.ends,
+            "placed by words": located.fuzzy, "of documents only": located.document_only,
+        },
+        index=prepared.figures, started=_now(),
+        problems=(*dataset.notes, *prepared.problems, *left_out, *located.problems),
+    )  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
