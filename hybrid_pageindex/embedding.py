@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
 from hybrid_core.store.snapshot import Snapshot
@@ -15,6 +18,11 @@ from retrievers.options import Meaning
 
 if TYPE_CHECKING:
     from hybrid_core.models.embedder import Embedder
+
+Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
+_EMBED_FIRST = (
+    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none."
+)
 
 
 class Embedders:
@@ -48,10 +56,14 @@ class Embedders:
             return self._loaded[spec]
 
     def meaning(self, question: str, snapshot: Snapshot, library: str, searched: Mapping[str, Document]) -> Meaning:
-        """A question's vector, where every searched document is embedded and the embedder answers."""
+        """A question's vector, and its term weights from an embedder that gives them, where every searched document
+        is embedded and the embedder answers.
+        """
         serving, _ = snapshot.embedder(library)
         if serving is None:
             return Meaning()
+        from hybrid_core.models.embedder import SparseEmbedder
+
         done = snapshot.embedded(serving.fingerprint)
         pages = sum(document.pages for document in searched.values())
         covered = sum(document.pages for document in searched.values() if document.content_id in done)
@@ -67,11 +79,36 @@ class Embedders:
                     f"'{serving.name}' is no longer the model that the library was embedded with.",
                     "Embed it again: hybrid-pageindex embed.",
                 )
+            if isinstance(embedder, SparseEmbedder):
+                vectors, learned = embedder.embed_both([question], "query")
+                return Meaning(share, vectors[0], learned=learned[0])
             return Meaning(share, embedder.embed([question], "query")[0])
         except UsageError:
             raise
         except PageIndexError as error:
             return Meaning(share, None, f"the embedder failed, so words alone decide: {error}")
+
+    def comparison(self, question: str, snapshot: Snapshot, library: str) -> Comparison | None:
+        """What compares texts with a question token by token, where the setting ``rerank`` asks for that.
+
+        Raises UsageError where the library has no embedder, and when called where its embedder cannot.
+        """
+        if self._settings.rerank == "none":
+            return None
+        serving, _ = snapshot.embedder(library)
+        if serving is None:
+            raise UsageError(f"rerank is set, and the library '{library}' has no embedder.", _EMBED_FIRST)
+        name = serving.name
+
+        def compare(texts: Sequence[str]) -> NDArray[np.float32]:
+            from hybrid_core.models.embedder import MultiVectorEmbedder
+
+            embedder = self.load(name)
+            if not isinstance(embedder, MultiVectorEmbedder):
+                raise UsageError(f"rerank is set, and {name} cannot compare token by token.", _EMBED_FIRST)
+            return embedder.colbert_scores(question, texts)
+
+        return compare
 
     def close(self) -> None:
         with self._lock:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.embedding_texts import EmbeddingText, embedding_texts
 from hybrid_core.errors import Cancelled
-from hybrid_core.models.embedder import Embedder
+from hybrid_core.models.embedder import Embedder, SparseEmbedder
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.embeddings import Embeddings
 from hybrid_core.store.snapshot import Snapshot
@@ -55,7 +55,8 @@ def embed_library(
     until then is kept, and the next call goes on from there.
     """
     began = time.monotonic()
-    known = StoredEmbedder(embedder.id.fingerprint, embedder.id.name, embedder.id.dimension)
+    sparse = isinstance(embedder, SparseEmbedder)
+    known = StoredEmbedder(embedder.id.fingerprint, embedder.id.name, embedder.id.dimension, sparse)
     target = Embeddings(catalog, library, known)
     target.begin()
     with catalog.snapshot() as snapshot:
@@ -78,8 +79,7 @@ def embed_library(
                 )
             on_progress(EmbedProgress(len(waiting), number, max(expected, texts_done), texts_done))
             some = missing[start : start + _TEXTS_AT_ONCE]
-            vectors = embedder.embed([by_key[key] for key in some], "document")
-            target.put(dict(zip(some, vectors, strict=True)))
+            _embed(embedder, target, {key: by_key[key] for key in some})
             texts_done += len(some)
             made += len(some)
         target.complete(content_id, len(texts))
@@ -87,6 +87,15 @@ def embed_library(
     serving = target.finish()
     seconds = round(time.monotonic() - began, 2)
     return EmbedReport(known.name, known.dimension, len(waiting), made, texts_done - made, seconds, serving)
+
+
+def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> None:
+    """Embed and keep texts by their keys, with term weights where the embedder gives them."""
+    if isinstance(embedder, SparseEmbedder):
+        vectors, weights = embedder.embed_both(list(texts.values()), "document")
+        target.put(dict(zip(texts, vectors, strict=True)), dict(zip(texts, weights, strict=True)))
+    else:
+        target.put(dict(zip(texts, embedder.embed(list(texts.values()), "document"), strict=True)))
 
 
 def _texts(snapshot: Snapshot, content_id: str) -> Sequence[EmbeddingText]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Document, Hit
@@ -26,23 +27,46 @@ def coarse_pass(
     """At most ``weights.coarse_hits`` pages of published versions, best first, within ``scope`` if given.
 
     ``query`` is {term hash: weight}. Without a vector a hit's score is its BM25; with one it is the
-    weighted sum of BM25 and similarity, each scaled to 1 for the question's best.
+    weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning.
     """
-    sparse = _published(_by_words(index, query, weights.coarse_hits, scope), published)
+    found = index.search(*_arrays(query), weights.coarse_hits, scope) if query else []
+    sparse = _published(found, published)
     if meaning.vector is None:
         return sparse
-    dense = _published(index.search_dense(meaning.vector, weights.coarse_hits, scope), published)
-    hits = {(hit.doc_id, hit.page): hit for hit in dense}
+    hits, near = by_meaning(index, meaning, published, scope, weights, weights.coarse_hits)
     for hit in sparse:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit
-    fused = weighted(
-        [
-            (1.0, normalised({(hit.doc_id, hit.page): hit.score for hit in sparse})),
-            (weights.dense_coarse, similarity(dense)),
-        ]
-    )
+    fused = weighted([(1.0, normalised(_scores(sparse))), (weights.dense_coarse, near)])
     return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: weights.coarse_hits]]
+
+
+def by_meaning(
+    index: VectorIndex,
+    meaning: Meaning,
+    published: Mapping[str, Document],
+    scope: Collection[str] | None,
+    weights: Weights,
+    limit: int,
+) -> tuple[dict[Key, Hit], dict[Key, float]]:
+    """The pages nearest to a question by its vector, and by its learned term weights where it has them: at most
+    ``limit`` by each, with their scores; and how near each page is, 0 to 1.
+
+    Both kinds of nearness are scaled within the question and added with the weights 1 and
+    ``weights.learned_sparse``, whose ratio is that of BGE-M3's authors (Chen et al. 2024).
+    """
+    if meaning.vector is None:
+        return {}, {}
+    dense = _published(index.search_dense(meaning.vector, limit, scope), published)
+    hits = {(hit.doc_id, hit.page): hit for hit in dense}
+    if not meaning.learned:
+        return hits, similarity(dense)
+    learned = _published(index.search_learned(*_arrays(meaning.learned), limit, scope), published)
+    for hit in learned:
+        key = (hit.doc_id, hit.page)
+        hits[key] = replace(hits[key], learned=hit.score) if key in hits else hit
+    near = weighted([(1.0, similarity(dense)), (weights.learned_sparse, normalised(_scores(learned)))])
+    return hits, {key: score / (1 + weights.learned_sparse) for key, score in near.items()}
 
 
 def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
@@ -57,11 +81,12 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
     return {(hit.doc_id, hit.page): (hit.score - last) / width if width > 0 else 1.0 for hit in hits}
 
 
-def _by_words(index: VectorIndex, query: Mapping[int, float], limit: int, scope: Collection[str] | None) -> list[Hit]:
-    if not query:
-        return []
-    terms = np.fromiter(query, np.uint32, len(query))
-    return index.search(terms, np.fromiter(query.values(), np.float32, len(query)), limit, scope)
+def _arrays(weights: Mapping[int, float]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+    return np.fromiter(weights, np.uint32, len(weights)), np.fromiter(weights.values(), np.float32, len(weights))
+
+
+def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
+    return {(hit.doc_id, hit.page): hit.score for hit in hits}
 
 
 def _published(hits: Sequence[Hit], published: Mapping[str, Document]) -> list[Hit]:

@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.extras import require
-from hybrid_core.models.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
+from hybrid_core.models.embedder import (
+    EmbedderId,
+    Kind,
+    TermWeights,
+    Vectors,
+    checked_texts,
+    fingerprint,
+    in_batches,
+    unit_rows,
+)
 from hybrid_core.models.sentence_transformer import load_model, local_folder, model_digest, running
 
 _BATCH = 16
@@ -53,7 +62,7 @@ class BgeM3Embedder:
         # FlagEmbedding draws these at random where the folder lacks them.
         self._lacks = [head for head in _HEADS if folder is not None and not (folder / head).exists()]
         self._dimension: int = config.hidden_size
-        made = fingerprint("bge-m3", model_digest(name, folder), self._limit, self._dimension)
+        made = fingerprint("bge-m3 dense and sparse", model_digest(name, folder), self._limit, self._dimension)
         self._id = EmbedderId(self._name, self._dimension, made)
 
     @property
@@ -62,29 +71,31 @@ class BgeM3Embedder:
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         def call(batch: list[str]) -> Any:
-            return self._run(batch, "dense")[0]
+            return self._run(batch, "dense")["dense_vecs"]
 
         self._open()
         rows = in_batches(checked_texts(texts, kind), self._batch_size, call)
         return unit_rows(rows, self._name, self._dimension)
 
-    def sparse(self, texts: Sequence[str], kind: Kind) -> list[dict[int, float]]:
+    def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         self._open(heads=True)
         tokenizer = self._model.tokenizer
         ignored = (tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id)
 
-        def call(batch: list[str]) -> list[dict[int, float]]:
-            weights, inputs = self._run(batch, "sparse")
-            return [_heaviest(*pair, ignored) for pair in zip(inputs["input_ids"], weights[..., 0], strict=True)]
+        def call(batch: list[str]) -> list[tuple[Any, Any, Any]]:
+            made = self._run(batch, "dense", "sparse")
+            return list(zip(made["dense_vecs"], made["input_ids"], made["sparse_vecs"][..., 0], strict=True))
 
-        return in_batches(checked_texts(texts, kind), self._batch_size, call)
+        rows = in_batches(checked_texts(texts, kind), self._batch_size, call)
+        vectors = unit_rows([row for row, _, _ in rows], self._name, self._dimension)
+        return vectors, [_heaviest(ids, weights, ignored) for _, ids, weights in rows]
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         def call(batch: list[str]) -> list[NDArray[np.float32]]:
-            vectors, inputs = self._run(batch, "colbert")
+            made = self._run(batch, "colbert")
             # Without the first token, and without padding, whose zeros would win over negative products.
-            lengths = inputs["attention_mask"].sum(axis=1) - 1
-            return [row[:length] for row, length in zip(vectors, lengths, strict=True)]
+            lengths = made["attention_mask"].sum(axis=1) - 1
+            return [row[:length] for row, length in zip(made["colbert_vecs"], lengths, strict=True)]
 
         self._open(heads=True)
         asked = call(checked_texts([query], "query"))[0]
@@ -106,29 +117,33 @@ class BgeM3Embedder:
             raise UsageError(f"{self._name} is closed.", "Load it again.")
         if heads and self._lacks:
             raise ModelError(
-                f"{self._name} lacks {' and '.join(self._lacks)}.", "Take a folder that holds all of BGE-M3."
+                f"{self._name} lacks {' and '.join(self._lacks)}.",
+                f"Take a folder that holds all of BGE-M3, or embed with {_DENSE_ONLY}.",
             )
 
-    def _run(self, batch: list[str], want: Literal["dense", "sparse", "colbert"]) -> tuple[Any, dict[str, Any]]:
-        """(array of what is wanted, first axis the texts; the tokenizer's arrays), in single precision."""
+    def _run(self, batch: list[str], *want: str) -> dict[str, Any]:
+        """Arrays whose first axis is the texts: the tokenizer's, and "dense_vecs", "sparse_vecs", "colbert_vecs"
+        as far as ``want`` names "dense", "sparse", "colbert", in single precision.
+        """
         flag = self._model
-        wanted = {"return_dense": want == "dense", "return_sparse": want == "sparse"}
+        wanted = {"return_dense": "dense" in want, "return_sparse": "sparse" in want}
         with self._lock, running(self._name), self._torch.inference_mode():
             options = {"padding": True, "truncation": True, "max_length": self._limit, "return_tensors": "pt"}
             inputs = flag.tokenizer(batch, **options).to(self._device)
-            output = flag.model(inputs, **wanted, return_colbert_vecs=want == "colbert")
+            output = flag.model(inputs, **wanted, return_colbert_vecs="colbert" in want)
             arrays = {key: value.cpu().numpy() for key, value in inputs.items()}
-            return output[f"{want}_vecs"].float().cpu().numpy(), arrays
+            return arrays | {f"{one}_vecs": output[f"{one}_vecs"].float().cpu().numpy() for one in want}
 
 
+_DENSE_ONLY = "sentence-transformers:PATH, which makes dense vectors only"
 _FAULT = "Look for a fault in the model's files."
 
 
-def _heaviest(ids: Any, weights: Any, ignored: Sequence[int]) -> dict[int, float]:
+def _heaviest(ids: Any, weights: Any, ignored: Sequence[int]) -> TermWeights:
     """The greatest positive weight of each token of one text."""
     if not np.isfinite(weights).all():
         raise ModelError("BGE-M3 weighted a token with NaN or infinity.", _FAULT)
-    found: dict[int, float] = {}
+    found: TermWeights = {}
     for token, weight in zip(ids.tolist(), weights.tolist(), strict=True):
         if weight > 0 and token not in ignored:
             found[token] = max(weight, found.get(token, 0.0))

@@ -1,6 +1,6 @@
 """Embedders: what each one does, how one is chosen by a line of text, and the checks that all of them share.
 
-Backends: ``hashed``, ``sentence_transformer``, ``bge_m3``, ``openai_embeddings``; their libraries are
+Backends: ``hashed`` (two), ``sentence_transformer``, ``bge_m3``, ``openai_embeddings``; their libraries are
 imported when they are chosen. Texts are taken longest first, so that a batch holds texts of similar length.
 """
 
@@ -19,9 +19,13 @@ from hybrid_core.errors import ModelError, UsageError
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
+TermWeights = dict[int, float]  # token id to positive weight
 T = TypeVar("T")
 
-FORMS = ("none", "bge-m3", "bge-m3:PATH", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", "hashed:DIM")
+FORMS = (
+    "none", "bge-m3", "bge-m3:PATH", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", "hashed:DIM",
+    "hashed-m3:DIM",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,11 @@ class Embedder(Protocol):
 class SparseEmbedder(Protocol):
     """An embedder that also weights terms, as BGE-M3 learned to."""
 
-    def sparse(self, texts: Sequence[str], kind: Kind) -> list[dict[int, float]]:
-        """Token id to positive weight, per text; the inner product is the score. {} where no token counts."""
+    def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
+        """What ``embed`` gives, and from the same pass of the model each text's weights, {} where no token counts.
+
+        Two texts' score is the inner product of their weights. Raises what ``embed`` raises.
+        """
         ...
 
 
@@ -109,10 +116,10 @@ def load_embedder(
         from hybrid_core.models.openai_embeddings import OpenAIEmbedder
 
         return OpenAIEmbedder(rest, api_key=api_key, base_url=base_url, batch_size=batch_size, timeout=timeout)
-    if kind == "hashed" and rest.isdecimal():
-        from hybrid_core.models.hashed import HashedEmbedder
+    if kind in ("hashed", "hashed-m3") and rest.isdecimal():
+        from hybrid_core.models.hashed import HashedEmbedder, HashedM3Embedder
 
-        return HashedEmbedder(int(rest))
+        return HashedEmbedder(int(rest)) if kind == "hashed" else HashedM3Embedder(int(rest))
     raise _unknown(spec.strip(), kind)
 
 

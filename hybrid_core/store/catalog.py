@@ -21,6 +21,7 @@ from hybrid_core.store import rows, schema
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Card, IndexedContent
 
+_SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
 _LIBRARY_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
 
@@ -171,13 +172,21 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def cached(self, key: str) -> bytes | None:
-        """A cached value, or None."""
+        """A cached value, or None. One that is read stays longer in the cache."""
         with self._engine.connect() as connection, connection.begin():
-            value: bytes | None = connection.scalar(select(schema.cache.c.value).where(schema.cache.c.key == key))
+            held = connection.execute(
+                select(schema.cache.c.value, schema.cache.c.used_at).where(schema.cache.c.key == key)
+            ).one_or_none()
+        if held is None:
+            return None
+        if time.time() - held.used_at > _SECONDS_BETWEEN_USES:
+            with contextlib.suppress(StoreError), self.writing() as connection:  # without it only the order suffers
+                connection.execute(update(schema.cache).where(schema.cache.c.key == key).values(used_at=time.time()))
+        value: bytes = held.value
         return value
 
     def put_cache(self, key: str, value: bytes, limit: int) -> None:
-        """Keep a value that can be made again; the oldest go while the cache is over ``limit`` bytes."""
+        """Keep a value that can be made again; the longest unused go while the cache is over ``limit`` bytes."""
         with self.writing() as connection:
             new = {"value": value, "used_at": time.time()}
             connection.execute(

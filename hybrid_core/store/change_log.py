@@ -9,7 +9,7 @@ import numpy as np
 from hybrid_core.bm25 import Bm25
 from hybrid_core.embedding_texts import embedding_texts
 from hybrid_core.store.catalog import Catalog
-from hybrid_core.store.snapshot import Snapshot, Vector
+from hybrid_core.store.snapshot import Snapshot, TermVector, Vector
 from hybrid_core.store.vectors import Change, Point
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import StoredEmbedder
@@ -39,8 +39,8 @@ class CatalogSource:
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
         with self._catalog.snapshot() as snapshot:
             counts = snapshot.terms(content_id)
-            dense = {} if counts is None or self._embedder is None else self._dense(snapshot, content_id)
-        return () if counts is None else self._made(doc_id, content_id, counts[0], dense)
+            embedded = {} if counts is None or self._embedder is None else self._embedded(snapshot, content_id)
+        return () if counts is None else self._made(doc_id, content_id, counts[0], embedded)
 
     def expected_vectors(self) -> int:
         with self._catalog.snapshot() as snapshot:
@@ -48,25 +48,33 @@ class CatalogSource:
             if self._embedder is None:
                 return pages
             done = snapshot.embedded(self._embedder.fingerprint)
-            return pages + sum(done.get(content, 0) for content in snapshot.published(self._library).values())
+            texts = sum(done.get(content, 0) for content in snapshot.published(self._library).values())
+            return pages + (2 if self._embedder.sparse else 1) * texts
 
-    def _dense(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], Vector]:
-        """(page, chunk) -> vector, empty while the content is not completely embedded."""
+    def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
+        """(page, chunk) -> vector and learned weights, empty while the content is not completely embedded."""
         embedder = self._embedder
         if embedder is None or content_id not in snapshot.embedded(embedder.fingerprint):
             return {}
         texts = list(
             embedding_texts(snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
         )
-        held = snapshot.vectors(embedder.fingerprint, list({text.key for text in texts}))
-        return {(text.page, text.chunk): held[text.key] for text in texts if text.key in held}
+        keys = list({text.key for text in texts})
+        held = snapshot.vectors(embedder.fingerprint, keys)
+        learned = snapshot.weights(embedder.fingerprint, keys) if embedder.sparse else {}
+        return {(text.page, text.chunk): (held[text.key], learned.get(text.key)) for text in texts if text.key in held}
 
     def _made(
-        self, doc_id: str, content_id: str, body: TermCounts, dense: dict[tuple[int, int], Vector]
+        self,
+        doc_id: str,
+        content_id: str,
+        body: TermCounts,
+        embedded: dict[tuple[int, int], tuple[Vector, TermVector | None]],
     ) -> Iterator[Point]:
         for at, (terms, tf) in enumerate(body.page_vectors()):
             weights = self._bm25.weights(tf, float(body.lengths[at]))
-            yield Point(doc_id, content_id, at + 1, terms, weights, dense=dense.get((at + 1, 0)))
-        for (page, chunk), vector in dense.items():
+            dense, learned = embedded.get((at + 1, 0), (None, None))
+            yield Point(doc_id, content_id, at + 1, terms, weights, dense=dense, learned=learned)
+        for (page, chunk), (vector, learned) in embedded.items():
             if chunk:
-                yield Point(doc_id, content_id, page, _NO_TERMS, _NO_WEIGHTS, chunk, vector)
+                yield Point(doc_id, content_id, page, _NO_TERMS, _NO_WEIGHTS, chunk, vector, learned)

@@ -33,6 +33,7 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
             pass_fds=tuple(handles),
             timeout=_TIMEOUT_SECONDS,
             check=False,
+            process_group=0,  # Ctrl-C on the terminal is for us
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         _log.warning("the search index %s was not optimised: %s", folder, error)

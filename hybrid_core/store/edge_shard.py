@@ -20,7 +20,17 @@ from typing import Any, TypeVar
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
-from hybrid_core.store.vectors import DENSE, SPARSE, Point, best_pages, dense_list, point_id, sparse_lists
+from hybrid_core.store.vectors import (
+    DENSE,
+    LEARNED,
+    SPARSE,
+    Point,
+    best_pages,
+    dense_list,
+    point_id,
+    sparse_lists,
+    vector_names,
+)
 from hybrid_core.types import Hit
 
 _T = TypeVar("_T")
@@ -33,15 +43,16 @@ _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
 
 
-def shard_config(dimension: int) -> edge.EdgeConfig:
-    """How a shard is made; ``dimension`` 0 is without dense vectors.
+def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
+    """How a shard is made; ``dimension`` 0 is without dense vectors, ``learned`` with learned sparse ones.
 
     Exact search (m=0) is fast enough, loses nothing and needs no graph.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
+    sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
     return edge.EdgeConfig(
         vectors={DENSE: dense} if dimension else None,
-        sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        sparse_vectors=sparse | ({LEARNED: edge.EdgeSparseVectorParams()} if learned else {}),
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
     )
 
@@ -49,38 +60,38 @@ def shard_config(dimension: int) -> edge.EdgeConfig:
 class Shard:
     """A shard that is open in this process. Not thread-safe: the owner serialises the calls."""
 
-    def __init__(self, folder: Path, shard: edge.EdgeShard, dimension: int) -> None:
+    def __init__(self, folder: Path, shard: edge.EdgeShard, dimension: int, learned: bool = False) -> None:
         self.folder = folder
-        self.dimension = dimension
+        self.dimension, self.learned = dimension, learned
         self._shard = shard
         self._process = os.getpid()
         self._count: int | None = None  # since the last write
 
     @classmethod
-    def create(cls, folder: Path, dimension: int) -> Shard:
+    def create(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
         """A new empty shard in a folder that does not exist."""
         require_space(folder, _HEADROOM_BYTES)
         with _translated(folder):
-            shard = edge.EdgeShard.create(str(folder), shard_config(dimension))
+            shard = edge.EdgeShard.create(str(folder), shard_config(dimension, learned))
             shard.update(edge.UpdateOperation.create_field_index("doc_id", edge.PayloadSchemaType.Keyword))
             shard.flush()
-        return cls(folder, shard, dimension)
+        return cls(folder, shard, dimension, learned)
 
     @classmethod
-    def load(cls, folder: Path, dimension: int) -> Shard:
+    def load(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
         """Open a shard. Raises ``IndexDamagedError``, ``BusyError`` where another process has it open, and
         ``StoreError`` where the disk is full.
         """
         require_space(folder, _LOAD_BYTES)
         with _translated(folder):
-            return cls(folder, edge.EdgeShard.load(str(folder)), dimension)
+            return cls(folder, edge.EdgeShard.load(str(folder)), dimension, learned)
 
     def upsert(self, points: Iterable[Point]) -> Iterator[str]:
         """Write whole points as their ids are drawn. Raises ``StoreError`` where the disk is too full."""
         for some in _batches(points):
             ids = [point_id(p) for p in some]
             vectors = [self._vectors(p) for p in some]
-            numbers = sum(len(p.indices) for p in some) + len(some) * self.dimension
+            numbers = sum(len(p.indices) + _learned_size(p) for p in some) + len(some) * self.dimension
             require_space(self.folder, _HEADROOM_BYTES + len(some) * _POINT_BYTES + numbers * _TERM_BYTES)
             batch = [
                 edge.Point(key, held, {"doc_id": p.doc_id, "content_id": p.content_id, "page": p.page})
@@ -96,6 +107,8 @@ class Shard:
             held[SPARSE] = edge.SparseVector(*sparse_lists(point.indices, point.values))
         if point.dense is not None:
             held[DENSE] = dense_list(point.dense, self.dimension)
+        if point.learned is not None:
+            held[LEARNED] = edge.SparseVector(*sparse_lists(*point.learned))
         return held
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
@@ -143,6 +156,14 @@ class Shard:
         found = best_pages(lambda asked: self._query(query, asked, doc_ids), limit, 4 * limit)
         return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
 
+    def search_learned(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
+    ) -> list[Hit]:
+        """The best pages by learned weights, each by the best of its points."""
+        query = edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=LEARNED)
+        found = best_pages(lambda asked: self._query(query, asked, doc_ids), limit, 4 * limit)
+        return [replace(hit, sparse=0.0, learned=hit.score) for hit in found]
+
     def _query(
         self, query: edge.Query, limit: int, doc_ids: Collection[str] | None, params: edge.SearchParams | None = None
     ) -> list[Hit]:
@@ -160,7 +181,7 @@ class Shard:
     def count(self) -> int:
         """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
         if self._count is None:
-            kinds = [SPARSE, DENSE] if self.dimension else [SPARSE]
+            kinds = vector_names(self.dimension, self.learned)
             with self._calling() as shard:
                 self._count = sum(
                     shard.count(edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)])))
@@ -195,6 +216,10 @@ def require_space(folder: Path, need: int) -> None:
             f"The search index needs {need >> 20} MB and the disk of {folder} has {free >> 20} MB free.",
             f"Free at least {(need - free >> 20) + 1} MB.",
         )
+
+
+def _learned_size(point: Point) -> int:
+    return 0 if point.learned is None else len(point.learned[0])
 
 
 def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:

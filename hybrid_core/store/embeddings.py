@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
+from hybrid_core.errors import ModelError
 from hybrid_core.store import rows, schema
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import StoredEmbedder
@@ -32,7 +33,7 @@ class Embeddings:
         with self._catalog.writing() as connection:
             connection.execute(
                 upsert(schema.embedders)
-                .values(fingerprint=new.fingerprint, name=new.name, dimension=new.dimension)
+                .values(fingerprint=new.fingerprint, name=new.name, dimension=new.dimension, sparse=new.sparse)
                 .on_conflict_do_nothing()
             )
             serving = self._serving(connection)
@@ -48,16 +49,34 @@ class Embeddings:
             held = snapshot.vectors(self.embedder.fingerprint, list(dict.fromkeys(keys)))
         return [key for key in dict.fromkeys(keys) if key not in held]
 
-    def put(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors by the keys of their texts; durable when this returns."""
+    def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
+        """Keep vectors by the keys of their texts; durable when this returns.
+
+        ``weights`` are the same texts' term weights, from an embedder that gives them. Raises ModelError for
+        one that is not a number in half precision.
+        """
         if not vectors:
             return
+        fingerprint = self.embedder.fingerprint
         values = [
-            {"fingerprint": self.embedder.fingerprint, "text_key": key, "vector": vector.astype("<f2").tobytes()}
+            {
+                "fingerprint": fingerprint,
+                "text_key": key,
+                "vector": vector.astype("<f2").tobytes(),
+                "weights": None if weights is None else self._blob(weights[key]),
+            }
             for key, vector in vectors.items()
         ]
         with self._catalog.writing() as connection:
             connection.execute(upsert(schema.embeddings).on_conflict_do_nothing(), values)
+
+    def _blob(self, weights: Mapping[int, float]) -> bytes:
+        with np.errstate(over="ignore"):
+            values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
+        if not np.isfinite(values).all():
+            raise ModelError(f"{self.embedder.name} weighted a term beyond half precision.", "Choose another model.")
+        kept = values > 0  # what is too small for half precision counts for nothing
+        return np.fromiter(weights, "<u4", len(weights))[kept].tobytes() + values[kept].tobytes()
 
     def complete(self, content_id: str, vectors: int) -> None:
         """Note that every text of a content has its vector; searchers of this embedder take them up."""

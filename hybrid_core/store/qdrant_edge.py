@@ -24,15 +24,22 @@ _CHECKPOINT_POINTS = 20_000
 _log = logging.getLogger(__name__)
 
 
-def open_edge(folder: Path, source: PointSource, manifest: Mapping[str, str | int], dimension: int = 0) -> EdgeIndex:
+def open_edge(
+    folder: Path,
+    source: PointSource,
+    manifest: Mapping[str, str | int],
+    dimension: int = 0,
+    learned: bool = False,
+) -> EdgeIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
-    rebuilt. ``dimension`` is that of the dense vectors, 0 without. Raises ``StoreError`` where the disk is
-    too full and ``BusyError`` where another process copies the shard for longer than a minute.
+    rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
+    sparse ones. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process copies
+    the shard for longer than a minute.
     """
     with _translated():
-        index = EdgeIndex(RecordedShard(folder, manifest, dimension))
+        index = EdgeIndex(RecordedShard(folder, manifest, dimension, learned))
     try:
         index.open(source)
     except BaseException:
@@ -105,6 +112,13 @@ class EdgeIndex:
             return []
         wanted = dense_list(vector, self._kept.dimension)
         return self._search(True, limit, doc_ids, lambda shard: shard.search_dense(wanted, limit, doc_ids))
+
+    def search_learned(
+        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
+    ) -> list[Hit]:
+        terms, weights = sparse_lists(indices, values)
+        asks = bool(terms) and self._kept.learned
+        return self._search(asks, limit, doc_ids, lambda shard: shard.search_learned(terms, weights, limit, doc_ids))
 
     def _search(
         self, asks: bool, limit: int, doc_ids: Collection[str] | None, find: Callable[[Shard], list[Hit]]

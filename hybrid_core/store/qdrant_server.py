@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.server_collection import LAYOUT, ServerCollection
 from hybrid_core.store.server_connection import Server
-from hybrid_core.store.vectors import FloatVector, IntVector, PointSource, dense_list, sparse_lists
+from hybrid_core.store.vectors import FloatVector, IntVector, PointSource, dense_list, sparse_lists, vectors_manifest
 from hybrid_core.types import Hit
 
 _NEW = "new"
@@ -42,17 +42,23 @@ def library_collection(prefix: str, catalog_id: str, library: str) -> str:
 
 
 def open_server(
-    server: Server, collection: str, source: PointSource, manifest: Mapping[str, str | int], dimension: int = 0
+    server: Server,
+    collection: str,
+    source: PointSource,
+    manifest: Mapping[str, str | int],
+    dimension: int = 0,
+    learned: bool = False,
 ) -> ServerIndex:
     """Open a library's index on a server and bring it up to date, making or repairing it as needed.
 
     ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is
-    that of the dense vectors, 0 without. Raises ``StoreError`` where the server refuses, ``UnreachableError``
-    where it does not answer.
+    that of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises
+    ``StoreError`` where the server refuses, ``UnreachableError`` where it does not answer.
     """
-    made = json.dumps({**manifest, "dimension": dimension, "layout": LAYOUT}, sort_keys=True, ensure_ascii=False)
+    how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
+    made = json.dumps(how, sort_keys=True, ensure_ascii=False)
     name = f"{collection}-{hashlib.sha256(made.encode()).hexdigest()[:10]}"
-    index = ServerIndex(ServerCollection(server, name, dimension))
+    index = ServerIndex(ServerCollection(server, name, dimension, learned))
     index.catch_up(source)
     drop_collections(server, collection, unless=lambda other: other.name == name or not _unused(other))
     return index
@@ -130,6 +136,13 @@ class ServerIndex:
             return []
         wanted = dense_list(vector, self._kept.dimension)
         return self._search(True, limit, doc_ids, lambda: self._kept.search_dense(wanted, limit, doc_ids))
+
+    def search_learned(
+        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
+    ) -> list[Hit]:
+        terms, weights = sparse_lists(indices, values)
+        asks = bool(terms) and self._kept.learned
+        return self._search(asks, limit, doc_ids, lambda: self._kept.search_learned(terms, weights, limit, doc_ids))
 
     def _search(
         self, asks: bool, limit: int, doc_ids: Collection[str] | None, find: Callable[[], list[Hit]]

@@ -15,6 +15,7 @@ from hybrid_core.store.edge_optimize import optimize_in_child
 from hybrid_core.store.edge_shard import LAYOUT, Shard, require_space
 from hybrid_core.store.shard_folders import allocated_bytes, claim, copy_shard
 from hybrid_core.store.shard_state import ShardState, forget_state, read_state, write_state
+from hybrid_core.store.vectors import OTHER_SETTINGS, vectors_manifest
 
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
@@ -31,10 +32,12 @@ class RecordedShard:
     The library's own shard is recorded in state.json, a private copy only here.
     """
 
-    def __init__(self, folder: Path, manifest: Mapping[str, str | int], dimension: int = 0) -> None:
+    def __init__(
+        self, folder: Path, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
+    ) -> None:
         self.position = 0
-        self.dimension = dimension
-        self._manifest = {**manifest, "dimension": dimension, "layout": LAYOUT}
+        self.dimension, self.learned = dimension, learned
+        self._manifest = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
         self._churn = 0  # points written or deleted since the shard was optimised
         self._recorded: ShardState | None = None
         self._shard: Shard | None = None
@@ -96,7 +99,7 @@ class RecordedShard:
             self._recorded = None
         shutil.rmtree(self._place.shard, ignore_errors=True)
         self._churn = 0
-        self._shard = Shard.create(self._place.shard, self.dimension)
+        self._shard = Shard.create(self._place.shard, self.dimension, self.learned)
         return self._shard
 
     def settle(self) -> None:
@@ -178,13 +181,13 @@ class RecordedShard:
         if state is None:
             return "its record is missing or unreadable"
         if dict(state.manifest) != self._manifest:
-            return "it was made with other settings"
+            return OTHER_SETTINGS
         if state.position > newest:
             return "it is ahead of the catalog"
         return ""
 
     def _load(self, state: ShardState) -> None:
-        self._shard = Shard.load(self._place.shard, self.dimension)
+        self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
         self.position = state.position
         if not state.writing and (count := self._shard.count()) != state.count:
             self._let_go()

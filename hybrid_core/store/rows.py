@@ -65,7 +65,7 @@ def _page_values(page: Page) -> dict[str, Any]:
     boxes = zlib.compress(np.asarray(page.boxes, "<i2").reshape(-1, 4).tobytes(), 6)
     return {
         "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
-        "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr,
+        "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
     }  # fmt: skip
 
 
@@ -98,6 +98,7 @@ def to_page(row: Row[Any]) -> Page:
     return Page(
         number=row.number, label=row.label, width=row.width, height=row.height, text=row.text, summary=row.summary,
         boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
+        ocr=bool(row.ocr),
     )  # fmt: skip
 
 

@@ -27,12 +27,13 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    update,
 )  # fmt: skip
 from sqlalchemy.exc import DBAPIError
 
 from hybrid_core.errors import SchemaError, StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 60
 
 metadata = MetaData()
@@ -44,6 +45,7 @@ embedders = Table(
     Column("fingerprint", String, primary_key=True),  # of whatever decides the vectors
     Column("name", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
+    Column("sparse", Boolean, nullable=False, server_default="0"),  # whether it gives term weights too
 )  # fmt: skip
 
 libraries = Table(
@@ -59,6 +61,7 @@ embeddings = Table(
     Column("fingerprint", String, primary_key=True),
     Column("text_key", String, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # float16 (dimension,), unit length
+    Column("weights", LargeBinary),  # term weights as uint32 (n,), float16 (n,); NULL where the embedder gives none
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -109,6 +112,7 @@ pages = Table(
     Column("summary", Text, nullable=False),
     Column("boxes", LargeBinary, nullable=False),  # zlib of int16 (lines, 4)
     Column("needs_ocr", Boolean, nullable=False),
+    Column("ocr", Boolean, nullable=False, server_default="0"),  # whether the text was read from the page's picture
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -168,8 +172,18 @@ cache = Table(
 )  # fmt: skip
 
 
+_UPGRADES = {
+    1: (
+        "ALTER TABLE embedders ADD COLUMN sparse BOOLEAN NOT NULL DEFAULT '0'",
+        "ALTER TABLE embeddings ADD COLUMN weights BLOB",
+    ),
+    2: ("ALTER TABLE pages ADD COLUMN ocr BOOLEAN NOT NULL DEFAULT '0'",),
+}
+"""What makes a catalog of one version into one of the next."""
+
+
 def open_engine(path: Path) -> Engine:
-    """Open (or create) the catalog file.
+    """Open (or create) the catalog file; one of an older version is brought up to this one.
 
     Raises StoreError where the folder cannot be written or the file is no catalog, SchemaError where
     a newer version wrote it.
@@ -222,6 +236,20 @@ def _ensure_schema(connection: Connection, path: Path) -> None:
             f"{path}: written by a newer version (schema {found}, this one knows {SCHEMA_VERSION}).",
             "Upgrade hybrid-pageindex, or use another --home.",
         )
+    if found < SCHEMA_VERSION:
+        connection.rollback()
+        _upgrade(connection.execution_options(writing=True))
+
+
+def _upgrade(connection: Connection) -> None:
+    """In one transaction, so that a kill leaves the catalog as it was; another process may have done it meanwhile."""
+    version = meta.c.key == "schema"
+    with connection.begin():
+        found = int(connection.scalar(select(meta.c.value).where(version)) or 0)
+        for step in range(found, SCHEMA_VERSION):
+            for statement in _UPGRADES[step]:
+                connection.exec_driver_sql(statement)
+        connection.execute(update(meta).where(version).values(value=str(SCHEMA_VERSION)))
 
 
 def _translated(error: DBAPIError, path: Path) -> StoreError:

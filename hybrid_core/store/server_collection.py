@@ -22,7 +22,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.extras import require
 from hybrid_core.store.server_connection import EXTRA, Server
-from hybrid_core.store.vectors import DENSE, SPARSE, Point, best_pages, dense_list, point_id, sparse_lists
+from hybrid_core.store.vectors import (
+    DENSE,
+    LEARNED,
+    SPARSE,
+    Point,
+    best_pages,
+    dense_list,
+    point_id,
+    sparse_lists,
+    vector_names,
+)
 from hybrid_core.types import Hit
 
 if TYPE_CHECKING:
@@ -41,8 +51,8 @@ _STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in on
 class ServerCollection:
     """A collection by its name, there or not. Safe for several threads where the client is."""
 
-    def __init__(self, server: Server, name: str, dimension: int) -> None:
-        self.server, self.name, self.dimension = server, name, dimension
+    def __init__(self, server: Server, name: str, dimension: int, learned: bool = False) -> None:
+        self.server, self.name, self.dimension, self.learned = server, name, dimension, learned
 
     def create(self) -> None:
         """Make the collection where it is missing; another process may do so at the same time."""
@@ -61,11 +71,12 @@ class ServerCollection:
 
     def _create(self) -> None:
         dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
+        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         with self.server.calling() as client:
             client.create_collection(
                 self.name,
                 vectors_config={DENSE: dense} if self.dimension else {},
-                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+                sparse_vectors_config=sparse | ({LEARNED: models.SparseVectorParams()} if self.learned else {}),
                 # Exact search (m=0), as embedded: it loses nothing and needs no graph.
                 hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
                 shard_number=1,  # each shard has an idf of its own
@@ -130,6 +141,9 @@ class ServerCollection:
             held[SPARSE] = models.SparseVector(indices=indices, values=values)
         if point.dense is not None:
             held[DENSE] = dense_list(point.dense, self.dimension)
+        if point.learned is not None:
+            indices, values = sparse_lists(*point.learned)
+            held[LEARNED] = models.SparseVector(indices=indices, values=values)
         return held
 
     def delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
@@ -156,13 +170,21 @@ class ServerCollection:
         found = best_pages(lambda asked: self._query(query, DENSE, asked, doc_ids, params), limit, 4 * limit)
         return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
 
+    def search_learned(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Many[str] | None
+    ) -> list[Hit]:
+        """The best pages by learned weights, each by the best of its points."""
+        query = models.SparseVector(indices=list(indices), values=list(values))
+        found = best_pages(lambda asked: self._query(query, LEARNED, asked, doc_ids), limit, 4 * limit)
+        return [replace(hit, sparse=0.0, learned=hit.score) for hit in found]
+
     def _query(
         self,
         query: models.SparseVector | list[float],
         using: str,
         limit: int,
         doc_ids: Many[str] | None,
-        params: models.SearchParams,
+        params: models.SearchParams | None = None,
     ) -> list[Hit]:
         with self.server.calling() as client:
             found = client.query_points(
@@ -177,8 +199,8 @@ class ServerCollection:
         return [_hit(point) for point in found.points]
 
     def count(self) -> int:
-        """Exact number of vectors, sparse and dense."""
-        kinds = [SPARSE, DENSE] if self.dimension else [SPARSE]
+        """Exact number of vectors of all kinds."""
+        kinds = vector_names(self.dimension, self.learned)
         with self.server.calling() as client:
             return sum(
                 client.count(

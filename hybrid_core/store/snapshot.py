@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Column, Connection, Select, func, select
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store import rows, schema
@@ -16,6 +16,7 @@ from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Chunk, Document, Page, Section, StoredEmbedder
 
 Vector = npt.NDArray[np.float32]
+TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
 _KEYS_AT_ONCE = 500
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
@@ -87,9 +88,9 @@ class Snapshot:
             return None
         known = schema.embedders.c
         row = self._connection.execute(
-            select(known.name, known.dimension).where(known.fingerprint == fingerprint)
+            select(known.name, known.dimension, known.sparse).where(known.fingerprint == fingerprint)
         ).one()
-        return StoredEmbedder(fingerprint, row.name, row.dimension)
+        return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
 
     def embedded(self, fingerprint: str) -> dict[str, int]:
         """content_id -> dense vectors of every content that an embedder has done completely."""
@@ -106,15 +107,21 @@ class Snapshot:
 
     def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
         """The stored vectors of texts by their keys, float32 (dimension,); missing ones are left out."""
-        held: dict[str, Vector] = {}
+        found = self._of_texts(schema.embeddings.c.vector, fingerprint, keys)
+        return {key: np.frombuffer(blob, "<f2").astype(np.float32) for key, blob in found}
+
+    def weights(self, fingerprint: str, keys: Sequence[str]) -> dict[str, TermVector]:
+        """The stored term weights of texts by their keys; missing ones are left out."""
+        found = self._of_texts(schema.embeddings.c.weights, fingerprint, keys)
+        return {key: _term_vector(blob) for key, blob in found if blob is not None}
+
+    def _of_texts(self, column: Column[bytes], fingerprint: str, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         known = schema.embeddings.c
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             some = list(keys[start : start + _KEYS_AT_ONCE])
-            found = self._connection.execute(
-                select(known.text_key, known.vector).where(known.fingerprint == fingerprint, known.text_key.in_(some))
-            )
-            held |= {row.text_key: np.frombuffer(row.vector, "<f2").astype(np.float32) for row in found}
-        return held
+            query = select(known.text_key, column).where(known.fingerprint == fingerprint, known.text_key.in_(some))
+            for row in self._connection.execute(query):
+                yield row[0], row[1]
 
     def expected_pages(self, library: str) -> int:
         """How many pages the published documents of a library have together."""
@@ -123,8 +130,18 @@ class Snapshot:
         ).where(schema.documents.c.library == library)  # fmt: skip
         return self._connection.scalar(total) or 0
 
-    def has_content(self, content_id: str) -> bool:
-        return bool(self._connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id)))
+    def versions(self, content: str) -> dict[str, int]:
+        """Page counts of the stored contents of this id, and of this id with what was read by OCR ("ID-…")."""
+        contents = schema.contents.c
+        named = (contents.content_id == content) | contents.content_id.startswith(f"{content}-", autoescape=True)
+        found = self._connection.execute(select(contents.content_id, contents.pages).where(named))
+        return {row.content_id: row.pages for row in found}
+
+    def needs_ocr(self, content_id: str) -> bool:
+        """Whether some page of a content shows what could not be read."""
+        pages = schema.pages.c
+        query = select(pages.number).where(pages.content_id == content_id, pages.needs_ocr).limit(1)
+        return self._connection.scalar(query) is not None
 
     def title_and_metadata(self, content_id: str) -> tuple[str, str]:
         """A content's title and its metadata as a JSON object."""
@@ -178,3 +195,9 @@ class Snapshot:
             select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
         ).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
+
+
+def _term_vector(blob: bytes) -> TermVector:
+    count = len(blob) // 6
+    indices, values = np.frombuffer(blob, "<u4", count), np.frombuffer(blob, "<f2", count, 4 * count)
+    return indices.astype(np.uint32), values.astype(np.float32)

@@ -17,7 +17,10 @@ IntVector = NDArray[np.uint32] | Sequence[int]
 FloatVector = NDArray[np.float32] | Sequence[float]
 SPARSE = "bm25"
 DENSE = "dense"
-"""The names of the two vectors, the same in every backend."""
+LEARNED = "learned-sparse"
+"""The names of the vectors, the same in every backend."""
+OTHER_SETTINGS = "it was made with other settings"
+"""Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 
 
@@ -28,7 +31,8 @@ class Point:
     A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique,
     in any order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still
     counts as a page (for idf and for ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding
-    of its summary, None while there is none. A chunk point has ``dense`` only.
+    of its summary, None while there is none. ``learned``, the same text's learned term weights as uint32 (n,),
+    unique, and float32 (n,), both possibly empty, comes with ``dense`` or is None. A chunk point has these only.
     """
 
     doc_id: str
@@ -38,6 +42,7 @@ class Point:
     values: NDArray[np.float32]
     chunk: int = 0
     dense: NDArray[np.float32] | None = None
+    learned: tuple[NDArray[np.uint32], NDArray[np.float32]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class PointSource(Protocol):
         ...
 
     def expected_vectors(self) -> int:
-        """Number of vectors, sparse and dense, that the points of all published versions have."""
+        """Number of vectors of all kinds that the points of all published versions have."""
         ...
 
 
@@ -114,13 +119,33 @@ class VectorIndex(Protocol):
         """
         ...
 
+    def search_learned(
+        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
+    ) -> list[Hit]:
+        """The ``limit`` best pages that share a token with the query by learned weights, higher score better.
+
+        A point's score is Σ query value · point value over the shared tokens, without an idf; a page's is the
+        best of its points'. Ordered, filtered and checked as in ``search``. Nothing where the index has none.
+        """
+        ...
+
     def count(self) -> int:
-        """Exact number of vectors: a sparse one for each page, and the dense ones."""
+        """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""
         ...
 
     def close(self) -> None:
         """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
         ...
+
+
+def vector_names(dimension: int, learned: bool) -> list[str]:
+    """The names of the vectors that an index holds."""
+    return [SPARSE, *([DENSE] if dimension else []), *([LEARNED] if learned else [])]
+
+
+def vectors_manifest(dimension: int, learned: bool) -> dict[str, int]:
+    """What the record of how an index was made says of its vectors; nothing of those it never had."""
+    return {"dimension": dimension} | ({"learned": 1} if learned else {})
 
 
 def point_id(point: Point) -> str:

@@ -25,6 +25,10 @@ def _hashed(folder: Path, stack: ExitStack) -> Load:
     return lambda **options: load_embedder("hashed:256", **options)
 
 
+def _hashed_m3(folder: Path, stack: ExitStack) -> Load:
+    return lambda **options: load_embedder("hashed-m3:256", **options)
+
+
 def _sentence_transformers(folder: Path, stack: ExitStack) -> Load:
     pytest.importorskip("sentence_transformers", reason="the extra sentence-transformers is not installed")
     made = tiny_models.sentence_transformer(folder)
@@ -45,6 +49,7 @@ def _openai(folder: Path, stack: ExitStack) -> Load:
 
 BACKENDS: dict[str, Callable[[Path, ExitStack], Load]] = {
     "hashed": _hashed,
+    "hashed-m3": _hashed_m3,
     "sentence-transformers": _sentence_transformers,
     "bge-m3": _bge_m3,
     "openai": _openai,
@@ -125,7 +130,7 @@ def test_a_vector_depends_on_its_text_alone(embedder: Embedder, texts: list[str]
 def test_its_id_says_what_made_the_vectors(embedder: Embedder) -> None:
     made = embedder.id
     assert made == embedder.id and made.dimension > 0
-    assert re.fullmatch(r"(hashed|sentence-transformers|bge-m3|openai):\S+", made.name)
+    assert re.fullmatch(r"(hashed(-m3)?|sentence-transformers|bge-m3|openai):\S+", made.name)
     assert re.fullmatch("[0-9a-f]{16}", made.fingerprint)
 
 
@@ -167,6 +172,43 @@ def test_closed(load: Load) -> None:
 
 
 def test_what_it_can_do_beyond_is_said_by_its_type(embedder: Embedder) -> None:
-    more = embedder.id.name.startswith("bge-m3")
+    more = embedder.id.name.startswith(("bge-m3", "hashed-m3"))
     assert isinstance(embedder, SparseEmbedder) is more
     assert isinstance(embedder, MultiVectorEmbedder) is more
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_term_weights_come_with_the_same_vectors(embedder: Embedder, kind: Kind) -> None:
+    if not isinstance(embedder, SparseEmbedder):
+        pytest.skip("gives no term weights")
+    texts = [*tiny_models.SENTENCES, "", "revenue " * 20, "\x00 half a pair: \ud83d 数"]
+    vectors, weights = embedder.embed_both(texts, kind)
+    np.testing.assert_allclose(vectors, embedder.embed(texts, kind), **CLOSE)
+    assert len(weights) == len(texts) and sum(map(bool, weights)) >= len(tiny_models.SENTENCES)
+    for held in weights:
+        assert all(0 <= token < 2**32 and 0 < weight < 1000 for token, weight in held.items())
+    one_by_one = [embedder.embed_both([text], kind)[1][0] for text in texts]
+    for held, alone in zip(weights, one_by_one, strict=True):
+        assert held == pytest.approx(alone, abs=2e-5)
+    empty = embedder.embed_both([], kind)
+    assert empty[0].shape == (0, embedder.id.dimension) and empty[1] == []
+
+
+def test_token_by_token_a_text_is_nearest_to_itself(embedder: Embedder) -> None:
+    if not isinstance(embedder, MultiVectorEmbedder):
+        pytest.skip("does not compare token by token")
+    scores = embedder.colbert_scores(tiny_models.SENTENCES[3], [*tiny_models.SENTENCES, "", "x"])
+    assert scores.dtype == np.float32 and scores.shape == (7,) and np.isfinite(scores).all()
+    assert scores.argmax() == 3 and scores[3] == pytest.approx(1, abs=1e-5)
+    assert embedder.colbert_scores("tax", []).shape == (0,)
+
+
+def test_closed_it_does_nothing_more(load: Load) -> None:
+    embedder = load()
+    embedder.close()
+    if not (isinstance(embedder, SparseEmbedder) and isinstance(embedder, MultiVectorEmbedder)):
+        pytest.skip("can do nothing beyond")
+    with pytest.raises(UsageError, match="is closed"):
+        embedder.embed_both(["a"], "query")
+    with pytest.raises(UsageError, match="is closed"):
+        embedder.colbert_scores("a", ["b"])

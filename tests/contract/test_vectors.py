@@ -25,17 +25,17 @@ from tests.qdrant_local import local_server
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
 )
-Open = Callable[[Path, PointSource, int], VectorIndex]
+Open = Callable[[Path, PointSource, int, bool], VectorIndex]
 _servers: dict[str, Server] = {}
 
 
-def _on(kind: str, folder: Path, source: PointSource, dimension: int) -> VectorIndex:
+def _on(kind: str, folder: Path, source: PointSource, dimension: int, learned: bool) -> VectorIndex:
     collection = library_collection("test-", "contract", str(folder))
-    return open_server(_servers[kind], collection, source, {"tokenizer": 1}, dimension)
+    return open_server(_servers[kind], collection, source, {"tokenizer": 1}, dimension, learned)
 
 
 BACKENDS: dict[str, Open] = {
-    "edge": lambda folder, source, dimension: open_edge(folder, source, {"tokenizer": 1}, dimension),
+    "edge": lambda folder, source, *vectors: open_edge(folder, source, {"tokenizer": 1}, *vectors),
     "server (local mode)": lambda *asked: _on("local", *asked),
     "server (its REST and engine)": lambda *asked: _on("stub", *asked),
 }
@@ -63,6 +63,10 @@ Weights = dict[int, float]  # term to document weight
 Vector = Sequence[float]
 
 
+def arrays(weights: Weights) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float32)
+
+
 class Library:
     """A ``PointSource`` in memory, and the scores worked out by hand from what it publishes."""
 
@@ -70,11 +74,18 @@ class Library:
         self.log: list[Change] = []
         self.versions: dict[str, tuple[str, list[Weights]]] = {}
         self.dense: dict[str, dict[tuple[int, int], Vector]] = {}  # of a version: (page, chunk) to vector
+        self.learned: dict[str, dict[tuple[int, int], Weights]] = {}  # the same, to learned weights
 
-    def embed(self, doc_id: str, vectors: dict[tuple[int, int], Vector]) -> None:
+    def embed(
+        self,
+        doc_id: str,
+        vectors: dict[tuple[int, int], Vector],
+        learned: dict[tuple[int, int], Weights] | None = None,
+    ) -> None:
         """The published version gets vectors for its pages (chunk 0) and chunks; the log says so."""
         content_id = self.versions[doc_id][0]
         self.dense[content_id] = vectors
+        self.learned[content_id] = learned or {}
         self.log.append(Change(self.position() + 1, doc_id, content_id))
 
     def publish(self, doc_id: str, content_id: str, *pages: Weights) -> None:
@@ -96,18 +107,31 @@ class Library:
 
     def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         current, pages = self.versions.get(doc_id, ("", []))
-        dense = self.dense.get(content_id, {})
+        dense, learned = self.dense.get(content_id, {}), self.learned.get(content_id, {})
         for number, weights in enumerate(pages if current == content_id else [], 1):
-            indices, values = np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float32)
             vector = np.array(dense[number, 0], np.float32) if (number, 0) in dense else None
-            yield Point(doc_id, content_id, number, indices, values, dense=vector)
+            tokens = arrays(learned[number, 0]) if (number, 0) in learned else None
+            yield Point(doc_id, content_id, number, *arrays(weights), dense=vector, learned=tokens)
         for (page, chunk), held in dense.items() if current == content_id else ():
             if chunk:
-                nothing = np.zeros(0, np.uint32), np.zeros(0, np.float32)
-                yield Point(doc_id, content_id, page, *nothing, chunk, np.array(held, np.float32))
+                tokens = arrays(learned[page, chunk]) if (page, chunk) in learned else None
+                yield Point(doc_id, content_id, page, *arrays({}), chunk, np.array(held, np.float32), tokens)
 
     def expected_vectors(self) -> int:
-        return sum(len(pages) + len(self.dense.get(content, {})) for content, pages in self.versions.values())
+        return sum(
+            len(pages) + len(self.dense.get(content, {})) + len(self.learned.get(content, {}))
+            for content, pages in self.versions.values()
+        )
+
+    def learned_scores(self, query: Weights, doc_ids: Collection[str] | None = None) -> list[tuple[str, int, float]]:
+        """(document, page, the best inner product of its points) where a token is shared, best first."""
+        best: dict[tuple[str, int], float] = {}
+        for doc_id, (content_id, _) in self.versions.items():
+            for (page, _), weights in self.learned.get(content_id, {}).items():
+                if (doc_ids is None or doc_id in doc_ids) and not weights.keys().isdisjoint(query):
+                    score = sum(query[token] * weights[token] for token in query if token in weights)
+                    best[doc_id, page] = max(best.get((doc_id, page), 0.0), score)
+        return sorted(((*page, score) for page, score in best.items()), key=lambda row: (-row[2], row[0], row[1]))
 
     def dense_scores(self, query: Vector, doc_ids: Collection[str] | None = None) -> list[tuple[str, int, float]]:
         """(document, page, the best dot product of its points), best first."""
@@ -137,8 +161,7 @@ class Library:
 
 
 def ask(index: VectorIndex, query: Weights, limit: int = 1000, doc_ids: Collection[str] | None = None) -> list[Hit]:
-    indices, values = np.array(list(query), np.uint32), np.array(list(query.values()), np.float32)
-    return index.search(indices, values, limit, doc_ids)
+    return index.search(*arrays(query), limit, doc_ids)
 
 
 def agree(index: VectorIndex, library: Library, query: Weights, doc_ids: Collection[str] | None = None) -> None:
@@ -165,15 +188,15 @@ def random_pages(seed: int, pages: int, terms: int = 30, vocabulary: int = 200) 
     ]
 
 
-Opener = Callable[..., VectorIndex]  # of a library and, for dense vectors, their dimension
+Opener = Callable[..., VectorIndex]  # of a library, the dense vectors' dimension, whether there are learned ones
 
 
 @pytest.fixture(params=BACKENDS)
 def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     opened: list[VectorIndex] = []
 
-    def opener(library: Library, dimension: int = 0) -> VectorIndex:
-        opened.append(BACKENDS[request.param](tmp_path / "index", library, dimension))
+    def opener(library: Library, dimension: int = 0, learned: bool = False) -> VectorIndex:
+        opened.append(BACKENDS[request.param](tmp_path / "index", library, dimension, learned))
         return opened[-1]
 
     yield opener
@@ -520,6 +543,108 @@ def test_another_dimension_is_another_index(open_index: Opener, embedded: Librar
     agree_dense(index, embedded, [0.0, 1.0, 0.0])
 
 
+# --- learned sparse vectors ---
+
+
+@pytest.fixture
+def weighted(library: Library) -> Library:
+    """Page 1 of "a" has a weak summary and a strong chunk, page 2 the other way round, page 3 no tokens at all."""
+    library.embed(
+        "a",
+        {(1, 0): (1, 0), (1, 1): (1, 0), (2, 0): (1, 0), (2, 2): (1, 0), (3, 0): (1, 0)},
+        {(1, 0): {7: 0.25}, (1, 1): {7: 1.0, 8: 0.5}, (2, 0): {7: 0.75}, (2, 2): {8: 0.125}, (3, 0): {}},
+    )
+    library.embed("b", {(1, 0): (0, 1)}, {(1, 0): {250_001: 0.5}})
+    return library
+
+
+def agree_learned(index: VectorIndex, library: Library, query: Weights, doc_ids: Collection[str] | None = None) -> None:
+    """The index returns every page that shares a token, each by its best point, in order, and counts all vectors."""
+    hits, expected = index.search_learned(*arrays(query), 1000, doc_ids), library.learned_scores(query, doc_ids)
+    assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
+    assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
+    assert all(h.learned == h.score and h.sparse == 0.0 and h.dense is None for h in hits)
+    assert all(h.content_id == library.versions[h.doc_id][0] for h in hits)
+    assert index.count() == library.expected_vectors()
+
+
+def test_a_page_scores_by_learned_weights_as_its_best_point(open_index: Opener, weighted: Library) -> None:
+    index = open_index(weighted, 2, True)
+    hits = index.search_learned(*arrays({7: 2.0, 8: 1.0, 9: 5.0}), 10)
+    assert [(h.doc_id, h.page, h.score) for h in hits] == [("a", 1, 2.5), ("a", 2, 1.5)], "no idf, no unknown token"
+    assert hits[0] == Hit("a", "a1", 1, score=2.5, learned=2.5)
+    agree_learned(index, weighted, {7: 0.5, 8: 3.0, 250_001: 1.0})
+    agree_learned(index, weighted, {250_001: 1.0, 7: 1.0}, doc_ids={"b"})
+    assert index.search_learned(*arrays({7: 1.0}), 1) == index.search_learned(*arrays({7: 1.0}), 9)[:1]
+    assert index.search_learned([], [], 5) == index.search_learned([7], [1.0], 5, doc_ids=[]) == []
+    agree(index, weighted, {1: 1.0, 2: 2.0})
+    agree_dense(index, weighted, [1.0, 0.0])
+
+
+def test_the_limit_cuts_equal_learned_scores_by_document_and_page(open_index: Opener) -> None:
+    library = Library()
+    for doc_id in "cadb":
+        library.publish(doc_id, f"{doc_id}1", *[{5: 1.0}] * 20)
+        points = [(page, chunk) for page in range(1, 21) for chunk in range(3)]
+        library.embed(doc_id, dict.fromkeys(points, (1.0, 0.0)), {key: {3: 1.0} for key in points})
+    index = open_index(library, 2, True)
+    for limit in (1, 2, 21, 100):
+        found = [(h.doc_id, h.page) for h in index.search_learned([3], [1.0], limit)]
+        assert found == [(d, p) for d in "abcd" for p in range(1, 21)][:limit]
+
+
+def test_learned_vectors_follow_the_log_and_survive_reopening(open_index: Opener, weighted: Library) -> None:
+    index = open_index(weighted, 2, True)
+    weighted.publish("a", "a2", {1: 1.0}, {1: 2.0})  # not embedded yet
+    index.catch_up(weighted)
+    agree_learned(index, weighted, {7: 1.0, 8: 1.0, 250_001: 1.0})
+    weighted.embed("a", {(2, 0): (1, 0), (2, 4): (0, 1)}, {(2, 0): {7: 1.0}, (2, 4): {9: 1.0}})
+    index.catch_up(weighted)
+    agree_learned(index, weighted, {7: 1.0, 9: 2.0})
+    index.close()
+    index = open_index(weighted, 2, True)
+    agree_learned(index, weighted, {7: 1.0, 9: 2.0})
+    assert index.rebuilt == ""
+    weighted.remove("a")
+    index.catch_up(weighted)
+    agree_learned(index, weighted, {7: 1.0, 250_001: 1.0})
+
+
+def test_an_index_without_learned_vectors_finds_nothing_by_them(open_index: Opener, embedded: Library) -> None:
+    index = open_index(embedded, 2)
+    assert index.search_learned([7], [1.0], 5) == []
+    index.close()
+    embedded.embed("b", {(1, 0): (1, 0)}, {(1, 0): {7: 1.0}})
+    embedded.embed("a", {})
+    agree_learned(open_index(embedded, 2, True), embedded, {7: 1.0})  # another index
+
+
+@pytest.mark.parametrize(
+    ("indices", "values", "message"),
+    [([1, 1], [1.0, 1.0], "same index twice"), ([1, 2], [1.0], "2,.*1,"), ([1], [math.inf], "not finite")],
+)
+def test_bad_learned_vectors_are_refused_and_do_no_harm(
+    open_index: Opener, weighted: Library, indices: Sequence[int], values: Sequence[float], message: str
+) -> None:
+    index = open_index(weighted, 2, True)
+    with pytest.raises(StoreError, match=message):
+        index.search_learned(indices, values, 5)
+
+    class Bad(Library):
+        def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
+            tokens = np.array(indices), np.array(values)
+            yield Point(doc_id, content_id, 1, *arrays({}), dense=np.ones(2, np.float32), learned=tokens)
+
+    bad = Bad()
+    bad.log, bad.versions = [*weighted.log], {**weighted.versions}
+    bad.publish("c", "c1", {})
+    with pytest.raises(StoreError, match=message):
+        index.catch_up(bad)
+    weighted.publish("c", "c1", {1: 3.0})
+    index.catch_up(weighted)
+    agree_learned(index, weighted, {7: 1.0})
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(
@@ -541,12 +666,12 @@ def test_any_history_ends_in_what_is_published(
     backend: str, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[Weights] | None]]
 ) -> None:
     folder, library = tmp_path_factory.mktemp("index"), Library()
-    index = BACKENDS[backend](folder, library, 0)
+    index = BACKENDS[backend](folder, library, 0, False)
     try:
         for number, (name, pages) in enumerate(steps):
             if name == "reopen":
                 index.close()
-                index = BACKENDS[backend](folder, library, 0)
+                index = BACKENDS[backend](folder, library, 0, False)
             elif name == "catch up":
                 index.catch_up(library)
             elif pages is None:

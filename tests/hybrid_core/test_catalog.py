@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from hybrid_core.errors import NotFoundError, SchemaError, StoreError
+from hybrid_core.errors import ModelError, NotFoundError, SchemaError, StoreError
 from hybrid_core.store import schema
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.embeddings import Embeddings
 from hybrid_core.term_counts import TermCounts
-from hybrid_core.types import Card, Chunk, IndexedContent, Page, Section
+from hybrid_core.types import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
 
 
 def content(pages: int, word: str) -> IndexedContent:
@@ -106,7 +111,7 @@ def test_a_publication_that_fails_changes_nothing(catalog: Catalog) -> None:
         publish(catalog, "d1", "c2", twice)
     with catalog.snapshot() as snapshot:
         assert snapshot.published("default") == {"d1": "c1"}
-        assert not snapshot.has_content("c2")
+        assert snapshot.versions("c2") == {}
         assert snapshot.position("default") == 1
 
 
@@ -162,6 +167,80 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def columns(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """(name, type, NOT NULL, default, part of the key) of the columns of each table."""
+    with sqlite3.connect(path) as direct:
+        tables = [row[0] for row in direct.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {t: sorted(row[1:] for row in direct.execute(f"PRAGMA table_info({t})")) for t in sorted(tables)}
+
+
+def version_1(path: Path) -> None:
+    """A catalog with an embedded document as version 1 wrote it."""
+    made = Catalog(path)
+    made.ensure_library("default")
+    publish(made, "d1", "c1", content(2, "alpha"))
+    target = Embeddings(made, "default", StoredEmbedder("f1", "hashed:2", 2))
+    target.begin()
+    target.put({"k": np.array([0.5, -1], np.float32)})
+    target.complete("c1", 1)
+    made.close()
+    with sqlite3.connect(path) as direct:
+        for statement in itertools.chain.from_iterable(schema._UPGRADES.values()):
+            table, column = re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", statement)[0]
+            direct.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        direct.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
+
+
+def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_1(path)
+    opened = [Catalog(path), Catalog(path)]
+    with opened[1].snapshot() as snapshot:
+        assert snapshot.published("default") == {"d1": "c1"} and len(snapshot.pages("c1")) == 2
+        assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
+        assert snapshot.embedded("f1") == {"c1": 1}
+        assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
+    both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
+    both.begin()
+    both.put({"k": np.array([1, 0], np.float32)}, {"k": {7: 0.5}})
+    with opened[1].snapshot() as snapshot:
+        assert snapshot.embedder("default")[1] == both.embedder
+        assert [held.tolist() for held in snapshot.weights("f2", ["k"])["k"]] == [[7], [0.5]]
+    for catalog in opened:
+        catalog.close()
+    Catalog(tmp_path / "new.sqlite").close()
+    assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_two_processes_bring_a_catalog_up_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_1(path)
+    opened: list[Catalog] = []
+    threads = [threading.Thread(target=lambda: opened.append(Catalog(path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    for catalog in opened:
+        catalog.close()
+
+
+def test_term_weights_are_read_back_in_half_precision(catalog: Catalog) -> None:
+    target = Embeddings(catalog, "default", StoredEmbedder("f", "m", 1, sparse=True))
+    target.begin()
+    vector, weights = np.ones(1, np.float32), {250_001: 0.1, 2**32 - 1: 3.25, 9: 1e-9}
+    target.put({"some": vector, "none": vector}, {"some": weights, "none": {}})
+    with catalog.snapshot() as snapshot:
+        held = snapshot.weights("f", ["some", "none", "missing"])
+    assert held.keys() == {"some", "none"} and held["none"][0].shape == held["none"][1].shape == (0,)
+    indices, values = held["some"]
+    assert indices.dtype == np.uint32 and indices.tolist() == [250_001, 2**32 - 1], "1e-9 is nothing in half precision"
+    assert values.dtype == np.float32 and values == pytest.approx([0.1, 3.25], rel=1e-3)
+    with pytest.raises(ModelError, match="weighted a term beyond half precision"):
+        target.put({"x": vector}, {"x": {1: 1e6}})
+
+
 def test_a_file_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
@@ -173,6 +252,17 @@ def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match=r"cannot be written.*--home"):
         Catalog(tmp_path / "file" / "home" / "catalog.sqlite")
+
+
+def test_the_cache_keeps_what_is_still_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    for name in ("read", "unread"):
+        catalog.put_cache(name, b"x" * 100, limit=250)
+        clock[0] += 3600
+    assert catalog.cached("read") is not None
+    catalog.put_cache("new", b"x" * 100, limit=250)
+    assert [catalog.cached(name) is not None for name in ("read", "unread", "new")] == [True, False, True]
 
 
 def test_the_cache_drops_the_oldest_when_it_is_full(catalog: Catalog) -> None:

@@ -104,7 +104,7 @@ def test_a_model_that_answers_nan_names_the_text(spec: str, tmp_path: Path) -> N
         embedder.embed(["revenue", "a much longer text than the others", "zzyzx", "tax"], "document")
     if isinstance(embedder, BgeM3Embedder):
         with pytest.raises(ModelError, match="NaN"):
-            embedder.sparse(["tax", "zzyzx"], "document")
+            embedder.embed_both(["tax", "zzyzx"], "document")
         with pytest.raises(ModelError, match="score of text 2 of 3 is not a number"):
             embedder.colbert_scores("tax", ["revenue", "zzyzx", "debt"])
 
@@ -167,7 +167,7 @@ def test_bge_m3_gives_what_its_own_library_gives(bge: BgeM3Embedder, bge_folder:
     texts = [*SENTENCES, "a", "debt " * 30]
     encoded = reference.encode(texts, return_dense=True, return_sparse=True, return_colbert_vecs=True, max_length=62)
     np.testing.assert_allclose(bge.embed(texts, "document"), encoded["dense_vecs"], atol=1e-5)
-    for ours, theirs in zip(bge.sparse(texts, "document"), encoded["lexical_weights"], strict=True):
+    for ours, theirs in zip(bge.embed_both(texts, "document")[1], encoded["lexical_weights"], strict=True):
         assert ours == pytest.approx({int(token): float(weight) for token, weight in theirs.items()}, abs=1e-5)
     question = "who repaid the debt"
     asked = reference.encode([question], return_colbert_vecs=True)["colbert_vecs"][0]
@@ -178,10 +178,10 @@ def test_bge_m3_gives_what_its_own_library_gives(bge: BgeM3Embedder, bge_folder:
 
 
 def test_sparse_weights(bge: BgeM3Embedder) -> None:
-    weights = bge.sparse(["the tax", "", "the tax"], "query")
+    weights = bge.embed_both(["the tax", "", "the tax"], "query")[1]
     assert weights[0] == pytest.approx(weights[2]) and weights[0]
     assert all(token > 3 and value > 0 for token, value in weights[0].items()), "no special tokens"
-    assert bge.sparse([], "query") == []
+    assert bge.embed_both([], "query")[1] == []
 
 
 def test_token_by_token_scores(bge: BgeM3Embedder) -> None:
@@ -194,7 +194,7 @@ def test_a_bge_m3_without_its_heads_makes_dense_vectors_only(tmp_path: Path, bge
     embedder = BgeM3Embedder(str(tiny_models.bge_m3(tmp_path, heads=False)), device="cpu")
     assert embedder.embed(["tax"], "query").shape == (1, tiny_models.DIMENSION)
     with pytest.raises(ModelError, match=r"lacks sparse_linear.pt and colbert_linear.pt"):
-        embedder.sparse(["tax"], "query")
+        embedder.embed_both(["tax"], "query")
     with pytest.raises(ModelError, match="lacks"):
         embedder.colbert_scores("tax", ["debt"])
     embedder.close()
@@ -207,7 +207,7 @@ from hybrid_core.models.embedder import load_embedder
 for spec in ("st:owner/sentence", "bge-m3:owner/bge"):
     made = load_embedder(spec, device="cpu")
     print(made.id.name, made.id.fingerprint)
-print(sorted(made.sparse(["the tax"], "query")[0]))
+print(sorted(made.embed_both(["the tax"], "query")[1][0]))
 """
 
 
@@ -234,7 +234,7 @@ def test_models_from_the_cache_of_the_hub(sentence_folder: Path, bge_folder: Pat
     assert done.stdout.splitlines() == [
         f"sentence-transformers:owner/sentence {local('st', sentence_folder).id.fingerprint}",
         f"bge-m3:owner/bge {bge.id.fingerprint}",
-        str(sorted(bge.sparse(["the tax"], "query")[0])),
+        str(sorted(bge.embed_both(["the tax"], "query")[1][0])),
     ]
 
 

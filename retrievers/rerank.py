@@ -1,0 +1,73 @@
+"""The best pages compared with the question token by token, where that is asked for.
+
+Late interaction (Khattab and Zaharia 2020, "ColBERT"): slower than every other part, so only a fixed number of
+pages is compared, whatever number of results is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.store.snapshot import Snapshot
+from retrievers.candidates import Valued
+from retrievers.options import Weights
+from retrievers.tree_walk import Reached
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Pages in their new order, the values that say so, and what was added, by (document, page).
+
+    ``note`` says why nothing was compared where that was asked for.
+    """
+
+    reached: list[Reached]
+    valued: list[Valued]
+    added: dict[tuple[int, int], float] = field(default_factory=dict)
+    note: str = ""
+
+
+def rerank(
+    reached: list[Reached],
+    valued: list[Valued],
+    compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
+    snapshot: Snapshot,
+    weights: Weights,
+) -> Reranked:
+    """The first ``weights.reranked`` pages ordered by their values and the comparison together.
+
+    The best of them gains ``weights.multi_vector``, the last nothing, so that none falls behind a page that was not
+    compared. Raises UsageError where the embedder cannot compare; where it fails, the order stays.
+    """
+    best, rest = reached[: weights.reranked], reached[weights.reranked :]
+    places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
+    held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
+    try:
+        scores = dict(zip(held, compare([page_text for _, page_text in held.values()]), strict=True))
+    except UsageError:
+        raise
+    except PageIndexError as error:
+        return Reranked(reached, valued, note=f"the embedder failed, so nothing was reranked: {error}")
+    if not best:
+        return Reranked(reached, valued)
+    gains = weights.multi_vector * _scaled(np.array([scores[place] for place in places], np.float64))
+    added = {(one.doc, one.page): float(gain) for one, gain in zip(best, gains, strict=True)}
+    values = [one.values.copy() for one in valued]
+    for (doc, page), gain in added.items():
+        values[doc][page - 1] += gain
+    best.sort(key=lambda one: -values[one.doc][one.page - 1])
+    again = [replace(one, values=new) for one, new in zip(valued, values, strict=True)]
+    return Reranked(best + rest, again, added)
+
+
+def _scaled(scores: Floats) -> Floats:
+    """1 for the best and 0 for the last: what tells is how far above the others a page stands."""
+    width = float(np.ptp(scores))
+    return np.asarray((scores - scores.min()) / width if width > 0 else np.ones(len(scores)))
