@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from hybrid_core.errors import IndexDamagedError, UsageError
+from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.results import SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.store.vectors import OTHER_SETTINGS
 from hybrid_core.types import Document, Effort
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
+from hybrid_pageindex.reading import refuse_failed
 from retrievers.content import ContentCache
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, SearchOptions
@@ -44,16 +46,20 @@ class Searcher:
         effort: Effort = "auto",
         expert: str = "none",
         mmr: float = 1.0,
+        trace: bool = False,
     ) -> SearchResult:
         if not 0 <= mmr <= 1:
             raise UsageError(f"mmr is {mmr}.", "Choose 0 (all variety) to 1 (by score alone).")
         if not 1 <= top_k <= MOST_RESULTS:
             raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
-        options = SearchOptions(library, documents, where, top_k, effort, mmr)
+        options = SearchOptions(library, documents, where, top_k, effort, mmr, trace)
         try:
             return self._search(question, options, expert)
         except IndexDamagedError:  # opening it again rebuilds what is damaged
             return self._search(question, options, expert)
+        except NotFoundError:
+            refuse_failed(self._catalog, library, documents)
+            raise
 
     def _search(self, question: str, options: SearchOptions, expert: str) -> SearchResult:
         began = time.perf_counter()
@@ -65,11 +71,13 @@ class Searcher:
             documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
             opened = time.perf_counter()
             meaning = self._embedders.meaning(question, snapshot, options.library, documents)
+            meaning = replace(meaning, compare=self._embedders.comparison(question, snapshot, options.library))
             embedded = time.perf_counter()
             found = search(question, options, view, snapshot, index, self._contents, knowledge, meaning)
         timings = {"open": (opened - began) * 1000, "embed": (embedded - opened) * 1000, **found.timings_ms}
         timings["total"] = (time.perf_counter() - began) * 1000
-        rebuilt = (f"the vector index was rebuilt from the catalog ({index.rebuilt})",) if index.rebuilt else ()
+        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
+        rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         rounded = {name: round(value, 3) for name, value in timings.items()}
         return replace(found, timings_ms=rounded, notes=(*found.notes, *rebuilt))
 

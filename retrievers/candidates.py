@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,15 @@ from retrievers.route import Routing
 from retrievers.tree_walk import page_structure, path_shares
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1)."""
+    """``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1).
+
+    ``only``, bool (pages,), says which pages are scored, None where all are.
+    """
 
     document: Document
     content: Content
@@ -33,6 +37,7 @@ class Candidate:
     doc_score: float
     routing: float
     reason: str
+    only: Mask | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +60,13 @@ def choose(
     snapshot: Snapshot,
     cache: ContentCache,
     weights: Weights,
+    hits_within: Callable[[Document], Sequence[Hit]],
 ) -> list[Candidate]:
-    """The documents to look into, best first: DocScore and routing added, never one filtering the other."""
+    """The documents to look into, best first: DocScore and routing added, never one filtering the other.
+
+    Together they have ``weights.pages`` pages to score at most. A document that has more by itself is scored
+    around its best hits, which ``hits_within`` gives, on half of that number.
+    """
     found = normalised(doc_scores(hits))
     routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
     few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= weights.documents else {}
@@ -65,16 +75,31 @@ def choose(
     pages = 0
     for doc_id in ranked(scores)[: weights.documents]:
         document = view.documents[doc_id]
-        if chosen and pages + document.pages > weights.pages:
+        large = document.pages > weights.pages
+        room = min(weights.pages - pages, weights.pages // 2 if large else document.pages)
+        if room < document.pages and not (large and room > 0):
             continue
         content = cache.get(snapshot, document.content_id)
         if content is None:
             continue
-        pages += document.pages
+        pages += room
+        only = around([hit.page for hit in hits_within(document)], document.pages, room) if large else None
         reason = routing.reasons.get(doc_id, "")
         share, route = found.get(doc_id, 0.0), routed.get(doc_id, 0.0)
-        chosen.append(Candidate(document, content, scores[doc_id], share, route, reason))
+        chosen.append(Candidate(document, content, scores[doc_id], share, route, reason, only))
     return chosen
+
+
+def around(hits: Sequence[int], pages: int, most: int) -> Mask:
+    """At most ``most`` pages: the hits (1-based, best first), each with the pages beside it. bool (pages,)."""
+    chosen: dict[int, None] = {}
+    for hit in hits:
+        chosen |= dict.fromkeys(page for page in (hit, hit - 1, hit + 1) if 1 <= page <= pages)
+        if len(chosen) >= most:
+            break
+    mask = np.zeros(pages, np.bool_)
+    mask[[page - 1 for page in list(chosen)[:most]]] = True
+    return mask
 
 
 def value_pages(
@@ -93,7 +118,7 @@ def value_pages(
     """
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
     wanted = {text.cached_hash(term): weight for term, weight in headings.items()}
-    raw = [page_score.page_scores(c.content, query, weights.inside, wanted) for c in candidates]
+    raw = [page_score.page_scores(c.content, query, weights.inside, wanted, c.only) for c in candidates]
     if weights.neighbours:
         raw = [scores + weights.neighbours * (scores > 0) * better_neighbour(scores) for scores in raw]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
@@ -107,6 +132,8 @@ def value_pages(
         nodes = node_scores(content.spans, per_page(content, coarse_of.get(doc_id, {})))
         structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
         own = (scores / best_page + dense * per_page(content, similar_of.get(doc_id, {}))) / total
+        if candidate.only is not None:
+            own *= candidate.only
         from_document = weights.document * candidate.score / best_document / total
         values = np.where(own > 0, own + from_document + structure, 0.0)
         valued.append(Valued(candidate, values, own, from_document, structure, nodes))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from retrievers.candidates import Valued
 from retrievers.content import Content
 from retrievers.mmr import cosine, mmr
+from retrievers.patterns import Pattern
 from retrievers.tree_walk import Reached
 
 _SAME = 0.995  # cosine from which two pages are one and the same text
+_SAME_LENGTH = 0.02  # share by which their numbers of words, and of different words, may differ
+_SLOTS_WITHIN = 5  # slots for roles are among the first five results, however many are asked for
 _ROLE_PAGES = 2  # a section longer than this has a role on its first pages only
 
 
@@ -20,7 +24,7 @@ class Role:
     """What a page can be for («cash flow statement»): its name, and a pattern over section titles."""
 
     name: str
-    title: re.Pattern[str]
+    title: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +41,40 @@ def choose_pages(
 ) -> list[Chosen]:
     """At most ``top_k`` of the reached pages (best first), in the order to show them.
 
-    ``lam`` below 1 trades value for variety (MMR). For each role that no chosen page of the best
-    document has, its best page with that role takes the place of the last page without one.
+    ``lam`` below 1 trades value for variety (MMR). For each role that none of the first five pages
+    fills for the best document, its best page with that role takes the place of the last of the five without
+    one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are therefore
+    the list of n, for n from 5 on.
     """
-    chosen = _without_copies(reached, valued, top_k if lam >= 1 else 4 * top_k)
+    chosen = _without_copies(reached, valued)
     if lam < 1:
-        chosen = _varied(chosen, valued, top_k, lam)
-    return _with_roles(chosen, valued, top_k, roles)
+        chosen = _varied(chosen[: 4 * top_k], valued, top_k, lam)
+    return _with_roles(chosen, valued, min(top_k, _SLOTS_WITHIN), roles)[:top_k]
 
 
-def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: int) -> list[Chosen]:
+def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued]) -> list[Chosen]:
     kept: list[Chosen] = []
+    lengths = np.zeros(len(reached))  # words on the kept pages
     for one in reached:
-        vector = _vector(valued, one)
-        copy_of = next((at for at, other in enumerate(kept) if _same(valued, one, other.reached, vector)), None)
-        if copy_of is not None:
+        words = float(valued[one.doc].candidate.content.body.lengths[one.page - 1])
+        alike = np.flatnonzero(np.abs(lengths[: len(kept)] - words) <= _SAME_LENGTH * words)
+        copy_of = next((at for at in alike.tolist() if _same(valued, one, kept[at].reached)), None)
+        if copy_of is None:
+            lengths[len(kept)] = words
+            kept.append(Chosen(one))
+        else:
             name = f"{valued[one.doc].candidate.document.name}, page {one.page}"
             kept[copy_of] = replace(kept[copy_of], also_in=(*kept[copy_of].also_in, name))
-        elif len(kept) < most:
-            kept.append(Chosen(one))
     return kept
 
 
-def _same(valued: Sequence[Valued], a: Reached, b: Reached, vector: dict[int, float]) -> bool:
+def _same(valued: Sequence[Valued], a: Reached, b: Reached) -> bool:
     """The same page of the same bytes, or the same words on a page of another document."""
     first, second = valued[a.doc].candidate.content, valued[b.doc].candidate.content
     if first.content_id == second.content_id:
         return a.page == b.page
-    return bool(vector) and cosine(vector, _vector(valued, b)) >= _SAME
+    one, other = _vector(valued, a), _vector(valued, b)
+    return abs(len(one) - len(other)) <= _SAME_LENGTH * len(one) and cosine(one, other) >= _SAME
 
 
 def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam: float) -> list[Chosen]:
@@ -73,26 +83,31 @@ def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam:
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(valued, a.reached), _vector(valued, b.reached)))
 
 
-def _with_roles(chosen: list[Chosen], valued: Sequence[Valued], top_k: int, roles: Sequence[Role]) -> list[Chosen]:
+def _with_roles(chosen: list[Chosen], valued: Sequence[Valued], within: int, roles: Sequence[Role]) -> list[Chosen]:
     if not chosen or not roles:
         return chosen
     doc = chosen[0].reached.doc
     content, values = valued[doc].candidate.content, valued[doc].values
+    first, rest = chosen[:within], chosen[within:]
     for role in roles:
         pages = role_pages(content, role)
-        if any(one.reached.doc == doc and one.reached.page in pages for one in chosen):
+        if any(one.reached.doc == doc and one.reached.page in pages for one in first):
             continue
         best = max(pages, key=lambda page: (float(values[page - 1]), -page), default=None)
-        if best is None:
+        free = [at for at, one in enumerate(first) if not one.role and at > 0]
+        if best is None or not (free or len(first) < within):
             continue
-        slot = Chosen(Reached(doc, best, content.section_at(best, 0), chosen[0].reached.opened), role=role.name)
-        if len(chosen) < top_k:
-            chosen.append(slot)
+        slot = Chosen(Reached(doc, best, chosen[0].reached.opened), role=role.name)
+        for one in rest:
+            if (one.reached.doc, one.reached.page) == (doc, best):
+                slot = replace(one, role=role.name)
+        rest = [one for one in rest if (one.reached.doc, one.reached.page) != (doc, best)]
+        if len(first) < within:
+            first.append(slot)
         else:
-            free = [at for at, one in enumerate(chosen) if not one.role and at > 0]
-            if free:
-                chosen[free[-1]] = slot
-    return chosen
+            rest.insert(0, first[free[-1]])
+            first[free[-1]] = slot
+    return first + rest
 
 
 def role_pages(content: Content, role: Role) -> dict[int, None]:

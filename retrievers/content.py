@@ -33,6 +33,11 @@ class Content:
         return self.body.page_count
 
     @cached_property
+    def average_length(self) -> float:
+        """Words per page; 1 for a document without any."""
+        return float(self.body.lengths.mean()) or 1.0 if self.pages else 1.0
+
+    @cached_property
     def spans(self) -> tuple[Ints, Ints]:
         """First page (0-based) and end page (excluded) of every section."""
         return (
@@ -59,6 +64,15 @@ class Content:
         pages = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [sections])
         order = np.argsort(pages, kind="stable")
         return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
+
+    @cached_property
+    def headings_at(self) -> dict[int, tuple[int, ...]]:
+        """The characters at which headings begin, by page (1-based)."""
+        found: dict[int, list[int]] = {}
+        for section in self.sections:
+            if not section.synthetic:
+                found.setdefault(section.start_page, []).append(section.anchor)
+        return {page: tuple(sorted(anchors)) for page, anchors in found.items()}
 
     @cached_property
     def _vectors(self) -> dict[int, dict[int, float]]:

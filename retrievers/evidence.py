@@ -1,34 +1,64 @@
-"""How well what was found can answer: strong, weak, or none."""
+"""How well what was found can answer: strong, weak, or none.
+
+Rare words weigh more; a page that says a word often, for its length, holds more of it than one that mentions it; and
+a page of another organisation or year than the question names says little.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from hybrid_core import bm25, text
+from hybrid_core.bm25 import Bm25
 from hybrid_core.results import Evidence
 from retrievers.content import Content
+from retrievers.route import Routing
 
-STRONG, WEAK = 0.6, 0.25
+STRONG, WEAK = 0.5, 0.25
+JUDGED = 5  # pages, however many are shown
+_K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a term
+_BESIDE = 0.4  # what a term counts that only the page before or after holds
+_ELSEWHERE = 0.4  # what a page counts whose document is not the one that the question names
+_SURE = 0.4  # routing scores below this name nothing
 
 
-def judge(inside: Mapping[str, float], pages: Sequence[tuple[Content, int]]) -> Evidence:
-    """The share of the question's term weight (1 + idf over the looked-into documents) that the best page holds.
+def judge(asked: Collection[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> Evidence:
+    """The best share of the question's terms that one of the ``pages`` (doc_id, content, page) holds.
 
-    A term that no page holds weighs most: a question about something the library does not know
-    scores low however often its common words occur. 0 to 1, higher is better.
+    Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = 1 + idf over the judged documents; times
+    how well the page's document fits what the question names. A term that no page holds weighs most: a question
+    about something the library does not know scores low however often its common words occur. 0 to 1, higher is better.
     """
-    contents = list({content.content_id: content for content, _ in pages}.values())
-    total = sum(content.pages for content in contents)
-    if not pages or not inside:
+    if not pages or not asked:
         return Evidence("none", 0.0)
-    weight = {
-        term: 1 + bm25.idf(total, sum(len(c.body.postings(text.cached_hash(term))[0]) for c in contents))
-        for term in inside
-    }
-    everything = sum(weight.values())
-    best = 0.0
-    for content, page in pages:
-        held = [t for t in weight if page - 1 in content.body.postings(text.cached_hash(t))[0]]
-        best = max(best, sum(weight[t] for t in held) / everything if everything else 0.0)
-    score = round(best, 4)
+    contents = {content.content_id: content for _, content, _ in pages}.values()
+    total = sum(content.pages for content in contents)
+    hashes = [text.cached_hash(term) for term in dict.fromkeys(asked)]
+    weights = [1 + bm25.idf(total, sum(len(c.body.postings(term)[0]) for c in contents)) for term in hashes]
+    score = 0.0
+    for doc_id, content, page in pages:
+        held = sum(weight * _held(content, page, term) for term, weight in zip(hashes, weights, strict=True))
+        score = max(score, _fit(routing, doc_id) * held / sum(weights))
+    score = round(score, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+def _held(content: Content, page: int, term: int) -> float:
+    """How much of a term a page holds, 0 to 1."""
+    pages, counts = content.body.postings(term)
+    at = int(np.searchsorted(pages, page - 1))
+    if at < len(pages) and pages[at] == page - 1:
+        model = Bm25(_K1, 1.0, content.average_length)
+        return float(model.weights(counts[at : at + 1], float(content.body.lengths[page - 1]))[0])
+    beside = pages[max(0, at - 1) : at + 1].tolist()
+    return _BESIDE if page - 2 in beside or page in beside else 0.0
+
+
+def _fit(routing: Routing, doc_id: str) -> float:
+    """1 where the question names no organisation or this document fits it best, less for others of the library."""
+    best = max(routing.scores.values(), default=0.0)
+    if not routing.organisations or best < _SURE:
+        return 1.0
+    return _ELSEWHERE + (1 - _ELSEWHERE) * routing.scores.get(doc_id, 0.0) / best

@@ -14,7 +14,7 @@ aliases:                       # nicknames of organisations or other subjects
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.text import tokenise
 from retrievers.choose_pages import Role, wanted_roles
+from retrievers.patterns import Pattern, pattern
 
 _KEYS = {"expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
@@ -33,7 +34,7 @@ _WEIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    when: re.Pattern[str]
+    when: Pattern
     phrases: tuple[str, ...]
     headings: tuple[str, ...]
     roles: tuple[str, ...]
@@ -58,7 +59,10 @@ class Expert:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def advise(self, question: str) -> Advice:
-        """What the matching entries add; a term that several add keeps its greatest weight."""
+        """What the matching entries add; a term that several add keeps its greatest weight.
+
+        Raises UsageError for a pattern that takes too long; of a question its first 2,000 characters are matched.
+        """
         matching = [expansion for expansion in self.expansions if expansion.when.search(question)]
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
@@ -95,7 +99,7 @@ def read_expert(written: str, name: str) -> Expert:
     said = data.get("roles") or {}
     if not isinstance(said, dict):
         raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
-    roles = tuple(Role(str(role), _pattern(name, f"role '{role}'", pattern)) for role, pattern in said.items())
+    roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in said.items())
     known = {role.name for role in roles}
     expansions = tuple(_expansion(name, at, entry, known) for at, entry in enumerate(data.get("expand") or [], 1))
     aliases = data.get("aliases") or {}
@@ -122,13 +126,10 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
         weight = float(entry.get("weight", _WEIGHT))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name}: {place}: weight must be a number.") from error
+    if not 0 <= weight < math.inf:
+        raise UsageError(
+            f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; 1 is what a question's word weighs."
+        )
     return Expansion(
-        _pattern(name, place, entry["when"]), listed["phrases"], listed["headings"], listed["roles"], weight
+        pattern(str(entry["when"]), f"{name}: {place}"), listed["phrases"], listed["headings"], listed["roles"], weight
     )
-
-
-def _pattern(name: str, place: str, written: Any) -> re.Pattern[str]:
-    try:
-        return re.compile(str(written), re.IGNORECASE)
-    except re.error as error:
-        raise UsageError(f"{name}: {place} has a bad pattern ({error}).") from error

@@ -29,6 +29,12 @@ _PHRASES = {
     "an announcement": r"\bhere(?:['’]s|\s+is|\s+are)\s+the\s+questions?\b"
     r"|\bwe\s+(?:need|want|would\s+like)\s+to\s+(?:calculate|compute|know|find)\s+an?\s+(?:[\w()]+\s+){0,12}?"
     r"(?:metric|ratio|number|figure)\b(?=\s*[.:]|\s+by)",
+    "a format": r"(?:\b(?:please\s+)?(?:write|give|return|list|provide|state|answer)(?:\s+\w+){0,5}?\s+)?"
+    r"\b(?:in|into|with|as)\s+(?:an?\s+|the\s+)?(?:int(?:eger)?|float|str(?:ing)?|list|number|decimal|json|table)\s+"
+    r"format\b(?:\s+(?:with|in|by)\s+[^.?!;\n]{0,60})?",
+    "a quantity": r"\bhow\s+(?:many|much)\b",
+    "the document": r"\b(?:according\s+to|in|based\s+on)\s+(?:the|this)\s+(?:report|paper|slides?|article|document)\b"
+    r"(?=\s{0,3}(?:[,.?!:]|$))",
     "a source": r"\bin\s+(?:agreement|accordance|line)\s+with\s+the\s+(?:information|details|data)\b",
     "Chinese": r"请(?:问|您)?(?:根据|回答|简要|详细|说明|解释|列出|给出|告诉我)*"
     r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",

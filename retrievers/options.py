@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,11 +23,12 @@ class SearchOptions:
     top_k: int = 5
     effort: Effort = "auto"
     mmr: float = 1.0  # lambda: 1 is by value alone, less adds variety
+    trace: bool = False  # say where the search looked
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How the parts of a score add up; chosen with benchmarks/quality.py (docs/benchmarks.md)."""
+    """How the parts of a score add up; chosen with `eval run` (docs/benchmarks.md)."""
 
     coarse_hits: int = 200
     documents: int = 8  # looked into per question
@@ -37,6 +38,9 @@ class Weights:
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's
+    learned_sparse: float = 0.3  # of learned term weights beside dense similarity, within what those two add
+    reranked: int = 20  # pages compared token by token where that is asked for
+    multi_vector: float = 0.15  # what that adds to the score of the best of them
     neighbours: float = 0.1  # of the better neighbour's score, added to a page's that has one
     inside: PageScoring = field(default_factory=PageScoring)
 
@@ -52,12 +56,16 @@ class LibraryView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meaning:
-    """The dense side of a question. ``vector`` is float32 (dim,) of unit length, None where dense does not count.
+    """What an embedder makes of a question. ``vector`` is float32 (dim,) of unit length, None where it does not count.
 
-    ``share`` is the share of the searched pages that are embedded; ``note`` says why dense does not count
-    although the library has an embedder.
+    ``learned`` are term weights by token, from an embedder that gives them. ``share`` is the share of the searched
+    pages that are embedded; ``note`` says why meaning does not count although the library has an embedder.
+    ``compare`` is there where the best pages are to be compared token by token: it gives texts scores as float32
+    (n,), higher is better, and raises what an embedder raises.
     """
 
     share: float = 0.0
     vector: npt.NDArray[np.float32] | None = None
     note: str = ""
+    learned: Mapping[int, float] = field(default_factory=dict)
+    compare: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None

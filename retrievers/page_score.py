@@ -19,6 +19,7 @@ from hybrid_core.term_counts import TermCounts
 from retrievers.content import Content
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +36,45 @@ def page_scores(
     query: Mapping[int, float],
     scoring: PageScoring = PageScoring(),
     headings: Mapping[int, float] | None = None,
+    only: Mask | None = None,
 ) -> Floats:
     """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match.
 
-    ``headings`` are terms that are looked for in headings only.
+    ``headings`` are terms that are looked for in headings only. ``only``, bool (pages,), says which pages are
+    scored; the others have 0. Term statistics are of the whole document all the same.
     """
-    total = _field(content.body, query, scoring)
+    total = _field(content.body, query, scoring, only)
     if scoring.heading_weight:
         in_headings = {**(headings or {}), **query}
-        total += scoring.heading_weight * _field(content.headings, in_headings, scoring)
+        total += scoring.heading_weight * _field(content.headings, in_headings, scoring, only)
     return total
 
 
 def matched(content: Content, page: int, query: Mapping[int, float]) -> dict[int, float]:
     """Which query terms a page (1-based) holds, and what each adds to its score; best first."""
-    scoring = PageScoring(heading_weight=0.0)
-    adds = {term: float(_field(content.body, {term: weight}, scoring)[page - 1]) for term, weight in query.items()}
-    return {term: add for term, add in sorted(adds.items(), key=lambda item: -item[1]) if add > 0}
+    body, scoring = content.body, PageScoring()
+    model = Bm25(scoring.k1, scoring.b, content.average_length)
+    adds = {}
+    for term, weight in query.items():
+        held, tf = body.postings(term)
+        at = int(np.searchsorted(held, page - 1))
+        if weight > 0 and at < len(held) and held[at] == page - 1:
+            part = model.weights(tf[at : at + 1], float(body.lengths[page - 1]))
+            adds[term] = weight * bm25.idf(body.page_count, len(held)) * float(part[0])
+    return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 
-def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring) -> Floats:
+def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
     pages = counts.page_count
     scores = np.zeros(pages)
     average = float(counts.lengths.mean()) if pages else 0.0
     model = Bm25(scoring.k1, scoring.b, average or 1.0)
     for term, weight in query.items():
         held, tf = counts.postings(term)
-        if len(held):
-            scores[held] += weight * bm25.idf(pages, len(held)) * model.weights(tf, counts.lengths[held])
+        if not len(held):
+            continue
+        rarity = bm25.idf(pages, len(held))
+        if only is not None:
+            held, tf = held[only[held]], tf[only[held]]
+        scores[held] += weight * rarity * model.weights(tf, counts.lengths[held])
     return scores

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hybrid_core import text
 from hybrid_core.results import EffortUsed, SearchResult
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import VectorIndex
-from hybrid_core.types import Effort
+from hybrid_core.types import Document, Effort, Hit
 from retrievers import select
 from retrievers.candidates import Valued, choose, value_pages
 from retrievers.choose_pages import choose_pages
-from retrievers.coarse import coarse_pass, similarity
+from retrievers.coarse import by_meaning, coarse_pass
 from retrievers.content import ContentCache
-from retrievers.evidence import judge
+from retrievers.evidence import JUDGED, judge
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.question import Question, read_question
 from retrievers.receipts import Writer
+from retrievers.rerank import Reranked, rerank
 from retrievers.route import Routing
-from retrievers.tree_walk import Walkable, walk
+from retrievers.tracing import trace
+from retrievers.tree_walk import Steps, Walkable, walk
+
+_LEAST_REACHED = 100  # pages, also where few results are asked for: copies are then found all the same
 
 
 def search(
@@ -53,26 +58,38 @@ def search(
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in hits}
     clock.lap("coarse")
 
-    candidates = choose(hits, routing, view, scope, snapshot, cache, weights)
+    def hits_within(document: Document) -> list[Hit]:
+        only, many = {document.doc_id: document}, replace(weights, coarse_hits=weights.pages // 2)
+        return coarse_pass(index, query, meaning, only, frozenset(only), many)
+
+    candidates = choose(hits, routing, view, scope, snapshot, cache, weights, hits_within)
     clock.lap("gather")
 
-    inside = {**advice.terms, **inside_query(question, routing)}
-    dense = [] if meaning.vector is None else index.search_dense(
-        meaning.vector, 2 * weights.coarse_hits, [c.document.doc_id for c in candidates]
-    )  # fmt: skip
-    valued = value_pages(candidates, coarse, inside, advice.headings, similarity(dense), weights)
+    asked = inside_query(question, routing)
+    inside = {**advice.terms, **asked}
+    inspected = [c.document.doc_id for c in candidates]
+    near, similar = by_meaning(index, meaning, view.documents, inspected, weights, 2 * weights.coarse_hits)
+    valued = value_pages(candidates, coarse, inside, advice.headings, similar, weights)
     if not any(one.values.any() for one in valued):  # nothing but what named the document occurs in it
-        inside = words
-        valued = value_pages(candidates, coarse, inside, advice.headings, similarity(dense), weights)
+        inside, asked = words, dict.fromkeys(question.terms, 1.0)
+        valued = value_pages(candidates, coarse, inside, advice.headings, similar, weights)
     clock.lap("pages")
     walkable = [Walkable(v.candidate.content, v.values) for v in valued]
-    reached = walk(walkable, 4 * options.top_k + 10)
+    steps = Steps() if options.trace else None
+    reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
     clock.lap("walk")
+    reranked = Reranked(reached, valued)
+    if meaning.compare is not None:
+        reranked = rerank(reached, valued, meaning.compare, snapshot, weights)
+        reached, valued = reranked.reached, reranked.valued
+        clock.lap("rerank")
 
+    looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
+    judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
     chosen = choose_pages(reached, valued, options.top_k, advice.roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
-    writer = Writer(valued, coarse, {(hit.doc_id, hit.page): hit for hit in dense}, inside, question)
+    writer = Writer(valued, coarse, near, reranked.added, inside, question)
     results = [
         writer.page(one, *shown.get((content.content_id, page), ("", "")))
         for one, (content, page) in zip(chosen, places, strict=True)
@@ -81,14 +98,15 @@ def search(
     return SearchResult(
         query=question_text,
         library=options.library,
-        evidence=judge(inside, places),
+        evidence=judge(asked, judged, routing),
         effort=_effort(options.effort),
         results=tuple(results),
         sections=writer.sections(),
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
-        notes=_notes(routing, valued, options, meaning),
+        notes=_notes(routing, valued, options, meaning, reranked.note, scope),
         timings_ms=clock.laps,
+        trace=None if steps is None else trace(hits, valued, steps, reached),
     )
 
 
@@ -114,8 +132,17 @@ def _effort(asked: Effort) -> EffortUsed:
     return EffortUsed(asked, "fast", "no language model is configured, so the deterministic tree walk answered")
 
 
-def _notes(routing: Routing, valued: Sequence[Valued], options: SearchOptions, meaning: Meaning) -> tuple[str, ...]:
-    notes = [meaning.note] if meaning.note else []
+def _notes(
+    routing: Routing,
+    valued: Sequence[Valued],
+    options: SearchOptions,
+    meaning: Meaning,
+    reranking: str,
+    scope: frozenset[str] | None,
+) -> tuple[str, ...]:
+    if scope is not None and not scope:
+        return (f"no document matches the filters ({', '.join((*options.documents, *options.where))})",)
+    notes = [note for note in (meaning.note, reranking) if note]
     if routing.tied and not options.documents:
         notes.append(
             "several documents fit the question equally well; name a year, a type or a document to choose among them"

@@ -24,11 +24,12 @@ class Writer:
         self,
         valued: Sequence[Valued],
         coarse: Mapping[Key, float],
-        dense: Mapping[Key, Hit],
+        near: Mapping[Key, Hit],
+        reranked: Mapping[tuple[int, int], float],
         inside: Mapping[str, float],
         question: Question,
     ) -> None:
-        self._valued, self._coarse, self._dense = valued, coarse, dense
+        self._valued, self._coarse, self._near, self._reranked = valued, coarse, near, reranked
         self._inside, self._question = inside, question
         self._names = {text.cached_hash(term): term for term in inside}
 
@@ -41,13 +42,15 @@ class Writer:
         weights = {term_hash: self._inside[term] for term_hash, term in self._names.items()}
         adds = {self._names[h]: add for h, add in page_score.matched(content, reached.page, weights).items()}
         named = dict.fromkeys(self._question.terms, _NAMED * max(adds.values(), default=1.0))
-        offset, shown = snippet.best_window(page_text, named | adds, numeric=self._question.numeric)
+        offset, shown = snippet.best_window(
+            page_text, named | adds, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
+        )
         section = self._section(reached.doc, content.section_at(reached.page, offset))
-        coarse, dense = self._coarse.get(key), self._dense.get(key)
+        coarse, near = self._coarse.get(key), self._near.get(key)
         receipt = Receipt(
             terms={term: _r(add) for term, add in adds.items()},
-            coarse=None if coarse is None else _r(coarse),
-            dense=None if dense is None else _r(dense.score),
+            coarse=_maybe(coarse),
+            dense=None if near is None else _maybe(near.dense),
             page=_r(valued.from_page[at]),
             document=_r(valued.from_document),
             structure=_r(valued.from_structure[at]),
@@ -56,7 +59,9 @@ class Writer:
             routing_reason=valued.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._verdict(chosen),
+            verdict=_verdict(chosen, section.title),
+            learned_sparse=None if near is None else _maybe(near.learned),
+            rerank=_maybe(self._reranked.get((reached.doc, reached.page))),
         )
         score = _r(valued.values[at])
         return PageFound(
@@ -107,13 +112,16 @@ class Writer:
             section.flags, hints,
         )  # fmt: skip
 
-    def _verdict(self, chosen: Chosen) -> str:
-        reached = chosen.reached
-        if chosen.role:
-            return f"slot for the role «{chosen.role}», which the question needs"
-        title = self._valued[reached.doc].candidate.content.sections[reached.section].title
-        return f"best-first walk, reached through «{title}» after opening {reached.opened} sections"
+
+def _verdict(chosen: Chosen, title: str) -> str:
+    if chosen.role:
+        return f"slot for the role «{chosen.role}», which the question needs"
+    return f"best-first walk, found in «{title}» after opening {chosen.reached.opened} sections"
 
 
 def _r(value: float) -> float:
     return round(float(value), 4)
+
+
+def _maybe(value: float | None) -> float | None:
+    return None if value is None else _r(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -13,13 +14,14 @@ from hybrid_core.types import Document
 
 
 def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Document]:
-    """The documents that ids, names, stems or paths name.
+    """The documents that ids, names, stems or paths name; a relative path begins at the working directory.
 
     Raises NotFoundError with the nearest names where one names none.
     """
     found: dict[str, Document] = {}
     for name in wanted:
-        matching = [d for d in documents if name in (d.doc_id, d.name, d.path)] or [
+        path = os.path.abspath(os.path.expanduser(name)) if os.sep in name else name  # noqa: PTH100, PTH111 - see discover
+        matching = [d for d in documents if name in (d.doc_id, d.name) or d.path == path] or [
             d for d in documents if fold(name) in (fold(d.name), fold(PurePath(d.name).stem))
         ]
         if not matching:

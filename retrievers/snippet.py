@@ -3,54 +3,110 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from hybrid_core import text as words
 
 _WINDOW_CHARS = 280
+_BODY_CHARS = 30  # text after a heading at the end of a stretch from which its words count in full
 _DIGIT = re.compile(r"\d")
+_PIECE = re.compile(rf".{{1,{_WINDOW_CHARS - 1}}}(?:\s+|$)|.{{1,{_WINDOW_CHARS}}}")
 
 
-def best_window(text: str, query: Mapping[str, float], *, numeric: bool = False) -> tuple[int, str]:
-    """The stretch of about 280 characters with the most query-term weight, and its offset in the text.
+@dataclass(frozen=True, slots=True)
+class _Line:
+    offset: int  # in the page's text
+    text: str
+    held: frozenset[str]  # terms of the question
+    heading: bool
 
-    ``numeric`` prefers, among equals, a stretch whose matching lines hold figures.
+
+def best_window(
+    text: str, query: Mapping[str, float], *, numeric: bool = False, headings: Collection[int] = ()
+) -> tuple[int, str]:
+    """The stretch of about 280 characters with the most query-term weight, and where in the text the match is.
+
+    ``headings`` are the characters at which the page's headings begin. The match is where the part of the
+    stretch between two headings that holds most begins to match. A heading counts half where the stretch ends
+    with it: what answers comes after. ``numeric`` prefers stretches whose matching lines hold figures.
     """
-    may_hold = re.compile("|".join(sorted(map(_beginning, query))) or "(?!)")
-    lines: list[tuple[int, str, set[str]]] = []
-    offset = 0
-    for line in text.split("\n"):
-        held = set(words.tokenise(line)) & query.keys() if may_hold.search(words.fold(line)) else set()
-        lines.append((offset, line, held))
-        offset += len(line) + 1
-    best, best_gain, first = (0, 0), -1.0, 0
-    size = 0
-    for last, (_, line, _) in enumerate(lines):
-        size += len(line) + 1
-        while size > _WINDOW_CHARS and first < last:
-            size -= len(lines[first][1]) + 1
-            first += 1
-        if not lines[last][2]:
-            continue
-        held = set().union(*(found for _, _, found in lines[first : last + 1]))
-        gain = sum(query[term] for term in held) - 0.001 * (last - first)
-        if numeric and any(found and _DIGIT.search(line) for _, line, found in lines[first : last + 1]):
-            gain += 0.2 * sum(query[term] for term in held)
-        if gain > best_gain:
-            best, best_gain = (first, last), gain
-    if best_gain < 0:  # nothing matches: the beginning
+    lines = _lines(text, query, headings)
+    best: list[_Line] = []
+    best_gain = -1.0
+    for first, line in enumerate(lines):
+        if line.held:
+            window = _window(lines, first)
+            if (gain := _gain(window, query, numeric)) > best_gain:
+                best, best_gain = window, gain
+    if not best:  # nothing matches: the beginning
         return 0, " ".join(text[:_WINDOW_CHARS].split())
-    start, end = best
-    while start < end and not lines[start][2]:  # begin where the match is, end where the room does
-        start += 1
-    room = _WINDOW_CHARS - sum(len(line) + 1 for _, line, _ in lines[start : end + 1])
-    while end + 1 < len(lines) and room > len(lines[end + 1][1]):
-        end += 1
-        room -= len(lines[end][1]) + 1
-    shown = " ".join(" ".join(line for _, line, _ in lines[start : end + 1]).split())
-    return lines[start][0], shown if len(shown) <= 2 * _WINDOW_CHARS else shown[: 2 * _WINDOW_CHARS - 1] + "…"
+    return _match(best, query), " ".join(" ".join(line.text for line in best).split())
+
+
+def _lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[_Line]:
+    """The lines of a text; those longer than a window in pieces."""
+    may_hold = re.compile("|".join(sorted(map(_beginning, query))) or "(?!)")
+    lines = []
+    offset = 0
+    for whole in text.split("\n"):
+        for start, piece in _pieces(whole):
+            found = words.tokenise(piece) if may_hold.search(words.fold(piece)) else ()
+            at = offset + start
+            lines.append(_Line(at, piece, frozenset(found) & query.keys(), at in headings))
+        offset += len(whole) + 1
+    return lines
+
+
+def _pieces(line: str) -> Iterator[tuple[int, str]]:
+    if len(line) <= _WINDOW_CHARS:
+        yield 0, line
+    else:
+        yield from ((match.start(), match.group()) for match in _PIECE.finditer(line))
+
+
+def _window(lines: list[_Line], first: int) -> list[_Line]:
+    """The lines from the first on that there is room for."""
+    room = _WINDOW_CHARS - len(lines[first].text)
+    last = first
+    while last + 1 < len(lines) and room > len(lines[last + 1].text):
+        last += 1
+        room -= len(lines[last].text) + 1
+    return lines[first : last + 1]
+
+
+def _gain(window: list[_Line], query: Mapping[str, float], numeric: bool) -> float:
+    sure: set[str] = set()
+    announced: set[str] = set()
+    following, last = 0, 0
+    for at in range(len(window) - 1, -1, -1):
+        line = window[at]
+        if line.held:
+            last = max(last, at)
+            (announced if line.heading and following < _BODY_CHARS else sure).update(line.held)
+        following = _BODY_CHARS if line.heading else following + len(line.text)
+    gain = sum(query[term] for term in sure) + 0.5 * sum(query[term] for term in announced - sure)
+    if numeric and any(line.held and _DIGIT.search(line.text) for line in window):
+        gain *= 1.2
+    return gain - 0.001 * last
+
+
+def _match(window: list[_Line], query: Mapping[str, float]) -> int:
+    """Where the part of a window between two headings that holds most begins to match; the later of equals."""
+    parts: list[list[_Line]] = [[]]
+    for line in window:
+        if line.heading:
+            parts.append([])
+        if line.held:
+            parts[-1].append(line)
+    weights = [sum(query[term] for term in frozenset().union(*(line.held for line in part))) for part in parts]
+    best = max(range(len(parts)), key=lambda at: (weights[at], at))
+    return parts[best][0].offset
 
 
 def _beginning(term: str) -> str:
-    """What a line must hold to hold a term: stemming changes only endings, and numbers may be written with commas."""
-    return term[0] if term[0].isdigit() else re.escape(term[:-1] if len(term) > 3 and term.isascii() else term)
+    """What a line must hold to hold a term: stemming changes only endings, numbers may be written with commas, and
+    years after FY in short."""
+    if term[0].isdigit():
+        return ",?".join(map(re.escape, term)) + ("|fy" if words.is_year(term) else "")
+    return re.escape(term[:-1] if len(term) > 3 and term.isascii() else term)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,19 @@ class Walkable:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A page the walk returns. ``section`` is the index of the section it was reached through."""
+    """A page the walk returns; ``doc`` is the number of its document."""
 
     doc: int
     page: int
-    section: int
     opened: int  # sections opened before this page came up
+
+
+@dataclass(slots=True)
+class Steps:
+    """What a walk did, as (document, section) indices: the sections that came up, and those it opened; in order."""
+
+    seen: list[tuple[int, int]] = field(default_factory=list)
+    opened: list[tuple[int, int]] = field(default_factory=list)
 
 
 def path_shares(content: Content, nodes: Floats) -> Floats:
@@ -61,12 +68,15 @@ def page_structure(content: Content, shares: Floats) -> Floats:
     return np.asarray(np.maximum.reduceat(shares[sections], begins))
 
 
-def walk(documents: Sequence[Walkable], limit: int) -> list[Reached]:
-    """The ``limit`` pages of highest value, each reached through the most promising section that holds it."""
+def walk(documents: Sequence[Walkable], limit: int, steps: Steps | None = None) -> list[Reached]:
+    """The ``limit`` pages of highest value, best first; a smaller limit gives the beginning of the same list.
+
+    ``steps``, where given, is filled with what the walk does.
+    """
     queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
     for doc, document in enumerate(documents):
         for top in document.content.children[-1]:
-            _push(queue, document, doc, top)
+            _push(queue, document, doc, top, steps)
     reached: list[Reached] = []
     seen: set[tuple[int, int]] = set()
     opened = 0
@@ -77,13 +87,15 @@ def walk(documents: Sequence[Walkable], limit: int) -> list[Reached]:
         if page:
             if (doc, page) not in seen:
                 seen.add((doc, page))
-                reached.append(Reached(doc, page, at, opened))
+                reached.append(Reached(doc, page, opened))
             continue
         opened += 1
+        if steps is not None:
+            steps.opened.append((doc, at))
         document = documents[doc]
         children = document.content.children[at]
         for child in children:
-            _push(queue, document, doc, child)
+            _push(queue, document, doc, child, steps)
         section = document.content.sections[at]
         last = document.content.sections[children[0]].start_page if children else section.end_page
         for number in range(section.start_page, last + 1):
@@ -93,8 +105,12 @@ def walk(documents: Sequence[Walkable], limit: int) -> list[Reached]:
     return reached
 
 
-def _push(queue: list[tuple[float, int, int, int, int]], document: Walkable, doc: int, at: int) -> None:
+def _push(
+    queue: list[tuple[float, int, int, int, int]], document: Walkable, doc: int, at: int, steps: Steps | None
+) -> None:
     section = document.content.sections[at]
     promise = float(document.values[section.start_page - 1 : section.end_page].max(initial=0.0))
     if promise > 0:
         heapq.heappush(queue, (-promise, doc, 0, at, len(queue)))
+        if steps is not None:
+            steps.seen.append((doc, at))

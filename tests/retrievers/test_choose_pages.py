@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_core import text
@@ -77,6 +78,57 @@ def test_a_required_role_gets_a_slot(library: Engine, tmp_path: Path) -> None:
     assert len(slotted) == 2 and slotted[0].page == plain[0].page
     page = next(r for r in slotted if r.page == 5)
     assert page.receipt.verdict == "slot for the role «shareholder page», which the question needs"
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Books that share words and, two of them, pages; and filings, whose statements have roles."""
+    folder = tmp_path_factory.mktemp("mixed")
+    engine = Engine(folder / "home")
+    (folder / "roles.yaml").write_text(
+        "roles: {balance: balance sheet, second part: part 2, holders: shareholder, business: business}\n"
+        "expand:\n"
+        "  - {when: weirs|spare|locks, roles: [second part]}\n"
+        "  - {when: sales|corvane|2023, roles: [balance, holders]}\n"
+        "  - {when: training|dunlin, roles: [business, balance], phrases: [lenses]}\n"
+    )
+    books = [pdfs.numbered(folder / f"{n}.pdf", n, topic) for n, topic in ((23, "weirs"), (31, "weirs"), (27, "locks"))]
+    run(engine.index([*books, *pdfs.fiscal_reports(folder)]))
+    yield engine
+    engine.close()
+
+
+_ASKED = (
+    "net sales", "inventories", "dividends paid", "capital expenditures", "Dunlin Freight", "Corvane", "2023",
+    "Part 2 of weirs", "the supervisory board", "the training of new colleagues", "spare parts", "locks",
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(_ASKED), min_size=1, max_size=4),
+    st.integers(5, 30),
+    st.sampled_from(["none", "roles.yaml"]),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_asking_for_more_results_changes_none_of_the_first(mixed: Engine, words: list[str], n: int, name: str) -> None:
+    question = " and ".join(words)
+    expert = mixed.home.parent / name if name != "none" else name
+    few, many = (run(mixed.search(question, top_k=k, expert=expert)).results for k in (n, 40))
+    assert [(r.doc_id, r.page, r.score, r.receipt.verdict) for r in few] == [
+        (r.doc_id, r.page, r.score, r.receipt.verdict) for r in many[:n]
+    ]
+    assert len({(r.doc_id, r.page) for r in many}) == len(many)
+
+
+def test_a_role_takes_a_slot_among_the_first_five_and_displaces_to_the_sixth(mixed: Engine, tmp_path: Path) -> None:
+    expert = tmp_path / "expert.yaml"
+    expert.write_text("roles: {balance: balance sheet}\nexpand:\n  - {when: optical, roles: [balance]}\n")
+    question = "What optical lenses did Corvane Optics sell in 2023?"
+    plain, slotted = (run(mixed.search(question, top_k=12, expert=e)).results for e in ("none", expert))
+    pages = [(r.doc_id, r.page) for r in plain]
+    slot = (plain[0].doc_id, 4)
+    places = [*pages[:4], slot, *(page for page in pages[4:] if page != slot)]
+    assert slot not in pages[:5] and [(r.doc_id, r.page) for r in slotted] == places[:12]
 
 
 def test_headings_of_an_expert_count_in_headings_only(library: Engine, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Hit, Section
 from retrievers.content import Content, children_of
 from retrievers.node_score import doc_scores, gather, node_scores
-from retrievers.tree_walk import Walkable, page_structure, path_shares, walk
+from retrievers.tree_walk import Steps, Walkable, page_structure, path_shares, walk
 
 scores = st.lists(st.floats(0.001, 1.0), max_size=30)
 
@@ -107,13 +107,14 @@ def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Wa
     everything = sorted((float(v) for d in documents for v in d.values if v > 0), reverse=True)
     assert values == everything[:limit]
     assert len({(r.doc, r.page) for r in reached}) == len(reached)
-    for r in reached:
-        section = documents[r.doc].content.sections[r.section]
-        assert section.start_page <= r.page <= section.end_page
+    assert walk(documents, limit + 3)[:limit] == reached
 
 
 def test_the_walk_opens_only_what_leads_to_a_result() -> None:
     tree = content(6, (1, 1, 3), (2, 1, 1), (2, 2, 3), (1, 4, 6), (2, 4, 5), (2, 6, 6))
     values = np.array([0.1, 0.1, 0.9, 0.1, 0.1, 0.1])
-    (best,) = walk([Walkable(tree, values)], 1)
-    assert (best.page, tree.sections[best.section].title, best.opened) == (3, "S3", 2)
+    steps = Steps()
+    (best,) = walk([Walkable(tree, values)], 1, steps)
+    assert (best.page, best.opened) == (3, 2)
+    assert steps.opened == [(0, 0), (0, 2)]
+    assert steps.seen == [(0, 0), (0, 3), (0, 1), (0, 2)]

@@ -60,6 +60,16 @@ from retrievers.question import read_question
             "explain please",
         ),
         (
+            "How many gates does the weir have? Please write the answer in integer format with one decimal.",
+            "gates weir",
+            "many write answer integer format decimal",
+        ),
+        (
+            "According to this report, which gate leaks? List the gates in the list format by descending order.",
+            "gate leaks",
+            "according report format descending order",
+        ),
+        (
             "请根据资产负债表回答，利润是多少？保留两位小数",
             "",
             "请根据 保留两位小数",
@@ -80,6 +90,8 @@ def test_instructions_are_dropped_and_what_they_point_to_stays(text: str, kept: 
         "Which question did the chair answer?",
         "What data does the meter record?",
         "What is the percentage of renewable power in 2020?",
+        "Is the export in JSON or in table form?",
+        "Was the fee paid according to the report of the auditors?",
     ],
 )
 def test_the_same_words_as_content_stay(text: str) -> None:

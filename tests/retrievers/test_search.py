@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
@@ -12,6 +13,7 @@ from hybrid_core.store import edge_shard
 from hybrid_core.types import Effort
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
+from retrievers.options import Weights
 from tests import pdfs
 
 
@@ -44,6 +46,7 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
         assert 0 < found.score <= 1
         assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
         assert found.section.start_page <= found.page <= found.section.end_page
+        assert f"«{receipt.section_path[-1]}»" in receipt.verdict
         assert receipt.terms and all(add > 0 for add in receipt.terms.values())
     best = result.results[0]
     assert {"net", "sale"} <= best.receipt.terms.keys()
@@ -53,6 +56,23 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
     assert result.timings_ms["total"] >= result.timings_ms["coarse"] > 0
 
 
+def test_a_trace_says_where_the_search_looked(library: Engine) -> None:
+    question = "What were the net sales of Corvane Optics in fiscal 2023?"
+    plain, traced = run(library.search(question, top_k=2)), run(library.search(question, top_k=2, trace=True))
+    assert plain.trace is None and traced.results == plain.results
+    trace = traced.trace
+    assert trace is not None
+    best = traced.results[0]
+    assert trace.documents == tuple(d.doc_id for d in traced.documents)
+    assert [(r.doc_id, r.page) for r in traced.results] == list(trace.read[:2]) and len(trace.read) > 2
+    assert set(trace.read) <= {(d.doc_id, page) for d in run(library.documents()) for page in range(1, d.pages + 1)}
+    (first,) = (r for r in traced.results if r.receipt.coarse == 1)
+    assert trace.coarse[0] == (first.doc_id, first.page) and len(set(trace.coarse)) == len(trace.coarse)
+    assert {d for d, _ in trace.sections} == set(trace.documents) and set(trace.opened) <= set(trace.sections)
+    assert (best.doc_id, best.section.node_id) in trace.opened
+    assert traced.to_dict()["trace"]["documents"] == trace.documents
+
+
 def test_the_filing_given_is_a_filter(library: Engine) -> None:
     result = run(library.search("What were the net sales?", documents=["dunlin-freight-2023-10k"]))
     assert {r.doc_name for r in result.results} == {"dunlin-freight-2023-10k.pdf"}
@@ -60,6 +80,34 @@ def test_the_filing_given_is_a_filter(library: Engine) -> None:
         library.search("net sales", documents=["dunlin-freight-2023-10k", "corvane-optics-2024-10k.pdf"], top_k=20)
     )
     assert {r.doc_name for r in two.results} == {"dunlin-freight-2023-10k.pdf", "corvane-optics-2024-10k.pdf"}
+
+
+def test_on_a_shared_page_the_section_is_the_one_that_matches(engine: Engine, tmp_path: Path) -> None:
+    run(engine.index(pdfs.two_sections_on_a_page(tmp_path / "shared.pdf")))
+    for _, title, page in pdfs.SHARED_PAGE:
+        best = run(engine.search(f"What does {title.lower()} deal with?")).results[0]
+        assert (best.page, best.section.title) == (page, title)
+        assert f"deals with {title.lower()}" in best.snippet and f"«{title}»" in best.receipt.verdict
+
+
+def test_of_a_very_long_document_the_pages_around_its_best_hits_are_scored(engine: Engine, tmp_path: Path) -> None:
+    document = pymupdf.open()
+    for number in range(1, 2501):
+        page = document.new_page(width=200, height=200)
+        page.insert_text((20, 40), f"Register of canal boats, sheet {number}", fontsize=8)
+        if number == 2400:
+            page.insert_text((20, 60), "The barge Quillwort was sold in Orsova.", fontsize=8)
+    document.save(tmp_path / "register.pdf")
+    run(engine.index([tmp_path / "register.pdf", pdfs.numbered(tmp_path / "other.pdf", 12, "canal boats")]))
+    best = run(engine.search("On which sheet of the register of canal boats was the barge Quillwort sold?")).results[0]
+    assert (best.doc_name, best.page) == ("register.pdf", 2400)
+    everything = run(
+        engine.search("register of canal boats sheet", documents=["register", "other"], top_k=1000, trace=True)
+    )
+    trace = everything.trace
+    assert trace is not None and len(everything.documents) == 2
+    assert sum(doc_id == best.doc_id for doc_id, _ in trace.read) == Weights().pages // 2
+    assert {doc_id for doc_id, _ in trace.read} == set(trace.documents)
 
 
 def test_where_is_a_filter(library: Engine) -> None:
@@ -88,6 +136,19 @@ def test_a_question_the_library_cannot_answer_says_so(library: Engine) -> None:
     little = run(library.search("photosynthesis chlorophyll wavelengths in the annual report"))
     known = run(library.search("net sales of Corvane Optics in fiscal 2023"))
     assert known.evidence.level == "strong" and little.evidence.score < known.evidence.score
+
+
+def test_evidence_is_less_where_the_document_is_not_the_one_named(library: Engine) -> None:
+    question = "What were the net sales of Corvane Optics in fiscal 2023?"
+    names = ("corvane-optics-2023-10k", "corvane-optics-2024-10k", "dunlin-freight-2023-10k")
+    right, other_year, other = (run(library.search(question, documents=[name])).evidence for name in names)
+    assert right.level == "strong" and right.score > other_year.score > other.score and other.level != "strong"
+
+
+def test_evidence_is_the_same_however_many_results_are_asked_for(library: Engine) -> None:
+    question = "How large were Dunlin Freight's inventories and capital expenditures at the end of 2024?"
+    one, many = (run(library.search(question, top_k=k)).evidence for k in (1, 20))
+    assert one == many and 0 < one.score < 1
 
 
 @pytest.mark.parametrize("effort", ["fast", "auto", "deep"])
@@ -167,13 +228,25 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
 @pytest.mark.parametrize(
     ("written", "reason"),
     [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "phrases"),
-     ("expand: [{when: '(', phrases: [x]}]", "bad pattern"), ("{", "not a YAML file")],
+     ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has a bad pattern"), ("{", "not a YAML file"),
+     ("roles: {x: '('}", "role 'x' has a bad pattern"),
+     ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: weight is -1"),
+     ("expand: [{when: x, phrases: [y]}, {when: x, phrases: [y], weight: .nan}]", "expand entry 2: weight is nan"),
+     ("expand: [{when: x, phrases: [y], weight: .inf}]", "weight is inf")],
 )  # fmt: skip
 def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: str, reason: str) -> None:
     path = tmp_path / "expert.yaml"
     path.write_text(written)
     with pytest.raises(UsageError, match=rf"expert\.yaml.*{reason}"):
         run(library.search("net sales", expert=path))
+
+
+def test_a_pattern_without_end_is_named_and_stopped(library: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "expert.yaml"
+    path.write_text("expand:\n  - {when: sales, phrases: [x]}\n  - {when: (a|aa)+$, phrases: [x]}\n")
+    with pytest.raises(UsageError, match=r"expert\.yaml: expand entry 2: the pattern '\(a\|aa\)\+\$' takes more than"):
+        run(library.search("net sales " + "a" * 500 + "b", expert=path))
+    assert run(library.search("net sales " * 200 + "a" * 500 + "b", expert=path)).results  # only the beginning is read
 
 
 def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(
