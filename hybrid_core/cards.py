@@ -15,7 +15,7 @@ from hybrid_core.text import clean
 from hybrid_core.types import Card
 
 _T = TypeVar("_T")
-_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_EXTENSION = re.compile(r"\.(?:[A-Za-z0-9]{1,5}|markdown)$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
 _PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
     r"\s+[-–—|]+\s+|[()\[\]【】|]+|（(?![一二三四五六七八九十]+）)|(?<![一二三四五六七八九十])）|\s{2,}|-(?=\s)|(?<=\s)-"

@@ -12,7 +12,8 @@ from hybrid_core.types import Effort, EvidenceLevel
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """How well the library can answer. ``score`` (0 to 1) is the share of the question's terms, weighted by
-    rarity, that the best page holds."""
+    rarity, that the best page holds: more of a term where the page says it often, less of everything where
+    the page's document is not the one that the question names. strong from 0.5, weak from 0.25."""
 
     level: EvidenceLevel
     score: float
@@ -59,7 +60,9 @@ class Receipt:
 
     ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
     page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
-    ``structure`` are the parts that add up to the result's score. ``dense`` is None without vectors.
+    ``structure``, and ``rerank`` where it is a number, are the parts that add up to the result's score. ``dense`` is
+    the cosine of the page's best vector with the question's, ``learned_sparse`` the product of their learned term
+    weights; both count in ``page``, and are None without them or where the page is not among the nearest.
     """
 
     terms: Mapping[str, float]
@@ -74,6 +77,8 @@ class Receipt:
     section_path: tuple[str, ...]
     node_score: float
     verdict: str
+    learned_sparse: float | None = None
+    rerank: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +115,27 @@ class DocumentRanked:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """Where a search looked, stage by stage: from it a miss is laid at the stage that lost the page.
+
+    Pairs begin with the doc_id. ``coarse`` are the coarse pass's pages, ``documents`` the doc_ids looked into,
+    ``sections`` the node_ids that came up as candidates, ``opened`` those the walk opened, ``read`` the pages
+    it reached; all best or first come first.
+    """
+
+    coarse: tuple[tuple[str, int], ...]
+    documents: tuple[str, ...]
+    sections: tuple[tuple[str, str], ...]
+    opened: tuple[tuple[str, str], ...]
+    read: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index)."""
+    """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
+
+    ``trace`` is there where it was asked for.
+    """
 
     query: str
     library: str
@@ -123,6 +147,7 @@ class SearchResult:
     embedded_share: float
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    trace: Trace | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""

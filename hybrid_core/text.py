@@ -52,6 +52,7 @@ _CLEAN = {
     0xFB04: "ffl",
 }
 _RUNS = re.compile(r" {2,}")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 
 _JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _JOINED_RUN = re.compile(f"[{_JOINED}]+")
@@ -77,8 +78,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("\u00ad", "")
-    decomposed = unicodedata.normalize("NFD", folded)
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 
 
 @lru_cache(maxsize=200_000)

@@ -8,7 +8,10 @@ from typing import Literal
 
 Effort = Literal["fast", "auto", "deep"]
 EvidenceLevel = Literal["strong", "weak", "none"]
-HeadingSource = Literal["bookmark", "printed_toc", "layout", "synthetic"]
+HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "synthetic"]
+LineRole = Literal[
+    "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class Line:
 
     The box is in points with the origin at the top left of the page as it is shown (after rotation).
     ``size`` is the font size in points of most of the line's characters; ``bold``, ``italic`` and
-    ``font`` likewise.
+    ``font`` likewise. In a format without pages the box and the size are 0. ``role`` is what markup says
+    the line is; "" in a format without markup.
     """
 
     text: str
@@ -29,6 +33,7 @@ class Line:
     bold: bool
     italic: bool
     font: str
+    role: LineRole = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +41,22 @@ class ParsedPage:
     """What a parser read from one page. ``text`` is its lines joined by newlines."""
 
     number: int
-    label: str  # printed page label, "" where the document defines none
+    label: str  # printed page label, "" where the document defines none; without pages ``line_locator``
     width: float
     height: float
     lines: tuple[Line, ...]
     images: int  # raster images on the page; on a page without text, whatever is drawn there
+    needs_ocr: bool = False  # something is shown that the file does not hold as readable text
+    ocr: bool = False  # the lines were read from the page's picture
 
     @property
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
+
+
+def line_locator(first: int, last: int) -> str:
+    """What stands for a printed label where a format has no pages: the file's lines, from 1, both included."""
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +70,28 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedHeading:
+    """A heading that markup or its number tells. ``line`` is its place among the page's lines, from 0."""
+
+    level: int  # 1 is the top; levels may jump
+    title: str
+    page: int
+    line: int
+    source: HeadingSource
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A whole parsed file. ``metadata`` holds the file's own fields (title, author, …), never empty strings."""
+    """A whole parsed file. ``metadata`` holds the file's own fields (title, author, …), never empty strings.
+
+    ``headings`` are in reading order; None where the format has no markup, so that the layout must tell.
+    """
 
     format: str
     pages: tuple[ParsedPage, ...]
     bookmarks: tuple[Bookmark, ...]
     metadata: Mapping[str, str]
+    headings: tuple[MarkedHeading, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +132,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points."""
+    """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
+
+    ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture.
+    """
 
     number: int
     label: str
@@ -115,6 +145,7 @@ class Page:
     summary: str
     boxes: tuple[tuple[int, int, int, int], ...] = ()
     needs_ocr: bool = False
+    ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +202,24 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class StoredEmbedder:
-    """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them."""
+    """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them.
+
+    ``sparse`` says that each of its vectors has learned term weights beside it.
+    """
 
     fingerprint: str
     name: str
     dimension: int
+    sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page found by the coarse pass. ``score`` is higher for better."""
+    """A page found by the coarse pass. ``score`` is higher for better.
+
+    ``sparse`` is its BM25, ``dense`` its best point's product with the question's vector, ``learned`` the same
+    of learned term weights; None where it was not among the best by that.
+    """
 
     doc_id: str
     content_id: str
@@ -188,6 +227,7 @@ class Hit:
     score: float
     sparse: float = 0.0
     dense: float | None = None
+    learned: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,30 @@ from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, Section
 from indexers import chunks, describe, summaries
 from indexers.flags import find_flags
+from indexers.parse.formats import PARSERS
+from indexers.parse.ocr_sizes import level_sizes
+from indexers.prose import prose
 from indexers.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
 
-PIPELINE = f"pdf-1+tree-1+chunks-1+summaries-1+cards-1+flags-1+{text.TOKENISER}"
-"""What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
+_STAGES = f"tree-1+chunks-1+summaries-1+cards-1+flags-1+{text.TOKENISER}"
+
+
+def pipeline(format: str) -> str:
+    """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
+    return f"{PARSERS[format]}+{_STAGES}"
 
 
 def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()) -> IndexedContent:
     """Make everything that a publication writes from a document's parsed ranges, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
-    parsed = tuple(page for spool in spools for page in spool.pages)
+    parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
-    sections = build_tree(ParsedDocument("pdf", parsed, info.bookmarks, info.metadata), limits)
+    sections = build_tree(ParsedDocument(info.format, parsed, info.bookmarks, info.metadata, info.headings), limits)
     texts = [page.text for page in parsed]
     per_page = TermsByPage(terms)
-    summary = summaries.summarise(texts, sections, per_page, summaries.find_furniture(texts))
+    furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()
+    summary = summaries.summarise([prose(page) for page in parsed], sections, per_page, furniture)
     pages = tuple(
         _page(page, page_text, said) for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
     )
@@ -34,10 +42,13 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
         replace(section, summary=said, flags=held)
         for section, said, held in zip(sections, summary.sections, flags, strict=True)
     )
-    title = describe.find_title(name, info.metadata, parsed)
+    if info.headings is None:
+        title = describe.find_title(name, info.metadata, parsed)
+    else:
+        title = describe.marked_title(name, info.metadata, info.headings)
     return IndexedContent(
         sha256=sha256,
-        format="pdf",
+        format=info.format,
         metadata=info.metadata,
         title=title,
         description=describe.describe(title, sections, len(pages)),
@@ -51,6 +62,7 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
 
 
 def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
+    placed = page.lines if page.width else ()  # a format without pages has no places on them
     return Page(
         number=page.number,
         label=page.label,
@@ -58,8 +70,9 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
         height=page.height,
         text=page_text,
         summary=summary,
-        boxes=tuple((_int16(s.x0), _int16(s.y0), _int16(s.x1), _int16(s.y1)) for s in page.lines),
-        needs_ocr=page.images > 0 if not page_text else not text.readable(page_text),
+        boxes=tuple((_int16(s.x0), _int16(s.y0), _int16(s.x1), _int16(s.y1)) for s in placed),
+        needs_ocr=page.needs_ocr,
+        ocr=page.ocr,
     )
 
 
@@ -77,11 +90,15 @@ def _heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 
 def _text_warnings(pages: Sequence[Page]) -> list[str]:
     unread = [page.number for page in pages if page.needs_ocr]
+    read = [page.number for page in pages if page.ocr]
+    said = []
+    if read:
+        said.append(f"{len(read)} of {len(pages)} pages were read by OCR: {ranges(read)}")
     if unread:
-        return [f"{len(unread)} of {len(pages)} pages have no readable text (scanned?): {ranges(unread)}"]
-    if not any(page.text for page in pages):
-        return ["no page has text"]
-    return []
+        said.append(f"{len(unread)} of {len(pages)} pages have no readable text (scanned?): {ranges(unread)}")
+    elif not any(page.text for page in pages):
+        said.append("no page has text")
+    return said
 
 
 def ranges(numbers: Sequence[int]) -> str:

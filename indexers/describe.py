@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 
-from hybrid_core.types import ParsedPage, Section
+from hybrid_core.types import MarkedHeading, ParsedPage, Section
 
 _MACHINE_TITLE = re.compile(
     r"^(untitled|document\d*|microsoft \w+ - |slide \d+|.*\.(docx?|pdf|indd|qxd|tex|dvi|xlsx?|pptx?)$)", re.I
@@ -37,9 +37,20 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
     return " ".join(" ".join(joined).split())[:300]
 
 
+def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[MarkedHeading]) -> str:
+    """The title a file with markup gives itself, else its first heading where none stands above it, else the name."""
+    said = metadata.get("title", "")
+    marked = [heading for heading in headings if heading.source == "markup"]
+    if not said and marked and marked[0].level == min(heading.level for heading in marked):
+        said = marked[0].title
+    return said[:300] or PurePath(name).stem
+
+
 def describe(title: str, sections: Sequence[Section], pages: int) -> str:
     """One line: the title, how long it is, and what its main sections are called."""
     real = [section for section in sections if not section.synthetic]
+    if len(real) > 1 and [section.title for section in real if section.parent_id is None] == [title]:
+        del real[0]  # the title again, over everything else
     top = min((section.level for section in real), default=1)
     names = list(dict.fromkeys(section.title for section in real if section.level == top))
     if len(names) < 3:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
-
-SUFFIXES = frozenset({".pdf"})
+from indexers.parse.formats import FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,10 @@ class Found:
     roots: tuple[Path, ...]
 
 
-def discover(paths: Sequence[str | Path]) -> Found:
-    """Find the files that paths name. A folder is searched with its subfolders, hidden ones left out."""
+def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Found:
+    """Find the files that paths name. A folder is searched with its subfolders, hidden ones left out; one without
+    documents is a problem unless ``empty_folders``.
+    """
     files: dict[Path, None] = {}
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
@@ -38,7 +39,7 @@ def discover(paths: Sequence[str | Path]) -> Found:
             if path.is_dir():
                 inside = _documents_below(path)
                 roots.append(path)
-                if not inside:
+                if not inside and not empty_folders:
                     problems.append((str(path), f"no documents in this folder (looked for {_known()})."))
                 files |= dict.fromkeys(inside)
             elif path.is_file():
@@ -77,10 +78,10 @@ def _documents_below(folder: Path) -> list[Path]:
         found += [
             Path(parent, name)
             for name in sorted(names)
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES
+            if not name.startswith(".") and Path(name).suffix.lower() in FORMATS
         ]
     return found
 
 
 def _known() -> str:
-    return ", ".join("*" + suffix for suffix in sorted(SUFFIXES))
+    return ", ".join("*" + suffix for suffix in sorted(FORMATS))

@@ -1,7 +1,8 @@
 """What a section's own text holds besides prose: tables, code, commands, configuration, figures.
 
 Readers and agents use the flags to choose what to open. They are told by the shape of lines, not by words
-of any field: cells side by side, a monospaced font, a shell prompt, «key: value» lines, images and captions.
+of any field: cells side by side, a monospaced font, a shell prompt, «key: value» lines, images and captions;
+where a format has markup, by that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _CODE = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|import|return|function|public|private|var|let|const|if|for|while)\b.*[:({;]\s*$|=>|::|->|\(\)|==|!=|&&|\|\|"
 )
 _COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
+_PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
+_LISTED = ("code", "plain")
 _SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
 _CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
 
@@ -42,15 +45,31 @@ def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list
                     lines.append(line)
                 offset += len(line.text) + 1
             images += page.images if number > first or start == 0 else 0
-        held = {
-            "has_table": _has_table(lines),
-            "has_code": _has_code(lines),
-            "has_command": any(_COMMAND.match(line.text) for line in lines),
-            "has_config": _has_config(lines),
-            "has_figure": (images > 0 and not everywhere) or any(_CAPTION.match(line.text) for line in lines),
-        }
+        marked = bool(lines and lines[0].role)
+        held = _told_by_markup(lines) if marked else _told_by_look(lines, images > 0 and not everywhere)
         found.append(tuple(flag for flag in FLAGS if held[flag]))
     return found
+
+
+def _told_by_look(lines: Sequence[Line], pictured: bool) -> dict[str, bool]:
+    return {
+        "has_table": _has_table(lines),
+        "has_code": _has_code(lines),
+        "has_command": any(_COMMAND.match(line.text) for line in lines),
+        "has_config": _has_config(lines),
+        "has_figure": pictured or any(_CAPTION.match(line.text) for line in lines),
+    }
+
+
+def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
+    roles = {line.role for line in lines}
+    return {
+        "has_table": "table" in roles,
+        "has_code": not roles.isdisjoint(("code", "command", "config")),
+        "has_command": "command" in roles or any(line.role in _LISTED and _PROMPT.match(line.text) for line in lines),
+        "has_config": "config" in roles,
+        "has_figure": "image" in roles or any(line.role == "text" and _CAPTION.match(line.text) for line in lines),
+    }
 
 
 def _has_table(lines: Sequence[Line]) -> bool:

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,15 +21,19 @@ from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types import Card, Document, IndexedContent
-from indexers.build import PIPELINE
+from indexers.build import pipeline
 from indexers.discover import discover
+from indexers.parse.formats import format_of
 from indexers.parse.limits import ParseLimits
+from indexers.parse.tesseract import OFF, NoOcr, Tesseract
 from indexers.report import FileResult, IndexProgress, IndexReport, Tally
 from indexers.workers.pool import WorkerLimits, WorkerPool
-from indexers.workers.protocol import BuildTask, ParseTask
+from indexers.workers.protocol import BuildTask, Parsed, ParseTask, ScanTask
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
 _CARD_PAGES = 3
+_OCR_VERSION = "tesseract-1"  # raising it reads again what was read by OCR
+_SAID = 5  # pages of a file whose OCR failed that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class IndexOptions:
     """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses.
 
     ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
+    ``ocr`` is called when a page needs it.
     """
 
     workers: int = 0
@@ -47,6 +52,7 @@ class IndexOptions:
     seconds_per_file: float = 3600.0
     max_worker_memory: int = 10**9
     parse: ParseLimits = field(default_factory=ParseLimits)
+    ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
 
 
 def index(
@@ -63,12 +69,15 @@ def index(
     ``scratch`` is a folder for working files. Raises Cancelled once ``cancelled`` is set (what was
     published stays), UsageError for a bad library name, StoreError where the catalog cannot be written.
     """
-    catalog.ensure_library(library)
-    found = discover(paths)
+    found = discover(paths, empty_folders=options.prune)
+    if found.files:
+        catalog.ensure_library(library)
     results = [FileResult(path, "failed", error) for path, error in found.problems]
     sizes = {file: _size(file) for file in found.files}
-    tally = Tally(on_progress, len(found.files), sum(sizes.values()))
+    tally = Tally(on_progress, len(results) + len(found.files), sum(sizes.values()))
     tally.add()
+    for problem in results:
+        tally.add(finished=problem)
     workers = options.workers or os.cpu_count() or 1
     with scratch_folder(scratch) as folder:
         run = _Run(catalog, library, options, folder, tally, workers)
@@ -80,9 +89,14 @@ def index(
     return IndexReport(tuple(results), removed)
 
 
-def content_id(sha256: str) -> str:
-    """The identity of what this pipeline makes of a file's bytes."""
-    return hashlib.sha256(f"{sha256}|{PIPELINE}".encode()).hexdigest()[:24]
+def content_id(sha256: str, format: str) -> str:
+    """The identity of what this pipeline makes of a file's bytes, read as a format."""
+    return hashlib.sha256(f"{sha256}|{pipeline(format)}".encode()).hexdigest()[:24]
+
+
+def with_ocr(content: str, tesseract: Tesseract) -> str:
+    """The identity of the same with pages read by OCR. Of a file without such pages there is none."""
+    return f"{content}-{hashlib.sha256(f'{_OCR_VERSION}|{tesseract.languages}'.encode()).hexdigest()[:8]}"
 
 
 class _Run:
@@ -104,7 +118,7 @@ class _Run:
         self._by_path = {document.path: document for document in known}
         self._by_content: dict[str, list[Document]] = {}
         for document in known:
-            self._by_content.setdefault(document.content_id, []).append(document)
+            self._by_content.setdefault(document.content_id.partition("-")[0], []).append(document)
         self._ids = {document.doc_id for document in known}
 
     def close(self) -> None:
@@ -156,39 +170,59 @@ class _Run:
 
     def _index(self, file: Path, known: Document | None, counted: list[float]) -> FileResult:
         stat, sha256 = _fingerprint(file)
-        content = content_id(sha256)
+        content = content_id(sha256, format_of(file))
         where = {"path": str(file), "size": stat.st_size, "mtime": stat.st_mtime}
-        if known and known.content_id == content:
+        if known and self._serves(known.content_id, content):
             if (known.size, known.mtime, known.error) != (stat.st_size, stat.st_mtime, ""):
                 self._catalog.touch(known.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime)
             return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
         moved = None if known else self._moved_here(content)
         if moved is not None:
-            card = self._card_of_stored(file, content)
+            card = self._card_of_stored(file, moved.content_id)
             self._catalog.touch(moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card)
             note = f"moved from {moved.path}"
             return FileResult(str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note)
         doc_id = known.doc_id if known else self._new_id(file)
-        publish = {"library": self._library, "doc_id": doc_id, "content_id": content, **where}
+        publish = {"library": self._library, "doc_id": doc_id, **where}
         with self._content_lock(content):  # the same bytes twice in one run are parsed once
             with self._catalog.snapshot() as snapshot:
-                shared = snapshot.has_content(content)
-            if shared:
-                self._catalog.publish(**publish, content=None, card=self._card_of_stored(file, content))  # type: ignore[arg-type]
+                stored = snapshot.versions(content)
+            shared = next((version for version in stored if self._serves(version, content)), None)
+            if shared is not None:
+                pages = stored[shared]  # it may have been read under other limits
+                self._options.parse.check("max_pages", pages, f"{file}: it has {pages:,} pages")
+                card = self._card_of_stored(file, shared)
+                self._catalog.publish(**publish, content_id=shared, content=None, card=card)  # type: ignore[arg-type]
                 with self._catalog.snapshot() as snapshot:
                     document = next(d for d in snapshot.documents(self._library) if d.doc_id == doc_id)
                 note = "same bytes as a file indexed before"
                 return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note=note)
-            made = self._make(file, sha256, counted)
+            made, scanned = self._make(file, sha256, counted)
+            if scanned and isinstance(ocr := self._options.ocr(), Tesseract):
+                content = with_ocr(content, ocr)
             if _fingerprint(file)[1] != sha256:
                 raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
             first_pages = [page.text for page in made.pages[:_CARD_PAGES]]
             card = read_card(file.name, made.metadata, made.title, first_pages)
-            self._catalog.publish(**publish, content=made, card=card)  # type: ignore[arg-type]
+            self._catalog.publish(**publish, content_id=content, content=made, card=card)  # type: ignore[arg-type]
         note = "; ".join(made.warnings)
         return FileResult(str(file), "indexed", None, doc_id, len(made.pages), len(made.sections), note=note)
 
-    def _make(self, file: Path, sha256: str, counted: list[float]) -> IndexedContent:
+    def _serves(self, version: str, content: str) -> bool:
+        """Whether a stored version is as good as what this run would make of the content.
+
+        Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
+        """
+        if version.partition("-")[0] != content:
+            return False
+        with self._catalog.snapshot() as snapshot:
+            if version == content and not snapshot.needs_ocr(version):
+                return True
+        ocr = self._options.ocr()
+        return isinstance(ocr, NoOcr) or version == with_ocr(content, ocr)
+
+    def _make(self, file: Path, sha256: str, counted: list[float]) -> tuple[IndexedContent, bool]:
+        """Everything made of a file, and whether it has pages that need OCR."""
         work = self._folder / uuid.uuid4().hex
         work.mkdir()
         step = self._options.range_pages
@@ -207,29 +241,62 @@ class _Run:
             return self._pool.submit(task, allowance, on_page)
 
         guess[0] = size / max(step, size / 10_000)  # until its page count is known: about 10 kB a page
-        pages = cast(int, parse(1).result())
+        first = cast(Parsed, parse(1).result())
+        pages = first.pages
         guess[0] = max(0.0, size - counted[0]) / max(1, pages - step)
         starts = range(1, pages + 1, step)
-        self._in_turn(parse, starts[1:])
+        rest = [cast(Parsed, done.result()) for done in self._in_turn(parse, starts[1:])]
+        unread = [number for parsed in (first, *rest) for number in parsed.unread]
+        scans, said = self._read_scans(file, unread, work)
         spools = tuple(work / f"{start}.pages" for start in starts)
         built = work / "index"
-        self._pool.submit(BuildTask(file.name, sha256, spools, built), allowance, stretches=len(spools)).result()
+        build = BuildTask(file.name, sha256, spools, built, scans)
+        self._pool.submit(build, allowance, stretches=len(spools)).result()
         with built.open("rb") as stream:
             made: IndexedContent = pickle.load(stream)
-        for path in (*spools, built):
+        for path in (*spools, *scans, built):
             path.unlink()
-        return made
+        return replace(made, warnings=(*made.warnings, *said)), bool(unread)
 
-    def _in_turn(self, parse: Callable[[int], Future[object]], starts: Sequence[int]) -> None:
-        """Parse ranges, a few at a time: a long file leaves room for others, and one that fails ends there."""
+    def _read_scans(self, file: Path, numbers: Sequence[int], work: Path) -> tuple[tuple[Path, ...], list[str]]:
+        """Read pages from their pictures: the spools of those that could be, and why the others could not.
+
+        Each is a task with its own limits, and together they have the time of a file besides that of parsing.
+        """
+        if not numbers:
+            return (), []
+        options, allowance = self._options, self._pool.allowance()
+        if isinstance(ocr := options.ocr(), NoOcr):
+            return (), [ocr.reason]
+
+        def read(number: int) -> Future[object]:
+            spool = work / f"{number}.scan"
+            task = ScanTask(file, options.password, number, spool, options.parse, ocr)
+            return self._pool.submit(task, allowance)
+
+        scans: list[Path] = []
+        failed: list[str] = []
+        for number, done in zip(numbers, self._in_turn(read, numbers), strict=True):
+            try:
+                done.result()
+                scans.append(work / f"{number}.scan")
+                self._tally.add(scans=1)
+            except DocumentError as error:
+                failed.append(f"page {number} could not be read by OCR: {str(error).removesuffix('.')}")
+        if len(failed) > _SAID:
+            failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by OCR"]
+        return tuple(scans), failed
+
+    def _in_turn(self, begin: Callable[[int], Future[object]], numbers: Sequence[int]) -> Iterator[Future[object]]:
+        """Tasks in order, a few begun at a time: a long file leaves room for others. What is left is called off."""
         running: deque[Future[object]] = deque()
         try:
-            for start in starts:
-                running.append(parse(start))
+            for number in numbers:
+                running.append(begin(number))
                 if len(running) > self._in_flight:
-                    running.popleft().result()
+                    yield running.popleft()
             while running:
-                running.popleft().result()
+                yield running.popleft()
         finally:
             for future in running:
                 future.cancel()

@@ -38,6 +38,7 @@ class IndexProgress:
     bytes: int
     bytes_done: int
     finished: FileResult | None = None  # the file that was just done with
+    scans_done: int = 0  # of the pages: read by OCR, which takes far longer
 
 
 @dataclass
@@ -50,12 +51,15 @@ class Tally:
     files_done: int = 0
     pages_done: int = 0
     bytes_done: float = 0.0
+    scans_done: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, *, pages: int = 0, size: float = 0.0, finished: FileResult | None = None) -> None:
+    def add(self, *, pages: int = 0, size: float = 0.0, scans: int = 0, finished: FileResult | None = None) -> None:
         with self.lock:
             self.pages_done += pages
             self.bytes_done += size
+            self.scans_done += scans
             self.files_done += finished is not None
             done = min(round(self.bytes_done), self.bytes)
-            self.report(IndexProgress(self.files, self.files_done, self.pages_done, self.bytes, done, finished))
+            pages_done, scans_done = self.pages_done, self.scans_done
+            self.report(IndexProgress(self.files, self.files_done, pages_done, self.bytes, done, finished, scans_done))

@@ -102,14 +102,17 @@ def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str
     """Prose sentences of a fragment; where it has none, the labels of its table rows as one."""
     prose: list[str] = []
     labels: list[str] = []
-    for line in fragment.split("\n"):
-        if not line.strip() or furniture_key(line) in furniture or line.strip() == title:
+    for line in map(str.strip, fragment.split("\n")):
+        if not line:
+            prose += [""] if prose and prose[-1] else []  # so does a blank line
+            continue
+        if furniture_key(line) in furniture or line == title:
             continue
         if _CELL_GAP in line or not any(c.isalpha() for c in line):
             labels.append(line.split(_CELL_GAP)[0].strip())
             prose.append("")  # a table ends the paragraph
         else:
-            prose.append(line.strip())
+            prose.append(line)
     paragraphs = [" ".join(p.split("\n")) for p in re.split(r"\n{2,}", "\n".join(prose)) if p.strip()]
     sentences = [s.strip() for p in paragraphs for s in _SENTENCE_END.split(p)]
     full = [s for s in sentences if _is_sentence(s)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
-from hybrid_core.types import HeadingSource, ParsedDocument, Section
+from hybrid_core.types import HeadingSource, ParsedDocument, ParsedPage, Section
 from indexers.outline.heading import Heading
 from indexers.outline.merge import outline
 from indexers.outline.numbering import numbering
@@ -51,20 +51,39 @@ def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> t
     """The document's sections, flat in preorder. Never empty for a document with at least one page."""
     if not document.pages:
         return ()
-    doc = view(document.pages)
-    found = outline(document, doc, limits.toc_pages)
-    nodes = _cover(_thin(_nodes(found.headings, doc), limits.min_characters))
-    _close(nodes, len(doc.pages))
-    tokens = _tokens(doc)
-    nodes = _split_by_headings(nodes, _nodes(found.spare, doc), tokens, limits)
-    _close(nodes, len(doc.pages))
+    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits)
+    nodes = _cover(nodes)
+    pages = len(document.pages)
+    _close(nodes, pages)
+    tokens = _tokens(document.pages)
+    nodes = _split_by_headings(nodes, spare, tokens, limits)
+    _close(nodes, pages)
     nodes = _split_by_pages(nodes, tokens, limits)
-    _close(nodes, len(doc.pages))
+    _close(nodes, pages)
     return _sections(nodes)
 
 
+def _looked_for(document: ParsedDocument, limits: TreeLimits) -> tuple[list[_Node], list[_Node]]:
+    """Headings by bookmarks, printed contents and layout, and weaker ones."""
+    doc = view(document.pages)
+    found = outline(document, doc, limits.toc_pages)
+    return _thin(_nodes(found.headings, doc), limits.min_characters), _nodes(found.spare, doc)
+
+
+def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
+    """Headings as the format's markup tells them; there are no weaker ones."""
+    starts = {page.number: _line_starts(page) for page in document.pages if document.headings}
+    placed = [(h.title, h.level, (h.page, starts[h.page][h.line]), 0.0, h.source) for h in document.headings or ()]
+    return _levelled(placed), []
+
+
+def _line_starts(page: ParsedPage) -> list[int]:
+    """Where each line begins in the page's text."""
+    return [0, *accumulate(len(line.text) + 1 for line in page.lines)]
+
+
 def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
-    """Headings in reading order, levels without jumps, no two alike at one place."""
+    """Headings in reading order, with their places."""
     placed = []
     for order, h in enumerate(headings):
         page = doc[h.page]
@@ -72,18 +91,23 @@ def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
         y = page.units[h.unit].y0 if h.unit >= 0 else h.y or 0.0
         placed.append(((h.page, anchor, y if h.unit >= 0 else -1.0, order), h, anchor, y))
     placed.sort(key=lambda item: item[0])
+    return _levelled([(h.title, h.level, (h.page, anchor), max(0.0, y), h.source) for _, h, anchor, y in placed])
+
+
+def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
+    """Nodes of (title, level, place, y, source) in reading order: levels without jumps, no two alike at a place."""
     nodes: list[_Node] = []
     stack: list[int] = []
     seen: set[tuple[str, int, int]] = set()
-    for _, h, anchor, y in placed:
-        title = " ".join(h.title.split())
-        if not title or (title, h.page, anchor) in seen:
+    for written, level, place, y, source in placed:
+        title = " ".join(written.split())
+        if not title or (title, *place) in seen:
             continue
-        seen.add((title, h.page, anchor))
-        while stack and stack[-1] >= h.level:
+        seen.add((title, *place))
+        while stack and stack[-1] >= level:
             stack.pop()
-        stack.append(h.level)
-        nodes.append(_Node(title, min(len(stack), _DEEPEST), (h.page, anchor), max(0.0, y), h.source))
+        stack.append(level)
+        nodes.append(_Node(title, min(len(stack), _DEEPEST), place, y, source))
     return nodes
 
 
@@ -123,11 +147,11 @@ def _close(nodes: list[_Node], pages: int) -> None:
         node.end = (pages + 1, 0)
 
 
-def _tokens(doc: DocumentView) -> list[int]:
+def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
     """Estimated tokens of the text before each page, by page number from 1; the last is the whole."""
     sums = [0, 0]
-    for page in doc.pages:
-        sums.append(sums[-1] + len(page.page.text.encode()) // 4)
+    for page in pages:
+        sums.append(sums[-1] + len(page.text.encode()) // 4)
     return sums
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pymupdf
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
-from hybrid_core.text import clean
+from hybrid_core.text import clean, readable
 from hybrid_core.types import Line, ParsedPage
 from indexers.parse.bookmarks import PatientDocument, read_bookmarks
 from indexers.parse.encoding import fold_forms, keep_unknown
@@ -24,6 +24,7 @@ _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _NO_MEMORY = re.compile(r"alloc\b.*failed|out of memory|cannot allocate", re.I)
 _LONGEST_FIELD = 2_000  # characters of a metadata field
+_STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
@@ -67,6 +68,25 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         document.close()
         raise
     return document
+
+
+class PdfFile:
+    """An open PDF, as ``open_pdf`` opens it."""
+
+    def __init__(self, path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> None:
+        self._document = open_pdf(path, password, limits)
+        self._limits = limits
+        self.pages = int(self._document.page_count)
+
+    def info(self) -> FileInfo:
+        return read_info(self._document, self._limits)
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        yield from read_pages(self._document, numbers, on_page, self._limits)
+        pymupdf.TOOLS.store_shrink(100)
+
+    def close(self) -> None:
+        self._document.close()
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -126,13 +146,26 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, from_right))
     lines = tuple(arrange(pieces))
+    images = len(page.get_images()) if lines else int(_draws(page))
     return ParsedPage(
         number=number,
         label=_label(page),
         width=float(page.rect.width),
         height=float(page.rect.height),
         lines=lines,
-        images=len(page.get_images()) if lines else int(_draws(page)),
+        images=images,
+        needs_ocr=_unread(page, lines) if lines else images > 0,
+    )
+
+
+def _unread(page: pymupdf.Page, lines: Sequence[Line]) -> bool:
+    """Whether a page's text is unreadable, or only the stamp or number on a scan."""
+    text = "\n".join(line.text for line in lines)
+    if len(text) >= _STAMP:
+        return not readable(text)
+    most = 0.5 * abs(page.rect)
+    return not readable(text) or any(
+        abs(pymupdf.Rect(image["bbox"]) & page.rect) > most for image in page.get_image_info()
     )
 
 

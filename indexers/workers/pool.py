@@ -141,6 +141,7 @@ class WorkerPool:
                 [sys.executable, "-P", "-m", "indexers.workers.start", str(self._limits.max_worker_memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                process_group=0,  # Ctrl-C on the terminal is for us, who end the workers
             )
             self._processes.add(process)
         self._local.process = process

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import sys
 from pathlib import Path
 from typing import BinaryIO
-
-import pymupdf
 
 from hybrid_core import text
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types import ParsedPage
 from indexers.build import build_content
 from indexers.parse import pdf
-from indexers.workers.protocol import BuildTask, ParseTask, Reply, Task, portable, receive, send
-from indexers.workers.spool import PageTerms, Spool, load_spool, save_spool
+from indexers.parse.formats import OpenFile, open_file
+from indexers.workers.protocol import BuildTask, Parsed, ParseTask, Reply, ScanTask, Task, portable, receive, send
+from indexers.workers.spool import PageTerms, Spool, load_spools, save_spool
 
 _WARNINGS = 5  # of one range of pages
 
@@ -27,51 +25,50 @@ class _Worker:
 
     def __init__(self, replies: BinaryIO) -> None:
         self._replies = replies
-        self._open: tuple[Path, pymupdf.Document] | None = None
+        self._open: tuple[Path, OpenFile] | None = None
 
     def run(self, task: Task) -> object:
         if isinstance(task, BuildTask):
             self._close()
-            content = build_content(task.name, task.sha256, [load_spool(path) for path in task.spools])
+            content = build_content(task.name, task.sha256, load_spools(task.spools, task.scans))
             with task.result.open("wb") as file:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
+        if isinstance(task, ScanTask):
+            from indexers.parse.ocr import read_scan
+
+            page = read_scan(task.path, task.password, task.page, task.tesseract, task.limits)
+            save_spool(task.spool, Spool([page], [_terms(page)], None, []))
+            return None
         return self._parse(task)
 
-    def _parse(self, task: ParseTask) -> int:
-        document = self._document(task)
-        info = pdf.read_info(document, task.limits) if task.start == 1 else None
-        stop = min(task.stop or document.page_count + 1, document.page_count + 1)
+    def _parse(self, task: ParseTask) -> Parsed:
+        file = self._file(task)
+        info = file.info() if task.start == 1 else None
+        stop = min(task.stop or file.pages + 1, file.pages + 1)
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
-        found = pdf.read_pages(
-            document,
-            range(task.start, stop),
-            lambda number: send(self._replies, Reply("page", number)),
-            task.limits,
-        )
+        found = file.read(range(task.start, stop), lambda number: send(self._replies, Reply("page", number)))
         for number, page in enumerate(found, task.start):
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))
                 page = ParsedPage(number, "", 0.0, 0.0, (), 0)
             pages.append(page)
-            words = text.tokenise(page.text)
-            terms.append(PageTerms.of(text.counts(words), sum(not text.is_number(word) for word in words)))
+            terms.append(_terms(page))
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
-        pymupdf.TOOLS.store_shrink(100)
         save_spool(task.spool, Spool(pages, terms, info, warnings))
-        return int(document.page_count)
+        return Parsed(file.pages, tuple(page.number for page in pages if page.needs_ocr))
 
-    def _document(self, task: ParseTask) -> pymupdf.Document:
+    def _file(self, task: ParseTask) -> OpenFile:
         if self._open and self._open[0] == task.path:
             return self._open[1]
         self._close()
-        document = pdf.open_pdf(task.path, task.password, task.limits)
-        self._open = (task.path, document)
-        return document
+        file = open_file(task.path, task.password, task.limits)
+        self._open = (task.path, file)
+        return file
 
     def _close(self) -> None:
         if self._open:
@@ -79,14 +76,18 @@ class _Worker:
             self._open = None
 
 
+def _terms(page: ParsedPage) -> PageTerms:
+    words = text.tokenise(page.text)
+    return PageTerms.of(text.counts(words), sum(not text.is_number(word) for word in words))
+
+
 def work() -> None:
     """Do tasks until the other side closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us by closing the pipe
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
-    while isinstance(task := receive(tasks), (ParseTask, BuildTask)):
+    while isinstance(task := receive(tasks), Task):
         try:
             reply = Reply("done", worker.run(task))
         except PageIndexError as error:

@@ -10,6 +10,7 @@ from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
 from indexers.parse.limits import ParseLimits
+from indexers.parse.tesseract import Tesseract
 
 _LENGTH = struct.Struct("<Q")
 
@@ -27,16 +28,37 @@ class ParseTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a parse task found: how many pages the file has, and which of its range need OCR."""
+
+    pages: int
+    unread: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """Read one page from its picture, into a spool file."""
+
+    path: Path
+    password: str | None
+    page: int
+    spool: Path
+    limits: ParseLimits
+    tesseract: Tesseract
+
+
+@dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Make the index of a document from its parsed ranges, into ``result``."""
+    """Make the index of a document from its parsed ranges, into ``result``; ``scans`` replace pages of them."""
 
     name: str
     sha256: str
     spools: tuple[Path, ...]
     result: Path
+    scans: tuple[Path, ...] = ()
 
 
-Task = ParseTask | BuildTask
+Task = ParseTask | ScanTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,3 +76,15 @@ def load_spool(path: Path) -> Spool:
     with path.open("rb") as file:
         spool: Spool = pickle.load(file)
     return spool
+
+
+def load_spools(paths: Sequence[Path], scans: Sequence[Path]) -> list[Spool]:
+    """Ranges of pages in order, with pages that were read by OCR in their places."""
+    spools = [load_spool(path) for path in paths]
+    starts = [spool.pages[0].number for spool in spools]
+    for path in scans:
+        scan = load_spool(path)
+        number = scan.pages[0].number
+        at = bisect_right(starts, number) - 1
+        spools[at].pages[number - starts[at]], spools[at].terms[number - starts[at]] = scan.pages[0], scan.terms[0]
+    return spools

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,7 @@ def test_pages_with_a_wrong_mapping_are_marked_and_the_others_not(engine: Engine
     runs = [(72.0, 700.0 - 14 * n, line) for n, line in enumerate(lines)]
     for name, mapping in (("right", {}), ("moved", moved), ("unknown", unknown)):
         raw_pdf.painted(tmp_path / f"{name}.pdf", runs, mapping)
+    engine.settings = replace(engine.settings, ocr="never")
     report = run(engine.index(tmp_path))
     assert [file.status for file in report.files] == ["indexed"] * 3
     marked = {name: run(engine.pages(f"{name}.pdf", "1"))[0].needs_ocr for name in ("right", "moved", "unknown")}

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,7 @@ def test_encrypted_files_open_with_their_password_and_permission_only_ones_witho
 
 
 def test_pages_without_text_are_indexed_and_marked(engine: Engine, tmp_path: Path) -> None:
+    engine.settings = replace(engine.settings, ocr="never")
     file = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 3))).files[0]
     assert (file.status, file.pages) == ("indexed", 3)
     assert "3 of 3 pages have no readable text (scanned?): 1-3" in file.note

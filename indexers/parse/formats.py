@@ -1,0 +1,46 @@
+"""Which formats are read, and by which parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types import ParsedPage
+from indexers.parse.info import FileInfo
+from indexers.parse.limits import ParseLimits
+
+FORMATS = {".pdf": "pdf", ".md": "markdown", ".markdown": "markdown"}
+"""Format by file ending, in small letters. A file that is named and ends otherwise is tried as a PDF."""
+
+PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
+"""Version of each format's parser: raising one re-indexes files of that format only."""
+
+
+class OpenFile(Protocol):
+    """A file that is being parsed. Pages are read in ranges, by their 1-based numbers."""
+
+    pages: int
+
+    def info(self) -> FileInfo: ...
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        """Pages in the order asked for; one that cannot be read comes as the error that says why."""
+
+    def close(self) -> None: ...
+
+
+def format_of(path: Path) -> str:
+    return FORMATS.get(path.suffix.lower(), "pdf")
+
+
+def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
+    """Open a file with its format's parser. Raises DocumentError where it cannot be read as that format."""
+    if format_of(path) == "markdown":
+        from indexers.parse.markdown import MarkdownFile
+
+        return MarkdownFile(path, limits)
+    from indexers.parse.pdf import PdfFile
+
+    return PdfFile(path, password, limits)
