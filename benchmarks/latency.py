@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from eval.datasets import data_folder, financebench
+from eval.datasets import load
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine, run
 
@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    dataset = financebench(data_folder(options.data))
+    dataset = load("financebench", options.data)
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)
         engine = Engine(home)

@@ -17,7 +17,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from eval.datasets import data_folder, financebench
+from eval.datasets import load
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document
@@ -97,7 +97,7 @@ def main() -> int:
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    dataset = financebench(data_folder(options.data))
+    dataset = load("financebench", options.data)
     questions = [question.text for question in dataset.questions]
     rows = []
     with tempfile.TemporaryDirectory() as temporary:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from hybrid_core.errors import UsageError
 from hybrid_core.results import SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Effort
-from hybrid_pageindex import outline, reading
+from hybrid_pageindex import arguments, outline, reading
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.indexes import Backend, Indexes, ServerAddress
 from hybrid_pageindex.indexing import embed_documents, index_paths
@@ -34,12 +33,13 @@ class SearchWishes(TypedDict, total=False):
     """What may be said with a question; ``Engine.search`` explains it."""
 
     library: str | None
-    documents: Sequence[str]
+    documents: Sequence[str] | None
     where: Sequence[str]
     top_k: int | None
     effort: Effort | None
     expert: str | Path | None
     mmr: float
+    trace: bool
 
 
 class Engine:
@@ -70,18 +70,18 @@ class Engine:
         workers: int | None = None,
         password: str | None = None,
         prune: bool = False,
-        on_progress: Callable[[IndexProgress], None] = lambda _: None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
         """Index files, folders and globs. Failures are in the report, not raised.
 
         ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents
         already published stay.
         """
-        listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        listed, told = arguments.several(paths), on_progress or _not_told
         settings = self.settings if workers is None else replace(self.settings, workers=workers)
-        name = library or self.settings.library
+        name = arguments.library(library, self.settings.library)
         return await _stoppable(
-            lambda stop: index_paths(self._catalog(), name, listed, settings, password, prune, on_progress, stop)
+            lambda stop: index_paths(self._catalog(), name, listed, settings, password, prune, told, stop)
         )
 
     async def embed(
@@ -89,7 +89,7 @@ class Engine:
         model: str | None = None,
         *,
         library: str | None = None,
-        on_progress: Callable[[EmbedProgress], None] = lambda _: None,
+        on_progress: Callable[[EmbedProgress], None] | None = None,
     ) -> EmbedReport | None:
         """Give a library's documents vectors, or go on doing so.
 
@@ -97,10 +97,11 @@ class Engine:
         that is being made, else the one that serves, else the setting ``embedding_model``. ``none`` takes
         the vectors away and gives None. While a new model's vectors are made the old ones serve.
         """
-        name = library or self.settings.library
+        name = arguments.library(library, self.settings.library)
+        told = on_progress or _not_told
         return await _stoppable(
             lambda stop: embed_documents(
-                self._catalog(), self._parts().embedders, name, model, self.settings, on_progress, stop
+                self._catalog(), self._parts().embedders, name, model, self.settings, told, stop
             )
         )
 
@@ -109,55 +110,57 @@ class Engine:
         question: str,
         *,
         library: str | None = None,
-        documents: Sequence[str] = (),
+        documents: Sequence[str] | None = None,
         where: Sequence[str] = (),
         top_k: int | None = None,
         effort: Effort | None = None,
         expert: str | Path | None = None,
         mmr: float = 1.0,
+        trace: bool = False,
     ) -> SearchResult:
         """The pages that answer a question, best first.
 
-        ``documents`` (ids or names) and ``where`` (``key=value``) are filters. ``expert`` is a pack, the
-        path of an expert file, or ``none``. ``mmr`` below 1 adds variety. Without a model ``auto`` and
-        ``deep`` answer with ``fast`` and say so. Raises UsageError for an empty question, NotFoundError
-        for an unknown library or document.
+        ``documents`` (ids, names or paths) and ``where`` (``key=value``) are filters, one or several of each.
+        ``expert`` is a pack, the path of an expert file, or ``none``. ``mmr`` below 1 adds variety. ``trace`` has
+        the result say where the search looked. Without a model ``auto`` and ``deep`` answer with ``fast`` and say
+        so. Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
+        library or document.
         """
         return await asyncio.to_thread(
             self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
-            effort=effort, expert=expert, mmr=mmr,
+            effort=effort, expert=expert, mmr=mmr, trace=trace,
         )  # fmt: skip
 
     def search_now(self, question: str, **wishes: Unpack[SearchWishes]) -> SearchResult:
         """``search`` in the calling thread."""
-        if not question.strip():
-            raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
-        top_k = wishes.get("top_k")
+        top_k, effort = wishes.get("top_k"), wishes.get("effort")
         return self._searcher().search(
-            question,
-            library=wishes.get("library") or self.settings.library,
-            documents=tuple(wishes.get("documents", ())),
-            where=tuple(wishes.get("where", ())),
-            top_k=self.settings.top_k if top_k is None else top_k,
-            effort=wishes.get("effort") or cast(Effort, self.settings.effort),
+            arguments.question(question),
+            library=arguments.library(wishes.get("library"), self.settings.library),
+            documents=arguments.searched_documents(wishes.get("documents")),
+            where=arguments.several(wishes.get("where")),
+            top_k=self.settings.top_k if top_k is None else arguments.whole_number("top_k", top_k),
+            effort=arguments.effort(self.settings.effort if effort is None else effort),
             expert=str(wishes.get("expert") or self.settings.expert),
-            mmr=wishes.get("mmr", 1.0),
+            mmr=arguments.number("mmr", wishes.get("mmr", 1.0)),
+            trace=wishes.get("trace", False),
         )
 
     async def outline(
         self, document: str, *, library: str | None = None, query: str | None = None, depth: int | None = None
     ) -> outline.Outline:
-        """A document's section tree; with ``query`` every node scored."""
-        name = library or self.settings.library
+        """A document's section tree; with ``query`` every node scored. Raises UsageError for an empty ``query``."""
+        name = arguments.library(library, self.settings.library)
+        asked = None if query is None else arguments.question(query)
         return await asyncio.to_thread(
-            lambda: outline.outline(self._catalog(), self._searcher(), name, document, query, depth)
+            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth)
         )
 
     async def pages(
-        self, document: str, numbers: str | Sequence[int], *, library: str | None = None
+        self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
     ) -> list[reading.PageRead]:
-        """Pages by number or page list («3,7-9»): text, summary, section path."""
-        name = library or self.settings.library
+        """Pages by number, numbers or page list («3,7-9»): text, summary, section path."""
+        name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
 
     async def page_image(
@@ -170,26 +173,26 @@ class Engine:
         password: str | None = None,
     ) -> bytes:
         """A page rendered from the original file, as PNG."""
-        name = library or self.settings.library
+        name = arguments.library(library, self.settings.library)
         settings = self.settings if dpi is None else replace(self.settings, image_dpi=dpi)
         return await asyncio.to_thread(
             lambda: reading.page_image(self._catalog(), name, document, page, settings, password)
         )
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        """Every document of a library, by path; those that failed too."""
-        name = library or self.settings.library
-        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, where))
+        """Every document of a library, by path; those that failed too. ``where`` as in ``search``."""
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, arguments.several(where)))
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         """One document."""
-        name = library or self.settings.library
+        name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.document(self._catalog(), name, document))
 
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
-        """Remove documents by id or name; all are found before any is removed. Original files stay."""
-        name = library or self.settings.library
-        return await asyncio.to_thread(lambda: remove(self._catalog(), name, documents))
+        """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: remove(self._catalog(), name, arguments.several(documents)))
 
     async def libraries(self) -> list[LibrarySize]:
         """Every library with its documents, pages and disk use."""
@@ -197,7 +200,8 @@ class Engine:
 
     async def clear(self, *, library: str | None = None) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay."""
-        return await asyncio.to_thread(lambda: clear(self._catalog(), self._indexes(), self.home, library))
+        name = None if library is None else arguments.library(library, "")
+        return await asyncio.to_thread(lambda: clear(self._catalog(), self._indexes(), self.home, name))
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
         """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
@@ -254,6 +258,10 @@ class _Parts:
         self.embedders.close()
         self.indexes.close()
         self.catalog.close()
+
+
+def _not_told(_: object) -> None:
+    """Progress that nobody asked for."""
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:

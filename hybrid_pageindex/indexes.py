@@ -48,6 +48,7 @@ class _Plan:
     manifest: Mapping[str, str | int]
     embedder: str
     dimension: int
+    learned: bool
 
 
 class Indexes:
@@ -138,18 +139,21 @@ class Indexes:
             snapshot.require_library(library)
             serving, _ = snapshot.embedder(library)
             catalog_id = snapshot.catalog_id()
-        fingerprint, dimension = (serving.fingerprint, serving.dimension) if serving else ("", 0)
+        fingerprint, dimension, learned = ("", 0, False)
+        if serving is not None:
+            fingerprint, dimension, learned = serving.fingerprint, serving.dimension, serving.sparse
         source = CatalogSource(self._catalog, library, BM25, serving)
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
-        return _Plan(source, manifest, fingerprint, dimension)
+        return _Plan(source, manifest, fingerprint, dimension, learned)
 
     def _opened(self, plan: _Plan, library: str, backend: Backend) -> VectorIndex:
         if backend == "embedded":
-            return open_edge(index_folder(self._home, library), plan.source, plan.manifest, plan.dimension)
+            folder = index_folder(self._home, library)
+            return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned)
         from hybrid_core.store.qdrant_server import open_server
 
         collection = self._collection(library)
-        return open_server(self._connected(), collection, plan.source, plan.manifest, plan.dimension)
+        return open_server(self._connected(), collection, plan.source, plan.manifest, plan.dimension, plan.learned)
 
     def _drop_collections(self, library: str) -> list[str]:
         from hybrid_core.store.qdrant_server import drop_collections

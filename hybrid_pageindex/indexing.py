@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ def index_paths(
     cancelled: threading.Event,
 ) -> IndexReport:
     from indexers.parse.limits import ParseLimits
+    from indexers.parse.tesseract import find_ocr
     from indexers.pipeline import IndexOptions, index
 
     options = IndexOptions(
@@ -45,6 +47,7 @@ def index_paths(
         seconds_per_file=settings.seconds_per_file,
         max_worker_memory=settings.max_worker_memory,
         parse=ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)}),
+        ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
     )
     return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
 

@@ -38,6 +38,7 @@ class PageRead:
     summary: str
     sections: tuple[SectionOnPage, ...]
     needs_ocr: bool
+    ocr: bool
     indexed_at: str
 
 
@@ -61,21 +62,35 @@ def known(snapshot: Snapshot, library: str) -> list[Document]:
 
 
 def one(snapshot: Snapshot, library: str, name: str, *, published: bool = True) -> Document:
-    found = select.by_name(known(snapshot, library), [name])
+    found = select.by_name(known(snapshot, library), [str(name)])
     if len(found) > 1:
         choices = ", ".join(f"{d.doc_id} ({d.path})" for d in found[:5])
         raise UsageError(f"'{name}' means {len(found)} documents.", f"Use an id: {choices}.")
     if published and not found[0].published:
-        raise NotFoundError(
-            f"{found[0].path} could not be indexed: {found[0].error}", "Mend the file and index it again."
-        )
+        raise _not_indexed(found[0])
     return found[0]
 
 
-def read_pages(catalog: Catalog, library: str, name: str, numbers: str | Sequence[int]) -> list[PageRead]:
+def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
+    """Raises NotFoundError with the reason where a name means only documents that could not be indexed."""
+    with catalog.snapshot() as snapshot:
+        everything = known(snapshot, library)
+    for name in names:
+        found = select.by_name(everything, [name])
+        if not any(document.published for document in found):
+            raise _not_indexed(found[0])
+
+
+def _not_indexed(document: Document) -> NotFoundError:
+    return NotFoundError(f"{document.path} could not be indexed: {document.error}", "Mend the file and index it again.")
+
+
+def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | Sequence[int]) -> list[PageRead]:
     """Pages in the order asked for. Raises UsageError for a bad list or a page outside the document."""
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
+        if isinstance(numbers, int):
+            numbers = [numbers]
         wanted = page_list(numbers, found) if isinstance(numbers, str) else list(numbers)
         _check_inside(wanted, found)
         pages = {page.number: page for page in snapshot.pages(found.content_id, wanted)}
@@ -83,7 +98,8 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | Sequenc
     return [
         PageRead(
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
-            _on_page(sections, number), pages[number].needs_ocr, found.indexed_at,
+            _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
+            found.indexed_at,
         )
         for number in wanted
     ]  # fmt: skip
@@ -108,6 +124,8 @@ def page_list(written: str, document: Document) -> list[int]:
 
 def _check_inside(numbers: Sequence[int], document: Document) -> None:
     for number in numbers:
+        if not isinstance(number, int):
+            raise UsageError(f"{number!r} is no page number.", "Give whole numbers, or a list like '3,7-9'.")
         if not 1 <= number <= document.pages:
             raise UsageError(f"{document.name} has no page {number}.", f"Its pages are 1 to {document.pages}.")
 
@@ -136,10 +154,13 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
 def page_image(catalog: Catalog, library: str, name: str, page: int, settings: Settings, password: str | None) -> bytes:
     """A page of the original file as PNG, cached by content.
 
-    Raises DocumentError where the original has moved, changed or cannot be opened.
+    Raises UsageError where its format has no page images, DocumentError where the original has moved,
+    changed or cannot be opened.
     """
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
+    if found.format != "pdf":
+        raise UsageError(f"{found.name}: {found.format} has no page images.", "Read the page's text instead.")
     _check_inside([page], found)
     key = f"image/{found.sha256}/{page}/{settings.image_dpi}.png"
     if (held := catalog.cached(key)) is not None:

@@ -42,16 +42,19 @@ class Settings:
     max_page_lines: int = 50_000  # a page with more lines of text is left empty and reported
     max_page_characters: int = 2_000_000  # the same for its characters
     max_bookmarks: int = 20_000  # where a file has more, they are ignored
+    ocr: str = "auto"  # pages without readable text are read from their pictures where Tesseract is installed; "never"
+    ocr_languages: str = "eng"  # Tesseract's names of the languages of such pages: "eng+chi_sim"
     top_k: int = 5
     effort: str = "auto"
     expert: str = "none"  # an expert pack, or the path of an expert file
     aliases: str = ""  # path of a file of nicknames: "Organisation: [nickname, …]" lines
-    max_cache_size: int = 10**9  # bytes of page images and the like; the oldest go first. "2GB" is understood
+    max_cache_size: int = 10**9  # bytes of page images and the like; the longest unused go first. "2GB" is understood
     image_dpi: int = 150
     embedding_model: str = ""  # what embed uses unless told otherwise, for example "bge-m3"
     embedding_base_url: str = ""  # of an OpenAI-compatible endpoint
     embedding_api_key: str = field(default="", repr=False)
     embedding_device: str = ""  # "cpu", "cuda", …; empty: the best there is
+    rerank: str = "none"  # "multi-vector": the best pages are compared with the question token by token
     qdrant_url: str = ""  # of a Qdrant server that holds the vector indexes; empty: they are embedded
     qdrant_api_key: str = field(default="", repr=False)
     qdrant_prefix: str = "pageindex-"  # of the collections on that server
@@ -68,6 +71,12 @@ class Settings:
             raise UsageError(f"image_dpi is {self.image_dpi}.", "Choose 18 to 600.")
         if not re.fullmatch(r"[A-Za-z0-9_-]{0,40}", self.qdrant_prefix):
             raise UsageError(f"qdrant_prefix is '{self.qdrant_prefix}'.", "Use letters, digits, - and _, 40 at most.")
+        if self.rerank not in ("none", "multi-vector"):
+            raise UsageError(f"rerank is '{self.rerank}'.", "Choose none or multi-vector.")
+        if self.ocr not in ("auto", "never"):
+            raise UsageError(f"ocr is '{self.ocr}'.", "Choose auto or never.")
+        if not re.fullmatch(r"\w+(\+\w+)*", self.ocr_languages):
+            raise UsageError(f"ocr_languages is '{self.ocr_languages}'.", "Join names with +, for example eng+deu.")
         if self.effort not in ("fast", "auto", "deep"):
             raise UsageError(f"effort is '{self.effort}'.", "Choose fast, auto or deep.")
 
@@ -75,8 +84,11 @@ class Settings:
 def load_settings(home: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Settings for a home: ``home`` if given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``.
 
-    Raises UsageError for an unknown key (naming the nearest known one) and for a value of a wrong type.
+    Raises UsageError for an unknown key (naming the nearest known one), for a value of a wrong type, and for an
+    empty ``home``, which a variable that is not set may have made.
     """
+    if home == "":
+        raise UsageError("The home is empty.", "Name a folder, or leave it out to use the usual one.")
     environment = os.environ if environment is None else environment
     said = {
         key.removeprefix(PREFIX).lower(): (value, key)

@@ -125,6 +125,7 @@ def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable
         _tried("vector index", lambda: indexes().check()),
         _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
         _tried("disk", lambda: _free(home)),
+        _tried("ocr", lambda: _ocr(settings)),
     ]
     if checks[3].ok:
         checks += [
@@ -140,6 +141,16 @@ def _tried(name: str, attempt: Callable[[], str]) -> Check:
         return Check(name, True, attempt())
     except (PageIndexError, importlib.metadata.PackageNotFoundError, OSError) as error:
         return Check(name, False, str(error))
+
+
+def _ocr(settings: Settings) -> str:
+    """Going without is no fault: only scanned pages need it."""
+    from indexers.parse.tesseract import NoOcr, find_ocr
+
+    found = find_ocr(settings.ocr, settings.ocr_languages)
+    if isinstance(found, NoOcr):
+        return f"none; pages without text stay unread: {found.reason}"
+    return f"Tesseract ({found.program}), reading {found.languages}; it has {', '.join(found.known)}"
 
 
 def _free(home: Path) -> str:

@@ -298,16 +298,19 @@ def mixed(path: Path) -> Path:
     return _save(document, path)
 
 
-def scanned(path: Path, pages: int = 3) -> Path:
-    """Pages that show text only as a picture."""
+def scanned(path: Path, pages: int = 3, dpi: int = 50, turn: int = 0, stamp: str = "") -> Path:
+    """Pages that show text only as a picture, which lies on its side or head (``turn`` in degrees), under a stamp."""
     document = pymupdf.open()
     for number in range(1, pages + 1):
         source = pymupdf.open()
         sheet = Sheet(source)
         sheet.heading(f"Delivery note {number}")
         sheet.text(prose("a delivery of sand", number, 10))
-        picture = sheet.page.get_pixmap(dpi=50, colorspace=pymupdf.csGRAY)
-        document.new_page(width=WIDTH, height=HEIGHT).insert_image((0, 0, WIDTH, HEIGHT), pixmap=picture)
+        picture = sheet.page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
+        page = document.new_page(width=WIDTH, height=HEIGHT)
+        page.insert_image((0, 0, WIDTH, HEIGHT), pixmap=picture, rotate=turn)
+        if stamp:
+            page.insert_text((RIGHT - 60, 830), stamp, fontsize=9)
         source.close()
     return _save(document, path, "Delivery notes")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_pageindex.cli import show
+from hybrid_pageindex.cli.output import dump
 from hybrid_pageindex.cli.progress import embed_progress, index_progress
 from hybrid_pageindex.engine import Engine
 
@@ -32,10 +31,6 @@ def _library(options: argparse.Namespace) -> str | None:
     return getattr(options, "library", None)
 
 
-def _dump(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
 async def _index(engine: Engine, options: argparse.Namespace) -> int:
     with index_progress(quiet=_json(options)) as on_progress:
         report = await engine.index(
@@ -47,7 +42,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             on_progress=on_progress,
         )
     if _json(options):
-        _dump({"files": [asdict(file) for file in report.files], "removed": list(report.removed)})
+        dump({"files": [asdict(file) for file in report.files], "removed": list(report.removed)})
     else:
         show.index_report(report)
     return 1 if any(file.status == "failed" for file in report.files) else 0
@@ -59,7 +54,7 @@ async def _embed(engine: Engine, options: argparse.Namespace) -> int:
     with embed_progress() as on_progress:
         report = await engine.embed(options.embedder, library=_library(options), on_progress=on_progress)
     if _json(options):
-        _dump({"embedder": "none"} if report is None else asdict(report))
+        dump({"embedder": "none"} if report is None else asdict(report))
     else:
         show.embed_report(report)
     return 0
@@ -69,23 +64,23 @@ async def _search(engine: Engine, options: argparse.Namespace) -> int:
     result = await engine.search(
         options.question,
         library=_library(options),
-        documents=options.doc,
+        documents=options.doc or None,
         where=options.where,
         top_k=options.top_k,
         effort=options.effort,
         expert=options.expert,
         mmr=options.mmr,
     )
-    _dump(result.to_dict()) if _json(options) else show.search_result(result)
+    dump(result.to_dict()) if _json(options) else show.search_result(result)
     return 0
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
     found = await engine.outline(options.document, library=_library(options), query=options.query, depth=options.depth)
     if options.format == "pageindex":
-        _dump(found.to_pageindex())
+        dump(found.to_pageindex())
     elif options.format == "json" or _json(options):
-        _dump(found.to_dict())
+        dump(found.to_dict())
     else:
         show.outline(found)
     return 0
@@ -107,28 +102,28 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
             except OSError as error:
                 raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
             images.append(str(path))
-    _dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(
-        pages, images
-    )
+    dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(pages, images)
     return 0
 
 
 async def _list(engine: Engine, options: argparse.Namespace) -> int:
     documents = await engine.documents(library=_library(options), where=options.where)
-    _dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(documents)
+    dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(
+        documents, filtered=bool(options.where)
+    )
     return 0
 
 
 async def _info(engine: Engine, options: argparse.Namespace) -> int:
     document = await engine.info(options.document, library=_library(options))
-    _dump(show.document_dict(document)) if _json(options) else show.info(document)
+    dump(show.document_dict(document)) if _json(options) else show.info(document)
     return 0
 
 
 async def _remove(engine: Engine, options: argparse.Namespace) -> int:
     removed = await engine.remove(options.documents, library=_library(options))
     if _json(options):
-        _dump({"removed": [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removed]})
+        dump({"removed": [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removed]})
     else:
         show.removed([d.name for d in removed])
     return 0
@@ -137,7 +132,7 @@ async def _remove(engine: Engine, options: argparse.Namespace) -> int:
 async def _libraries(engine: Engine, options: argparse.Namespace) -> int:
     sizes = await engine.libraries()
     if _json(options):
-        _dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
+        dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
     else:
         show.libraries(sizes, engine.home)
     return 0
@@ -149,19 +144,19 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     if not options.yes:
         raise UsageError(f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it.")
     cleared = await engine.clear(library=library)
-    _dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
+    dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
     return 0
 
 
 async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
     moved = await engine.migrate(options.to, library=_library(options))
-    _dump({"migrated": [asdict(one) for one in moved]}) if _json(options) else show.migrations(moved)
+    dump({"migrated": [asdict(one) for one in moved]}) if _json(options) else show.migrations(moved)
     return 0
 
 
 async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
     found = await engine.doctor()
-    _dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
+    dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
     return 0 if found.ok else 1
 
 

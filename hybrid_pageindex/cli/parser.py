@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
+from hybrid_core.errors import UsageError
 from hybrid_pageindex import __version__
+from hybrid_pageindex.cli import plugins
 
 PROGRAM = "hybrid-pageindex"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+class _Parser(argparse.ArgumentParser):
+    """Raises UsageError instead of ending the process, so that ``--json`` is answered with JSON."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **(options | {"allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+def wants_json(typed: Sequence[str]) -> bool:
+    """Whether ``--json`` was typed, also where the rest cannot be parsed."""
+    options = typed[: typed.index("--")] if "--" in typed else typed
+    return "--json" in options
+
+
+def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """``typed`` decides whether commands of other packages are looked up."""
+    common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
     )
     common.add_argument("--json", action="store_true", help="print JSON for programs")
-    scoped = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
+    scoped = _Parser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
     scoped.add_argument("--library", "-L", metavar="NAME", help="library to use (default: default)")
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         PROGRAM,
         description="Find the right pages of long documents. Start with: index FILES, then search QUESTION.",
         parents=[common],
@@ -83,6 +106,12 @@ def build_parser() -> argparse.ArgumentParser:
     migrate.add_argument("--to", required=True, choices=("server", "embedded"), help="where to build them")
 
     commands.add_parser("doctor", parents=[common], help="check that everything works")
+
+    if plugins.wanted(typed, list(commands.choices)):
+        for name, command in plugins.commands():
+            other = commands.add_parser(name, help=command.help, description=command.help)
+            command.add_arguments(other)
+            other.set_defaults(run_command=command.run)
     return parser
 
 

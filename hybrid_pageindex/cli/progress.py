@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from hybrid_pageindex.cli.output import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,7 +32,8 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
             with lock:  # the bar moves by bytes, so that one long document moves it too
                 share = progress.bytes_done / progress.bytes if progress.bytes else 0.0
                 done = min(max(share * progress.files, progress.files_done), progress.files)
-                bar.update(files, total=progress.files, completed=round(done, 1), more=f"{progress.pages_done} pages")
+                more = f"{progress.pages_done} pages" + f", {progress.scans_done} by OCR" * bool(progress.scans_done)
+                bar.update(files, total=progress.files, completed=round(done, 1), more=more)
 
         yield show
 
@@ -76,8 +79,9 @@ def _ignore(_: object) -> None:
 
 def _lines(progress: IndexProgress) -> None:
     if progress.finished is not None:
-        sys.stderr.write(f"[{progress.files_done}/{progress.files}] {line(progress.finished)}\n")
-        sys.stderr.flush()
+        with suppress(OSError):  # whoever reads the progress may go away; the work goes on
+            sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(line(progress.finished))}\n")
+            sys.stderr.flush()
 
 
 def line(file: FileResult) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from hybrid_core.results import SearchResult, SectionFound
 from hybrid_core.types import Document, Section
+from hybrid_pageindex.cli.output import visible
 from hybrid_pageindex.migrating import Migration
 from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.reading import PageRead
@@ -22,13 +23,25 @@ if TYPE_CHECKING:
     from indexers.embed import EmbedReport
     from indexers.report import IndexReport
 
-console = Console(highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """A reader that went away is main's to handle; Rich would end the process with 1."""
+        raise BrokenPipeError
+
+
+console = _Console(highlight=False, soft_wrap=True)
 _PATH = " › "
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
 
 
 def _tables() -> Console:
-    return Console(highlight=False, width=None if console.is_terminal else _PIPED_WIDTH)
+    return _Console(highlight=False, width=None if console.is_terminal else _PIPED_WIDTH)
+
+
+def escape(text: str) -> str:
+    """Text for one line of output: neither markup nor control characters have an effect."""
+    return escape_markup(visible(text))
 
 
 def index_report(report: IndexReport) -> None:
@@ -68,7 +81,8 @@ def search_result(result: SearchResult) -> None:
         console.print(f"[yellow]note[/] {escape(note)}")
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
-        console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, page {found.page}[/]  score {found.score:.3f}")
+        where = f"page {found.page}{_label(found.label, found.page)}"
+        console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
         terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
@@ -100,22 +114,31 @@ def outline(found: Outline) -> None:
         console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
 
 
+def _label(label: str, page: int) -> str:
+    """A printed label that says more than the page's number; the file's lines where its format has no pages."""
+    if not label or label == str(page):
+        return ""
+    return f" ({label})" if label.startswith("line") else f" (printed {escape(label)})"
+
+
 def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
     for page in read:
-        label = f" (printed {escape(page.label)})" if page.label and page.label != str(page.page) else ""
-        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label}")
+        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{_label(page.label, page.page)}")
         for section in page.sections:
             console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
         if page.needs_ocr:
             console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
+        if page.ocr:
+            console.print("[dim]read by OCR: letters may be wrong; see the page with --image[/]")
         if page.summary:
             console.print(f"[italic]Summary: {escape(page.summary)}[/]")
-        console.print(f"\n{escape(page.text)}\n")
+        text = "\n".join(escape(line) for line in page.text.split("\n"))
+        console.print(f"\n{text}\n")
     for image in images:
         console.print(f"image written: {escape(image)}")
 
 
-def documents(found: Sequence[Document]) -> None:
+def documents(found: Sequence[Document], *, filtered: bool) -> None:
     table = Table(
         "id",
         "name",
@@ -133,7 +156,8 @@ def documents(found: Sequence[Document]) -> None:
             document.doc_id, escape(document.name), str(document.pages), str(document.sections),
             error or escape(_card(document)), document.indexed_at,
         )  # fmt: skip
-    _tables().print(table) if found else console.print("The library is empty.")
+    nothing = "No document meets these conditions." if filtered else "The library is empty."
+    _tables().print(table) if found else console.print(nothing)
 
 
 def _card(document: Document) -> str:
@@ -152,10 +176,14 @@ def info(document: Document) -> None:
         if value in ("", [], {}, None):
             continue
         if isinstance(value, dict):
-            value = "; ".join(f"{k}: {v}" for k, v in value.items() if v not in ("", [], (), None))
+            value = "; ".join(f"{k}: {_flat(v)}" for k, v in value.items() if v not in ("", [], (), None))
         elif isinstance(value, list):
             value = "; ".join(map(str, value))
         console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
+
+
+def _flat(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def document_dict(document: Document) -> dict[str, Any]:

@@ -166,6 +166,10 @@ USAGE = [
     (["page", "book.pdf", "1,,2"], "is no list of pages"),
     (["page", "book.pdf", "1", "--image", "a.jpg"], "does not end in .png"),
     (["search", " "], "The question is empty"),
+    (["outline", "book.pdf", "--query", " "], "The question is empty"),
+    (["list", "--library", ""], "library's name is empty"),
+    (["clear", "--yes", "--library", ""], "library's name is empty"),
+    (["search", "x", "--top", "3"], "unrecognized arguments"),
     (["search", "x", "--where", "nonsense"], "is no condition"),
     (["search", "x", "--top-k", "0"], "too small"),
     (["search", "x", "--top-k", "many"], "not a whole number"),
@@ -182,6 +186,9 @@ def test_usage_errors_end_with_2(
 ) -> None:
     code, out, err = call(capsys, library, *arguments)
     assert code == 2 and said in err and out == ""
+    code, out, err = call(capsys, library, *arguments, "--json")
+    told = json.loads(out)["error"]
+    assert (code, told["type"]) == (2, "UsageError") and told["advice"] and said in f"{told['message']} {err}"
 
 
 @pytest.mark.parametrize(
@@ -199,8 +206,56 @@ def test_nothing_indexed_yet_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
     for arguments in (("search", "anything"), ("list",), ("info", "x")):
         done = cli(*arguments)
         assert done.returncode == 1 and "Nothing is indexed yet" in done.stderr
-    empty = cli("index", tmp_path)
+    empty, missing = cli("index", tmp_path, "-L", "new"), cli("index", tmp_path / "missing", tmp_path / "*.pdf")
     assert empty.returncode == 1 and "no documents in this folder" in empty.stdout
+    assert missing.returncode == 1 and "[2/2] failed     *.pdf: no such file or folder." in missing.stderr
+    assert "No library" in cli("libraries").stdout
+
+
+def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    cli("index", pdfs.numbered(folder / "a.pdf", 1, "spits"), pdfs.not_a_pdf(folder / "bad.pdf"))
+    none = json.loads(cli("search", "spits", "--where", "year=1900", "--json").stdout)
+    assert none["results"] == [] and none["notes"] == ["no document matches the filters (year=1900)"]
+    assert cli("list", "--where", "year=1900").stdout == "No document meets these conditions.\n"
+    failed = cli("search", "spits", "--doc", "bad.pdf")
+    assert failed.returncode == 1 and "bad.pdf could not be indexed: not a PDF" in failed.stderr
+    mixed = cli("search", "spits", "--doc", "a.pdf", "--doc", "bad")
+    assert mixed.returncode == 1 and "could not be indexed" in mixed.stderr
+    assert "No document 'worse.pdf'" in cli("search", "spits", "--doc", "worse.pdf").stderr
+
+
+def test_a_folder_that_became_empty_can_be_pruned(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    path = pdfs.numbered(folder / "a.pdf", 1, "spits")
+    cli("index", folder)
+    path.unlink()
+    assert cli("index", folder).returncode == 1, "without --prune nothing was there to do"
+    pruned = cli("index", folder, "--prune", "--json")
+    assert pruned.returncode == 0 and json.loads(pruned.stdout) == {"files": [], "removed": [str(path)]}
+    assert cli("list").stdout == "The library is empty.\n"
+
+
+def test_a_limit_holds_for_bytes_that_another_library_has(cli: Cli, tmp_path: Path) -> None:
+    path = pdfs.numbered(tmp_path / "a.pdf", 3, "spits")
+    assert cli("index", path).returncode == 0
+    (tmp_path / "home" / "config.yaml").write_text("max_pages: 2")
+    refused = cli("index", path, "-L", "other")
+    assert refused.returncode == 1 and "it has 3 pages; the limit is 2" in refused.stderr
+    assert cli("index", path).returncode == 0, "what is published stays"
+
+
+def test_paths_name_documents_from_the_working_directory(
+    capsys: pytest.CaptureFixture[str], library: Engine, filings: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, name = filings[0].parent, filings[0].name
+    monkeypatch.chdir(folder.parent)
+    for written in (f"{folder.name}/{name}", f"./{folder.name}/../{folder.name}/{name}", str(filings[0])):
+        code, out, _ = call(capsys, library, "info", written, "--json")
+        assert code == 0 and json.loads(out)["path"] == str(filings[0])
+    assert call(capsys, library, "info", f"./{name}")[0] == 1, "another place is another document"
 
 
 def test_a_home_that_cannot_be_written_and_one_of_a_newer_version(cli: Cli, tmp_path: Path) -> None:
@@ -214,12 +269,6 @@ def test_a_home_that_cannot_be_written_and_one_of_a_newer_version(cli: Cli, tmp_
         direct.execute("UPDATE meta SET value = '99'")
     newer = cli("search", "spits")
     assert newer.returncode == 1 and "newer version" in newer.stderr and "Upgrade" in newer.stderr
-
-
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, library: Engine) -> None:
-    program = f"{sys.executable} -m hybrid_pageindex --home {library.home} outline book.pdf | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True, check=False)
-    assert done.stderr == "" and done.stdout.startswith("book.pdf")
 
 
 def test_a_terminal_gets_a_bar_with_time_left(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,52 @@ def test_settings_in_code_and_secrets_out_of_sight(tmp_path: Path) -> None:
     assert len(run(engine.search("the word for this page is about bogs")).results) == 2
     assert "s3cret" not in repr(engine.settings)
     engine.close()
+
+
+async def test_one_string_is_one_name(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "home") as engine:
+        await engine.index([pdfs.numbered(tmp_path / f"{name}.pdf", 2, f"bogs {name}") for name in "abc"])
+        found = await engine.search("the word for this page", documents="b.pdf", where="name=b")
+        assert {page.doc_name for page in found.results} == {"b.pdf"}
+        assert [d.name for d in await engine.documents(where="name=c")] == ["c.pdf"]
+        assert [page.page for page in await engine.pages("a", 2)] == [2]
+        assert [d.name for d in await engine.remove("a.pdf")] == ["a.pdf"]
+        assert (await engine.index(str(tmp_path / "b.pdf"), on_progress=None)).files[0].status == "unchanged"
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"question": None}, "The question is None, not text"),
+    ({"documents": []}, "documents is an empty list"),
+    ({"effort": "hard"}, "Choose fast, auto or deep"),
+    ({"effort": ["fast"]}, "Choose fast, auto or deep"),
+    ({"top_k": "5"}, "top_k is '5'"),
+    ({"mmr": "all"}, "mmr is 'all'"),
+    ({"mmr": float("nan")}, "mmr is nan"),
+    ({"library": ""}, "library's name is empty"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG)
+def test_wrong_arguments_are_usage_errors(library: Engine, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        run(library.search(**{"question": QUESTION, **arguments}))
+
+
+def test_wrong_pages_queries_and_homes_are_usage_errors(library: Engine) -> None:
+    with pytest.raises(UsageError, match="'1' is no page number"):
+        run(library.pages("book.pdf", ["1"]))  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="question is empty"):
+        run(library.outline("book.pdf", query=""))
+    with pytest.raises(UsageError, match="The home is empty"):
+        Engine("")
+
+
+def test_taking_up_an_embedder_is_nothing_to_worry_about(engine: Engine, tmp_path: Path) -> None:
+    run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 2, "bogs")))
+    run(engine.search("bogs"))
+    run(engine.embed("hashed:64"))
+    found = run(engine.search("bogs"))
+    assert found.embedded_share == 1 and not [note for note in found.notes if "rebuilt" in note]
 
 
 def test_the_root_names_what_it_offers() -> None:

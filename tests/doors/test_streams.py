@@ -1,0 +1,115 @@
+"""What happens at the edges of a process: full and narrow outputs, readers that leave, Ctrl-C at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hybrid_pageindex import Engine
+from tests import pdfs
+from tests.conftest import Cli
+
+PROGRAM = [sys.executable, "-m", "hybrid_pageindex"]
+
+
+@pytest.mark.parametrize("arguments", [["outline", "book.pdf"], ["list", "--json"], ["search", "net sales"]])
+def test_a_full_output_is_one_sentence(library: Engine, arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*PROGRAM, "--home", library.home, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "hybrid-pageindex: standard output: No space left on device.\n"
+
+
+def test_a_closed_output_is_no_error(library: Engine) -> None:
+    command = 'exec "$0" "$@" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command, *PROGRAM, "--home", library.home, "list"], check=False).returncode == 0
+
+
+def test_what_the_outputs_encoding_lacks_is_escaped(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    cli("index", pdfs.numbered(tmp_path / "größe 😀.pdf", 1, "spits"))
+    for arguments in (("list",), ("info", "größe 😀"), ("search", "spits"), ("page", "größe 😀", "1")):
+        human, machine = cli(*arguments), cli(*arguments, "--json")
+        assert (human.returncode, human.stderr, machine.returncode, machine.stderr) == (0, "", 0, "")
+        assert "gr\\xf6\\xdfe \\U0001f600.pdf" in human.stdout
+        assert "größe 😀.pdf" in json.dumps(json.loads(machine.stdout), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("arguments", ["outline book.pdf", "outline book.pdf --json", "libraries"])
+def test_a_reader_that_goes_away_is_no_error(library: Engine, arguments: str) -> None:
+    program = f"{sys.executable} -m hybrid_pageindex --home {library.home} {arguments} | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_indexing_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
+    paths = [pdfs.numbered(tmp_path / f"{number}.pdf", 1, "spits") for number in range(3)]
+    process = subprocess.Popen(
+        [*PROGRAM, "--home", tmp_path / "home", "index", *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout and process.stderr
+    process.stderr.close()
+    said = process.stdout.read()
+    process.stdout.close()
+    assert process.wait() == 0 and said.startswith(b"3 indexed")
+
+
+def test_ctrl_c_while_the_engine_is_being_imported(library: Engine) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", *PROGRAM[1:], "--home", str(library.home), "search", "net sales"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    while "hybrid_pageindex.cli.parser" not in (line := process.stderr.readline()):
+        assert line, "it ended before it was interrupted"
+    while "numpy" not in process.stderr.readline():  # the engine's imports have begun
+        pass
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 1
+    assert "hybrid-pageindex: stopped." in rest and "Traceback" not in rest
+
+
+def test_ctrl_c_on_the_terminal_does_not_reach_the_workers(tmp_path: Path) -> None:
+    """A terminal sends it to the whole process group; a worker that is just starting would show a stack trace."""
+    for number in range(4):
+        pdfs.numbered(tmp_path / f"{number}.pdf", 60, f"spit {number}")
+    process = subprocess.Popen(
+        [*PROGRAM, "--home", tmp_path / "home", "index", tmp_path, "--workers", "3"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    parent = psutil.Process(process.pid)
+    while len(workers := parent.children()) < 3:
+        time.sleep(0.005)
+    time.sleep(0.02)  # they are importing
+    assert process.pid not in {os.getpgid(worker.pid) for worker in workers}
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stderr
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 1 and "stopped." in said and "Traceback" not in said
+    assert not psutil.wait_procs(workers, timeout=10)[1]
+
+
+def test_control_characters_in_names_stay_in_their_line(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pdfs.numbered(folder / "two\nlines\x1b[31m.pdf", 1, "spits")
+    shown = "two\\nlines\\x1b[31m.pdf"
+    indexed = cli("index", folder)
+    assert indexed.stderr.startswith(f"[1/1] indexed    {shown}: 1 pages") and indexed.stderr.count("\n") == 1
+    assert shown in cli("list").stdout and shown in cli("search", "spits").stdout
+    assert f"{shown} has no page 9" in cli("page", "two\nlines\x1b[31m", "9").stderr
+    failed = cli("index", "--json", tmp_path / "no\nfile.pdf")
+    assert json.loads(failed.stdout)["files"][0]["path"] == str(tmp_path / "no\nfile.pdf"), "programs get it as it is"
