@@ -40,8 +40,8 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
             values["doc@1"] = float(any(p.document in {g.document for g in record.gold} for p in record.pages[:1]))
         if "hit@1" in values:
             values["citation.page"] = values["hit@1"]
-        if texts := [gold.text for gold in record.gold if gold.text]:
-            shown = [page.text for page in record.pages[:OVERLAP_RESULTS]]
+        texts, shown = [g.text for g in record.gold if g.text], [p.text for p in record.pages[:OVERLAP_RESULTS]]
+        if texts and (any(shown) or not shown):  # a ranker of whole pages cites no text
             values["citation.overlap"] = max((token_f1(s, t) for s in shown for t in texts), default=0.0)
     return found
 

@@ -112,8 +112,10 @@ def value_pages(
 ) -> list[Valued]:
     """Every page of the candidates valued: own words, similarity, its document, its sections.
 
-    ``coarse`` and ``similar`` give pages 0 to 1; ``inside`` is {term: weight}, ``headings`` the same for
-    what only headings are asked for. Values are at most 1.
+    A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
+    what only headings are asked for) and against the library (``coarse``), which is what compares pages of
+    documents that the question does not tell apart. A document counts by how surely the question names it,
+    not by how far it leads. ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
@@ -122,19 +124,21 @@ def value_pages(
     if weights.neighbours:
         raw = [scores + weights.neighbours * (scores > 0) * better_neighbour(scores) for scores in raw]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
-    best_document = max((c.score for c in candidates), default=0.0) or 1.0
+    surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
     dense = weights.dense if similar else 0.0
-    total = 1.0 + dense + weights.document + weights.structure
+    total = 1.0 + weights.coarse + dense + weights.document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)
     valued = []
     for candidate, scores in zip(candidates, raw, strict=True):
         content, doc_id = candidate.content, candidate.document.doc_id
-        nodes = node_scores(content.spans, per_page(content, coarse_of.get(doc_id, {})))
+        library = per_page(content, coarse_of.get(doc_id, {}))
+        nodes = node_scores(content.spans, library)
         structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
-        own = (scores / best_page + dense * per_page(content, similar_of.get(doc_id, {}))) / total
+        meant = per_page(content, similar_of.get(doc_id, {}))
+        own = (scores / best_page + weights.coarse * library + dense * meant) / total
         if candidate.only is not None:
             own *= candidate.only
-        from_document = weights.document * candidate.score / best_document / total
+        from_document = weights.document * candidate.score / surest / total
         values = np.where(own > 0, own + from_document + structure, 0.0)
         valued.append(Valued(candidate, values, own, from_document, structure, nodes))
     return valued

@@ -34,7 +34,8 @@ class Weights:
     documents: int = 8  # looked into per question
     pages: int = 2000  # scored per question at most
     routing: float = 3.0  # beside a document's DocScore / best DocScore
-    document: float = 2.0  # beside a page's score / best page's
+    coarse: float = 0.5  # a page's coarse score, beside its score in its document / best page's
+    document: float = 4.0  # a document's score / that of one that leads the hits and is named for sure
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's

@@ -70,6 +70,9 @@ def test_citation_overlap_is_the_best_of_the_first_five() -> None:
     pages = tuple(RankedPage("a.pdf", n, 1.0, text=said) for n, said in enumerate(snippets, 1))
     shown = QuestionRecord("q", record.question, gold=record.gold, pages=pages)
     assert per_question([shown])["q"]["citation.overlap"] == 1
+    whole_pages = asked("p", gold, [("a.pdf", 1)])
+    assert "citation.overlap" not in per_question([whole_pages])["p"]  # it cites no text
+    assert per_question([record])["q"]["citation.overlap"] == 0  # nothing was found
     assert token_f1("sales rose", "net sales rose sharply") == pytest.approx(2 * 2 / (2 + 4))
     assert token_f1("", "net sales") == 0
 
