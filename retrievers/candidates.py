@@ -135,7 +135,8 @@ def value_pages(
         nodes = node_scores(content.spans, library)
         structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
         meant = per_page(content, similar_of.get(doc_id, {}))
-        own = (scores / best_page + weights.coarse * library + dense * meant) / total
+        spoken = scores / best_page + dense * meant
+        own = (spoken + weights.coarse * library * (spoken > 0)) / total  # not for the words that name its document
         if candidate.only is not None:
             own *= candidate.only
         from_document = weights.document * candidate.score / surest / total
