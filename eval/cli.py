@@ -76,7 +76,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("dataset", metavar="DATASET", help="a set of `eval list`, or custom")
     add("--setting", choices=SETTINGS, default="library", help="what may be searched (default: library)")
     add("--ranker", choices=RANKERS, default="engine", help="what is measured (default: engine)")
-    add("--expert", default="none", metavar="FILE|PACK", help="expert knowledge for the engine")
+    add("--expert", default="none", metavar="auto|none|PACK|FILE", help="expert knowledge for the engine (default: none)")
     add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")
     add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")

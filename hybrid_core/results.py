@@ -134,7 +134,8 @@ class Trace:
 class SearchResult:
     """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
 
-    ``trace`` is there where it was asked for.
+    ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
+    it was asked for.
     """
 
     query: str
@@ -147,6 +148,7 @@ class SearchResult:
     embedded_share: float
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    expert: tuple[str, ...] = ()
     trace: Trace | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,30 +11,50 @@ import yaml
 from hybrid_core.errors import UsageError
 from retrievers.expert import Expert, load_expert, read_expert
 
-PACKS = ("finance", "operations")
+PACKS = ("finance", "contracts", "statutes-zh", "operations")
 
 
-def find_expert(name: str, aliases: str = "") -> Expert:
-    """The expert that ``name`` means: ``none``, a pack, or a path; with the nicknames of a file of aliases.
+def find_expert(names: str, aliases: str = "") -> Expert:
+    """The expert that ``names`` means, with the nicknames of a file of aliases.
 
-    Raises UsageError, which names the file, where one cannot be read or is wrong.
+    ``names`` is ``auto`` (every pack, each for documents of its kind), ``none``, or packs and paths of expert
+    files joined by commas, which then count for any document. Raises UsageError, which names the file, where
+    one cannot be read or is wrong.
     """
-    if name == "none":
+    if names == "none":
         found = Expert()
-    elif name in PACKS:
-        written = (files("hybrid_pageindex") / "packs" / f"{name}.yaml").read_text(encoding="utf-8")
-        found = read_expert(written, f"pack '{name}'")
-    elif Path(name).expanduser().exists() or "/" in name or "." in name:
-        found = load_expert(Path(name).expanduser())
+    elif names == "auto":
+        found = sum((_pack(name) for name in PACKS), Expert())
     else:
-        raise UsageError(f"No expert '{name}'.", f"Name a file, none, or a pack: {', '.join(PACKS)}.")
+        found = sum((_named(name.strip()).everywhere() for name in _parts(names)), Expert())
     return replace(found, aliases={**found.aliases, **_read_aliases(Path(aliases).expanduser())}) if aliases else found
 
 
-def expert_stamp(name: str) -> float:
-    """When a file last changed; 0 for what is no file."""
+def _parts(names: str) -> list[str]:
+    return [names] if Path(names).expanduser().exists() else names.split(",")
+
+
+def _named(name: str) -> Expert:
+    if name in PACKS:
+        return _pack(name)
+    if Path(name).expanduser().exists() or "/" in name or "." in name:
+        return load_expert(Path(name).expanduser())
+    raise UsageError(f"No expert '{name}'.", f"Name a file, auto, none, or packs: {', '.join(PACKS)}.")
+
+
+def _pack(name: str) -> Expert:
+    written = (files("hybrid_pageindex") / "packs" / f"{name}.yaml").read_text(encoding="utf-8")
+    return read_expert(written, name)
+
+
+def expert_stamp(names: str) -> tuple[float, ...]:
+    """When the files among the names last changed; 0 for what is no file."""
+    return tuple(_changed(name) for name in _parts(names)) if names else ()
+
+
+def _changed(name: str) -> float:
     try:
-        return Path(name).expanduser().stat().st_mtime if name else 0.0
+        return Path(name.strip()).expanduser().stat().st_mtime
     except OSError:
         return 0.0
 

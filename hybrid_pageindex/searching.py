@@ -33,7 +33,7 @@ class Searcher:
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
-        self._experts: dict[str, tuple[tuple[float, ...], Expert]] = {}
+        self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
     def search(
         self,
@@ -44,7 +44,7 @@ class Searcher:
         where: tuple[str, ...] = (),
         top_k: int = 5,
         effort: Effort = "auto",
-        expert: str = "none",
+        expert: str = "auto",
         mmr: float = 1.0,
         trace: bool = False,
     ) -> SearchResult:

@@ -46,7 +46,7 @@ class Settings:
     ocr_languages: str = "eng"  # Tesseract's names of the languages of such pages: "eng+chi_sim"
     top_k: int = 5
     effort: str = "auto"
-    expert: str = "none"  # an expert pack, or the path of an expert file
+    expert: str = "auto"  # auto, none, or packs and paths of expert files, joined by commas
     aliases: str = ""  # path of a file of nicknames: "Organisation: [nickname, …]" lines
     max_cache_size: int = 10**9  # bytes of page images and the like; the longest unused go first. "2GB" is understood
     image_dpi: int = 150

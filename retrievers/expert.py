@@ -1,5 +1,6 @@
 """Expert knowledge: YAML that says how a field speaks. A user's file, or one of the packs that come along.
 
+documents: [annual report]     # the kinds of documents it speaks of; left out: any (only `auto` asks)
 expand:                        # when a question matches …
   - when: capital expenditures?|capex
     phrases: [purchases of property plant and equipment]     # … look for these words too
@@ -15,8 +16,8 @@ aliases:                       # nicknames of organisations or other subjects
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,27 +28,35 @@ from hybrid_core.text import tokenise
 from retrievers.choose_pages import Role, wanted_roles
 from retrievers.patterns import Pattern, pattern
 
-_KEYS = {"expand", "roles", "aliases"}
+_KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
 _WEIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
+    """``documents`` are the types of documents it is for, none for any; ``source`` is the pack or file it stands in."""
+
     when: Pattern
     phrases: tuple[str, ...]
     headings: tuple[str, ...]
     roles: tuple[str, ...]
     weight: float
+    source: str = ""
+    documents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an expert adds to one question: terms with weights for text and for headings, and roles to fill."""
+    """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
+
+    ``sources`` names the packs and files whose entries matched.
+    """
 
     terms: Mapping[str, float] = field(default_factory=dict)
     headings: Mapping[str, float] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +67,31 @@ class Expert:
     roles: tuple[Role, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def advise(self, question: str) -> Advice:
+    def advise(self, question: str, types: Collection[str] = ()) -> Advice:
         """What the matching entries add; a term that several add keeps its greatest weight.
 
+        ``types`` are the document types that are searched; an entry for others only stays silent.
         Raises UsageError for a pattern that takes too long; of a question its first 2,000 characters are matched.
         """
-        matching = [expansion for expansion in self.expansions if expansion.when.search(question)]
+        heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
+        matching = [expansion for expansion in heard if expansion.when.search(question)]
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in matching:
             _add(terms, expansion.phrases, expansion.weight)
             _add(headings, expansion.headings, expansion.weight)
         names = [name for expansion in matching for name in expansion.roles]
-        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)))
+        sources = tuple(dict.fromkeys(expansion.source for expansion in matching))
+        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources)
+
+    def everywhere(self) -> Expert:
+        """The same, for documents of any type."""
+        return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
+
+    def __add__(self, other: Expert) -> Expert:
+        """Both together; where they call a role or a subject the same, the second's counts."""
+        roles = {role.name: role for role in (*self.roles, *other.roles)}
+        return Expert((*self.expansions, *other.expansions), tuple(roles.values()), {**self.aliases, **other.aliases})
 
 
 def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
@@ -101,7 +122,14 @@ def read_expert(written: str, name: str) -> Expert:
         raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
     roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in said.items())
     known = {role.name for role in roles}
-    expansions = tuple(_expansion(name, at, entry, known) for at, entry in enumerate(data.get("expand") or [], 1))
+    documents = data.get("documents") or []
+    if not isinstance(documents, list):
+        raise UsageError(f"{name}: documents must be a list of document types.")
+    kinds = frozenset(map(str, documents))
+    expansions = tuple(
+        replace(_expansion(name, at, entry, known), source=name, documents=kinds)
+        for at, entry in enumerate(data.get("expand") or [], 1)
+    )
     aliases = data.get("aliases") or {}
     if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
         raise UsageError(f"{name}: aliases must map a name to a list of nicknames.")

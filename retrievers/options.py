@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +53,10 @@ class LibraryView:
     position: int
     documents: Mapping[str, Document]  # published ones, by doc_id
     router: Router
+
+    def types(self, scope: Collection[str] | None) -> set[str]:
+        """The types of the documents in a scope, None for all."""
+        return {self.documents[doc_id].card.type for doc_id in (self.documents if scope is None else scope)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

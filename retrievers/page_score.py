@@ -50,25 +50,35 @@ def page_scores(
     return total
 
 
-def matched(content: Content, page: int, query: Mapping[int, float]) -> dict[int, float]:
-    """Which query terms a page (1-based) holds, and what each adds to its score; best first."""
-    body, scoring = content.body, PageScoring()
-    model = Bm25(scoring.k1, scoring.b, content.average_length)
-    adds = {}
-    for term, weight in query.items():
-        held, tf = body.postings(term)
-        at = int(np.searchsorted(held, page - 1))
-        if weight > 0 and at < len(held) and held[at] == page - 1:
-            part = model.weights(tf[at : at + 1], float(body.lengths[page - 1]))
-            adds[term] = weight * bm25.idf(body.page_count, len(held)) * float(part[0])
+def matched(
+    content: Content, page: int, query: Mapping[int, float], headings: Mapping[int, float] | None = None
+) -> dict[int, float]:
+    """Which terms a page (1-based) holds in its text and headings, and what each adds to its score; best first."""
+    scoring = PageScoring()
+    adds: dict[int, float] = {}
+    fields = ((1.0, content.body, query), (scoring.heading_weight, content.headings, {**(headings or {}), **query}))
+    for share, counts, wanted in fields:
+        model = Bm25(
+            scoring.k1, scoring.b, (content.average_length if counts is content.body else _average(counts)) or 1.0
+        )
+        for term, weight in wanted.items():
+            held, tf = counts.postings(term)
+            at = int(np.searchsorted(held, page - 1))
+            if weight > 0 and at < len(held) and held[at] == page - 1:
+                part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
+                add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])
+                adds[term] = adds.get(term, 0.0) + add
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
+
+
+def _average(counts: TermCounts) -> float:
+    return float(counts.lengths.mean()) if counts.page_count else 0.0
 
 
 def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
     pages = counts.page_count
     scores = np.zeros(pages)
-    average = float(counts.lengths.mean()) if pages else 0.0
-    model = Bm25(scoring.k1, scoring.b, average or 1.0)
+    model = Bm25(scoring.k1, scoring.b, _average(counts) or 1.0)
     for term, weight in query.items():
         held, tf = counts.postings(term)
         if not len(held):

@@ -50,7 +50,7 @@ def search(
     routing = view.router.route(question)
     clock.lap("question")
 
-    advice = expert.advise(question_text)
+    advice = expert.advise(question_text, view.types(scope))
     words = {**advice.terms, **dict.fromkeys(question.terms, 1.0)}
     query = {text.cached_hash(term): weight for term, weight in words.items()}
     hits = coarse_pass(index, query, meaning, view.documents, scope, weights)
@@ -89,7 +89,7 @@ def search(
     chosen = choose_pages(reached, valued, options.top_k, advice.roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
-    writer = Writer(valued, coarse, near, reranked.added, inside, question)
+    writer = Writer(valued, coarse, near, reranked.added, inside, advice.headings, question)
     results = [
         writer.page(one, *shown.get((content.content_id, page), ("", "")))
         for one, (content, page) in zip(chosen, places, strict=True)
@@ -104,6 +104,7 @@ def search(
         sections=writer.sections(),
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
+        expert=advice.sources,
         notes=_notes(routing, valued, options, meaning, reranked.note, scope),
         timings_ms=clock.laps,
         trace=None if steps is None else trace(hits, valued, steps, reached),

@@ -27,11 +27,14 @@ class Writer:
         near: Mapping[Key, Hit],
         reranked: Mapping[tuple[int, int], float],
         inside: Mapping[str, float],
+        headings: Mapping[str, float],
         question: Question,
     ) -> None:
         self._valued, self._coarse, self._near, self._reranked = valued, coarse, near, reranked
-        self._inside, self._question = inside, question
-        self._names = {text.cached_hash(term): term for term in inside}
+        self._question = question
+        self._names = {text.cached_hash(term): term for term in (*headings, *inside)}
+        self._inside = {text.cached_hash(term): weight for term, weight in inside.items()}
+        self._headings = {text.cached_hash(term): weight for term, weight in headings.items()}
 
     def page(self, chosen: Chosen, label: str, page_text: str) -> PageFound:
         """One page with its receipt."""
@@ -39,8 +42,8 @@ class Writer:
         valued = self._valued[reached.doc]
         document, content = valued.candidate.document, valued.candidate.content
         at, key = reached.page - 1, (document.doc_id, reached.page)
-        weights = {term_hash: self._inside[term] for term_hash, term in self._names.items()}
-        adds = {self._names[h]: add for h, add in page_score.matched(content, reached.page, weights).items()}
+        held = page_score.matched(content, reached.page, self._inside, self._headings)
+        adds = {self._names[term]: add for term, add in held.items()}
         named = dict.fromkeys(self._question.terms, _NAMED * max(adds.values(), default=1.0))
         offset, shown = snippet.best_window(
             page_text, named | adds, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())

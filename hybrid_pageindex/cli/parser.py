@@ -72,7 +72,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
     search.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
     search.add_argument(
-        "--expert", metavar="FILE|PACK|none", help="expert knowledge: a file, finance, operations, none"
+        "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
     )
     search.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
 
