@@ -14,7 +14,7 @@ from hybrid_core.types import Document, Hit
 from retrievers import page_score
 from retrievers.coarse import Key
 from retrievers.content import Content, ContentCache, per_page
-from retrievers.fusion import normalised, ranked, weighted
+from retrievers.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.node_score import doc_scores, node_scores
 from retrievers.options import LibraryView, Weights
 from retrievers.route import Routing
@@ -114,8 +114,8 @@ def value_pages(
 
     A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
     what only headings are asked for) and against the library (``coarse``), which is what compares pages of
-    documents that the question does not tell apart. A document counts by how surely the question names it,
-    not by how far it leads. ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
+    documents that the question does not tell apart, and so counts more the less surely it names one. A document
+    counts by how surely the question names it, not by how far it leads. ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
@@ -126,17 +126,22 @@ def value_pages(
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
     dense = weights.dense if similar else 0.0
-    total = 1.0 + weights.coarse + dense + weights.document + weights.structure
+    named = max((c.routing for c in candidates), default=0.0)
+    compared = named * weights.coarse + (1.0 - named) * weights.coarse_unnamed
+    total = 1.0 + compared + dense + weights.document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)
+    by_rank = _by_document(_fused_ranks(candidates, raw, similar)) if similar and weights.fusion == "rrf" else None
     valued = []
     for candidate, scores in zip(candidates, raw, strict=True):
         content, doc_id = candidate.content, candidate.document.doc_id
         library = per_page(content, coarse_of.get(doc_id, {}))
         nodes = node_scores(content.spans, library)
         structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
-        meant = per_page(content, similar_of.get(doc_id, {}))
-        spoken = scores / best_page + dense * meant
-        own = (spoken + weights.coarse * library * (spoken > 0)) / total  # not for the words that name its document
+        if by_rank is None:
+            spoken = scores / best_page + dense * per_page(content, similar_of.get(doc_id, {}))
+        else:
+            spoken = (1.0 + dense) * per_page(content, by_rank.get(doc_id, {}))
+        own = (spoken + compared * library * (spoken > 0)) / total  # not for the words that name its document
         if candidate.only is not None:
             own *= candidate.only
         from_document = weights.document * candidate.score / surest / total
@@ -149,6 +154,18 @@ def better_neighbour(scores: Floats) -> Floats:
     """For each page the greater score of the pages beside it: float64 (pages,)."""
     padded = np.concatenate(([0.0], scores, [0.0]))
     return np.asarray(np.maximum(padded[:-2], padded[2:]))
+
+
+def _fused_ranks(
+    candidates: Sequence[Candidate], raw: Sequence[Floats], similar: Mapping[Key, float]
+) -> dict[Key, float]:
+    """The reciprocal ranks of all candidates' pages by words and by similarity added up; 1 for the best."""
+    words = {
+        (candidate.document.doc_id, page + 1): float(scores[page])
+        for candidate, scores in zip(candidates, raw, strict=True)
+        for page in np.flatnonzero(scores).tolist()
+    }
+    return normalised(reciprocal_ranks([words, similar]))
 
 
 def _by_document(scores: Mapping[Key, float]) -> dict[str, dict[int, float]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.types import Document, Effort
+from hybrid_core.types import Document, Effort, Fusion
 from retrievers.page_score import PageScoring
 from retrievers.route import Router
 
@@ -35,6 +35,7 @@ class Weights:
     pages: int = 2000  # scored per question at most
     routing: float = 3.0  # beside a document's DocScore / best DocScore
     coarse: float = 0.5  # a page's coarse score, beside its score in its document / best page's
+    coarse_unnamed: float = 2.0  # the same where the question names no document
     document: float = 4.0  # a document's score / that of one that leads the hits and is named for sure
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
@@ -43,6 +44,7 @@ class Weights:
     reranked: int = 20  # pages compared token by token where that is asked for
     multi_vector: float = 0.15  # what that adds to the score of the best of them
     neighbours: float = 0.1  # of the better neighbour's score, added to a page's that has one
+    fusion: Fusion = "weighted"  # "rrf": words and meaning add up by rank, whatever their weights
     inside: PageScoring = field(default_factory=PageScoring)
 
 
