@@ -113,9 +113,10 @@ def value_pages(
     """Every page of the candidates valued: own words, similarity, its document, its sections.
 
     A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
-    what only headings are asked for) and against the library (``coarse``), which is what compares pages of
-    documents that the question does not tell apart, and so counts more the less surely it names one. A document
-    counts by how surely the question names it, not by how far it leads. ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
+    what only headings are asked for) and against the library (``coarse``). The latter is what compares pages of
+    documents that the question does not tell apart: it counts more the less surely one is named, and not at all
+    within a single document. A document counts by how surely the question names it, not by how far it leads.
+    ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
     query = {text.cached_hash(term): weight for term, weight in inside.items()}
@@ -127,7 +128,7 @@ def value_pages(
     surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
     dense = weights.dense if similar else 0.0
     named = max((c.routing for c in candidates), default=0.0)
-    compared = named * weights.coarse + (1.0 - named) * weights.coarse_unnamed
+    compared = named * weights.coarse + (1.0 - named) * weights.coarse_unnamed if len(candidates) > 1 else 0.0
     total = 1.0 + compared + dense + weights.document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)
     by_rank = _by_document(_fused_ranks(candidates, raw, similar)) if similar and weights.fusion == "rrf" else None
