@@ -2,10 +2,10 @@
 
     python benchmarks/robustness.py [--data DIR | PATH…] [--workers N] [--json]
 
-Indexes into a new temporary home. ``seconds`` of a file runs from its start to its publication, so it
-includes waiting for a worker. Memory is the largest resident set of any single process, sampled every
-20 ms. Exit code 1 where a file took over 20 s, a process over 1 GB, a reason has more than one line, or a
-worker died.
+Indexes into a new temporary home. ``slowest`` is by the seconds from a file's start to its first publication,
+which include waiting for a worker; ``later_by_ocr`` by those that reading its scans took after that. Memory is
+the largest resident set of any single process, Tesseract's too, sampled every 20 ms. Exit code 1 where a
+file took over 20 s, a process over 1 GB, a reason has more than one line, or a worker died.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, Any]:
         "all_processes_mb": round(memory.together / 1e6),
         "doctor_ok": healthy,
         "slowest": {_name(file.path): file.seconds for file in slowest},
+        "later_by_ocr": {_name(file.path): file.ocr_seconds for file in report.files if file.ocr_seconds},
         "reasons": dict(Counter(_kind(file.error or "") for file in refused).most_common()),
         "refusals": {_name(file.path): file.error or "" for file in refused},
         "notes": dict(Counter(kind for file in report.files for kind in _notes(file.note)).most_common()),

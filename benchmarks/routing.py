@@ -9,9 +9,7 @@ the expected value when documents of equal score come in random order.
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import json
 import math
 import os
 import pickle
@@ -23,13 +21,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 
 import bm25s
 import numpy as np
 from routing_templates import Case, card_cases, same_subject, title_cases
 
+from eval.datasets.registry import load
 from hybrid_core.cards import read_card
 from hybrid_core.errors import DocumentError
 from hybrid_core.periods import find_periods
@@ -66,9 +64,8 @@ def read_file(path: Path) -> tuple[str, dict[str, str], list[str]]:
     return path.name, info.metadata, pages
 
 
-def read_library(folder: Path) -> Library:
-    """Cards and page texts of the PDFs in a folder; the texts are kept in the temporary folder between runs."""
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() == ".pdf")
+def read_library(paths: Sequence[Path]) -> Library:
+    """Cards and page texts of PDFs; the texts are kept in the temporary folder between runs."""
     stamp = hashlib.sha256("".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()).hexdigest()
     kept = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
     if not kept.exists():
@@ -243,28 +240,16 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
         print(f"  {label:44}{len(values):>7}{statistics.mean(values):>8.3f}")
 
 
-def financebench(data: Path) -> tuple[Library, list[Asked]]:
-    lines = (data / "financebench/questions.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    asked = [Asked(row["question"], frozenset(e["doc"] for e in row["evidence"])) for row in rows]
-    return read_library(data / "financebench/pdfs"), asked
-
-
-def sec10q(data: Path) -> tuple[Library, list[Asked]]:
-    library = read_library(data / "sec10q/docs")
-    asked = []
-    with (data / "sec10q/qna_data.csv").open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file):
-            patterns = [p.strip() for p in re.split(r"[,;\n]", row["Source Docs"]) if p.strip()]
-            docs = frozenset(d for d in library.cards for p in patterns if fnmatch(d, p.removesuffix(".pdf")))
-            if docs:
-                asked.append(Asked(row["Question"], docs))
-    return library, asked
+def questions(name: str, data: Path) -> tuple[Library, list[Asked]]:
+    """A set's documents, and the questions that say which of them they are about."""
+    dataset = load(name, data)
+    asked = [Asked(q.text, frozenset(Path(d).stem for d in q.documents)) for q in dataset.questions if q.documents]
+    return read_library(dataset.files), asked
 
 
 def statutes(data: Path) -> dict[str, Card]:
-    paths = [p for p in sorted((data / "statutes_zh/laws").rglob("*.md")) if not p.name.startswith("_")]
-    return {p.stem: read_card(p.name, {}, "", [p.read_text()[:3_000]]) for p in paths}
+    files = load("statutes_zh", data).files
+    return {path.stem: read_card(path.name, {}, "", [path.read_text()[:3_000]]) for path in files}
 
 
 def main() -> None:
@@ -275,13 +260,13 @@ def main() -> None:
     if options.data is None:
         parser.error("no evaluation data: give --data or set PAGEINDEX_EVAL_DATA")
     data = Path(options.data)
-    filings, asked = financebench(data)
+    filings, asked = questions("financebench", data)
     report_questions("FinanceBench", filings, asked, options.errors)
-    quarterly, asked = sec10q(data)
+    quarterly, asked = questions("sec10q", data)
     report_questions("sec10q", quarterly, asked, options.errors)
     both = filings.cards | quarterly.cards
     report_cases("Filings", both, card_cases(both), options.errors)
-    contracts = read_library(data / "cuad/pdfs").cards
+    contracts = read_library(load("cuad", data).files).cards
     report_cases("Contracts", contracts, card_cases(contracts), options.errors)
     laws = statutes(data)
     report_cases("Statutes (Chinese)", laws, title_cases(laws), options.errors)

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import get_args
 
-from eval.plan import DEPTH, RANKERS, SETTINGS, Plan
+from eval.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
+from hybrid_core.types import Effort, Fusion, Strategy
 
 HEADLINE = (
     "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
@@ -76,8 +78,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("dataset", metavar="DATASET", help="a set of `eval list`, or custom")
     add("--setting", choices=SETTINGS, default="library", help="what may be searched (default: library)")
     add("--ranker", choices=RANKERS, default="engine", help="what is measured (default: engine)")
-    add("--expert", default="none", metavar="auto|none|PACK|FILE", help="expert knowledge for the engine (default: none)")
+    add("--expert", default="none", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: none)")
     add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
+    add("--fusion", choices=get_args(Fusion), default="weighted", help="of words and meaning (default: weighted)")
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")
     add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
     add("--distractors", type=Path, metavar="DIR", help="add these documents to the library")
@@ -86,6 +89,11 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
     add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
     add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
+    add("--effort", choices=get_args(Effort), default="fast", help="the engine's effort (default: fast)")
+    add("--strategy", choices=get_args(Strategy), default="outline", help="how a model searches (default: outline)")
+    add("--model", default="", metavar="M", help=f"{' or '.join(MODELS)} (ceiling, floor); without one your own")
+    add("--wording", metavar="W", help="of cuad: official (default) or short")
+    add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
     add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     add("--home", type=Path, metavar="DIR", help="the engine's home (default: one beside the runs, used again)")
     add("--out", type=Path, metavar="DIR", help="the run's folder; a run that was stopped goes on there")
@@ -108,7 +116,9 @@ def _measure(options: argparse.Namespace) -> int:
         dataset=options.dataset, setting=options.setting, ranker=options.ranker, expert=options.expert,
         embedder=options.embedder, sample=options.sample, seed=options.seed, distractors=options.distractors,
         kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
-        questions=options.questions, data=options.data, home=getattr(options, "home", None), out=options.out,
+        questions=options.questions, fusion=options.fusion, effort=options.effort,
+        strategy=options.strategy, model=options.model, wording=options.wording, paraphrases=options.paraphrases,
+        data=options.data, home=getattr(options, "home", None), out=options.out,
     )  # fmt: skip
     run = measure(plan, Progress())
     one = summary(run.name, run)

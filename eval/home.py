@@ -12,6 +12,7 @@ from typing import Any
 from eval.machine import folder_bytes, indexing_code
 from eval.progress import Progress
 from hybrid_core.errors import UsageError
+from hybrid_core.models.chat import ChatModel
 from hybrid_core.types import Document
 from hybrid_pageindex import Engine, run
 
@@ -33,7 +34,15 @@ class Prepared:
     embedder: str
 
 
-def prepare(home: Path, files: Sequence[Path], embedder: str, progress: Progress, *, ours: bool) -> Prepared:
+def prepare(
+    home: Path,
+    files: Sequence[Path],
+    embedder: str,
+    progress: Progress,
+    *,
+    ours: bool,
+    chat: ChatModel | None = None,
+) -> Prepared:
     """Index what is not yet indexed, and embed it where an embedder is named.
 
     ``ours`` is True for a home that the harness chose: if other indexing code made it, it is made again. In any other
@@ -41,7 +50,7 @@ def prepare(home: Path, files: Sequence[Path], embedder: str, progress: Progress
     """
     made = home / _MADE
     held = json.loads(made.read_text(encoding="utf-8")) if made.exists() else {}
-    engine = Engine(home)
+    engine = Engine(home, chat=chat)
     try:
         if held and held.get("code") != indexing_code() and ours:
             progress.say(f"{home} was indexed by another state of the code: it is indexed again.")

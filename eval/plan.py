@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import UsageError
+from hybrid_core.types import Effort, Fusion, Strategy
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree")
+MODELS = ("scripted:oracle", "scripted:random")
 DEPTH = 20
 RUNS = "eval-runs"
 """The folder of runs and homes, below the current one, unless another is named."""
@@ -25,7 +27,11 @@ class Plan:
     """``depth`` is the number of results asked for. ``kinds`` and ``min_pages`` leave out questions: those of other
     kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
 
-    ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is.
+    ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
+    words for some of the questions, and those alone are asked.
+
+    ``effort``, ``strategy`` and ``model`` are for the ranker «engine»: a model of eval.scripted, "" for the one that
+    the engine's settings name.
     """
 
     dataset: str
@@ -33,6 +39,10 @@ class Plan:
     ranker: str = "engine"
     expert: str = "none"
     embedder: str = ""
+    fusion: Fusion = "weighted"
+    effort: Effort = "fast"
+    strategy: Strategy = "outline"
+    model: str = ""
     sample: int = 0
     seed: int = 0
     distractors: Path | None = None
@@ -41,6 +51,8 @@ class Plan:
     depth: int = DEPTH
     docs: Path | None = None
     questions: Path | None = None
+    wording: str | None = None
+    paraphrases: Path | None = None
     data: Path | None = None
     home: Path | None = None
     out: Path | None = None
@@ -52,6 +64,10 @@ class Plan:
             raise UsageError(f"There is no ranker '{self.ranker}'.", f"Choose one of: {', '.join(RANKERS)}.")
         if not 5 <= self.depth <= 1000:
             raise UsageError(f"The depth is {self.depth}.", "Choose 5 to 1000.")
+        if self.model and self.model not in MODELS:
+            raise UsageError(
+                f"There is no model '{self.model}' here.", f"Choose {' or '.join(MODELS)}; leave it out to use yours."
+            )
         if self.sample < 0 or self.min_pages < 0:
             raise UsageError("--sample and --min-pages cannot be negative.", "Leave them out to ask everything.")
 

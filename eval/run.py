@@ -13,6 +13,7 @@ from eval import measures
 from eval.attribution import stage
 from eval.corpus import Corpus
 from eval.datasets.custom import SUFFIXES
+from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import load
 from eval.home import Prepared, prepare
 from eval.locate import Located, locate
@@ -34,7 +35,9 @@ from eval.records import (
 from eval.resume import resumed
 from eval.sampling import sample
 from eval.scope import ask
+from eval.scripted import Pages, scripted
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.extras import require
 from hybrid_pageindex import run
 
 
@@ -44,7 +47,8 @@ def measure(plan: Plan, progress: Progress) -> Run:
     Raises NotFoundError for an absent set, UsageError for a plan that fits no question or another run's folder, and
     PageIndexError where the ranker cannot be made. A question that fails is a record with an error.
     """
-    dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions)
+    dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
+    dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
     folder = plan.folder()
     if not dataset.questions:
         from eval.trees import measure_trees
@@ -55,19 +59,24 @@ def measure(plan: Plan, progress: Progress) -> Run:
         other = "" if held.engine == engine_code() else " It was made with another state of the engine."
         progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
         return read_run(folder)
+    require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
     files = (*dataset.files, *distractors(plan.distractors, dataset))
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
-    prepared = prepare(home, files, embedder, progress, ours=plan.home is None)
+    answers: dict[str, Pages] = {}
+    chat = scripted(plan.model, answers)
+    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=chat)
     with closing(prepared.engine):
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
         ranker = make_ranker(
-            plan.ranker, prepared.engine, corpus, expert=plan.expert, embedder=plan.embedder,
+            plan.ranker, prepared.engine, corpus, expert=plan.expert, embedder=plan.embedder, fusion=plan.fusion,
+            effort=plan.effort, strategy=plan.strategy,
             in_chinese=dataset.chinese, cache=cache, progress=progress,
         )  # fmt: skip
         questions, left_out = chosen(plan, dataset, corpus)
         located = run(locate(prepared.engine, questions))
+        answers |= {q.text: gold_pages(q) for q in located.questions}
         gold = {q.id: places(q, found, corpus) for q, found in zip(questions, located.questions, strict=True)}
         head = _head(plan, dataset, prepared, ranker, located, left_out)
         head = replace(head, started=held.started) if held else head
@@ -118,6 +127,10 @@ def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQues
             f"No question of {dataset.name} is left.", "Ask for another --kind or --setting, or fewer --min-pages."
         )
     return (sample(left, plan.sample, plan.seed) if plan.sample else left), notes
+
+
+def gold_pages(question: EvalQuestion) -> set[tuple[str, int]]:
+    return {(gold.document, gold.page) for gold in question.evidence if gold.page is not None}
 
 
 def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:

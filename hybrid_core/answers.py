@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hybrid_core.results import EffortUsed, Evidence, Usage
+from hybrid_core.results import EffortUsed, Evidence
+from hybrid_core.usage import Usage
 
 AnswerStatus = Literal["answered", "not_in_library", "no_model", "model_failed"]
 

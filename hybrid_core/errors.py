@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from hybrid_core.usage import Usage
+
 
 class PageIndexError(Exception):
     """Base of every error this project raises on purpose.
@@ -75,3 +79,39 @@ class ModelError(PageIndexError):
     def __init__(self, message: str, advice: str = "", *, retryable: bool = False) -> None:
         super().__init__(message, advice)
         self.retryable = retryable
+
+
+ChatFailure = Literal[
+    "key",  # refused credentials
+    "model",  # no such model, or the wrong URL
+    "quota",  # the account is used up: waiting does not help
+    "rate limit",
+    "overload",  # the server fails or has too much to do
+    "timeout",  # no answer in time, or the deadline of the call passed
+    "connection",
+    "too long",  # the messages exceed what the model takes
+    "refusal",  # the model or a filter declines to answer
+    "request",  # the endpoint does not take this kind of request (images, say)
+    "reply",  # what came is empty, cut off or of another shape
+    "cassette",  # a replayed recording does not hold this request
+]
+
+
+class ChatError(ModelError):
+    """A chat model gave no answer. ``failure`` says how, ``usage`` what was spent on trying."""
+
+    def __init__(
+        self, message: str, advice: str = "", *, failure: ChatFailure, retryable: bool = False, wait: float = 0.0
+    ) -> None:
+        super().__init__(message, advice, retryable=retryable)
+        self.failure = failure
+        self.wait = wait  # seconds the endpoint asks to wait, 0 where it does not
+        self.usage = Usage()
+
+
+class ReplyError(ChatError):
+    """A chat model answered, but with nothing usable, also after it was told so. ``text`` is its last answer."""
+
+    def __init__(self, message: str, advice: str = "", *, text: str = "") -> None:
+        super().__init__(message, advice, failure="reply")
+        self.text = text

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
-from hybrid_core.types import Effort, EvidenceLevel
+from hybrid_core.types import Effort, EvidenceLevel, Strategy
+from hybrid_core.usage import Usage
+
+StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,8 @@ class Receipt:
 
     ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
     page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
-    ``structure``, and ``rerank`` where it is a number, are the parts that add up to the result's score. ``dense`` is
+    ``structure``, and ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to the result's
+    score; ``reasoning`` is what being named by a model added. ``dense`` is
     the cosine of the page's best vector with the question's, ``learned_sparse`` the product of their learned term
     weights; both count in ``page``, and are None without them or where the page is not among the nearest.
     """
@@ -79,6 +83,7 @@ class Receipt:
     verdict: str
     learned_sparse: float | None = None
     rerank: float | None = None
+    reasoning: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +136,34 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningStep:
+    """One thing that happened while a model looked for the answer.
+
+    ``asked`` it was called; ``thought`` what it said; ``opened`` sections and ``read`` pages that it asked for;
+    ``rated`` sections or pages it gave a probability; ``dropped`` what it named that does not exist; ``verdict`` the
+    pages and sections it chose; ``failed`` why it was given up.
+    """
+
+    kind: StepKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """How a model looked for the answer: its strategy (outline or mcts), its name, its steps in order."""
+
+    strategy: Strategy
+    model: str
+    steps: tuple[ReasoningStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
 
     ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
-    it was asked for.
+    it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
+    times the evidence: what ``auto`` goes by. ``reasoning`` is there where a model was asked, ``usage`` what it took.
     """
 
     query: str
@@ -150,6 +178,9 @@ class SearchResult:
     timings_ms: Mapping[str, float]
     expert: tuple[str, ...] = ()
     trace: Trace | None = None
+    sureness: float = 0.0
+    reasoning: Reasoning | None = None
+    usage: Usage = field(default_factory=Usage)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-_BYTES = 3  # per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
+BYTES = 3  # per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
 
 
 def estimate(text: str) -> int:
     """Tokens, rather too many than too few."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES)
 
 
 def shares(lengths: list[int], budget: int) -> list[int]:

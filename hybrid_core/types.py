@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Effort = Literal["fast", "auto", "deep"]
+Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
+Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
 EvidenceLevel = Literal["strong", "weak", "none"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "synthetic"]
 LineRole = Literal[

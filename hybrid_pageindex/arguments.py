@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Effort
+from hybrid_core.types import Effort, Fusion, Strategy
 
 
 def question(asked: str) -> str:
@@ -41,6 +41,20 @@ def effort(asked: str) -> Effort:
     if asked not in get_args(Effort):
         raise UsageError(f"effort is {asked!r}.", "Choose fast, auto or deep.")
     return cast(Effort, asked)
+
+
+def fusion(asked: str) -> Fusion:
+    """Raises UsageError for an unknown one."""
+    if asked not in get_args(Fusion):
+        raise UsageError(f"fusion is {asked!r}.", "Choose weighted or rrf.")
+    return cast(Fusion, asked)
+
+
+def strategy(asked: str) -> Strategy:
+    """Raises UsageError for an unknown one."""
+    if asked not in get_args(Strategy):
+        raise UsageError(f"strategy is {asked!r}.", "Choose outline or mcts.")
+    return cast(Strategy, asked)
 
 
 def number(name: str, given: float) -> float:

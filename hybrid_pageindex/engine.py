@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from hybrid_core.results import SearchResult
+from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
-from hybrid_core.types import Document, Effort
+from hybrid_core.types import Document, Effort, Fusion, Strategy
 from hybrid_pageindex import arguments, outline, reading
+from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.indexes import Backend, Indexes, ServerAddress
 from hybrid_pageindex.indexing import embed_documents, index_paths
 from hybrid_pageindex.migrating import Migration, migrate
+from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
 from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
 
 if TYPE_CHECKING:
+    from hybrid_core.answers import Answer
+    from hybrid_core.models.chat import ChatModel
     from indexers.embed import EmbedProgress, EmbedReport
     from indexers.report import IndexProgress, IndexReport
 
@@ -40,6 +47,9 @@ class SearchWishes(TypedDict, total=False):
     expert: str | Path | None
     mmr: float
     trace: bool
+    fusion: Fusion | None
+    strategy: Strategy | None
+    on_step: Callable[[ReasoningStep], None] | None
 
 
 class Engine:
@@ -49,12 +59,22 @@ class Engine:
     errors of one family, ``PageIndexError``.
     """
 
-    def __init__(self, home: str | Path | None = None, *, settings: Settings | None = None) -> None:
-        """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use."""
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        chat: ChatModel | None = None,
+    ) -> None:
+        """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use.
+
+        ``chat`` is a language model to use instead of the one that the settings name; whoever gives it closes it.
+        """
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
             loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
         self.settings = replace(loaded, storage_path=loaded.storage_path.expanduser().absolute())
+        self._chat = chat
         self._lock = threading.Lock()
         self._opened: _Parts | None = None
 
@@ -117,19 +137,29 @@ class Engine:
         expert: str | Path | None = None,
         mmr: float = 1.0,
         trace: bool = False,
+        fusion: Fusion | None = None,
+        strategy: Strategy | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> SearchResult:
         """The pages that answer a question, best first.
 
         ``documents`` (ids, names or paths) and ``where`` (``key=value``) are filters, one or several of each.
         ``expert`` is a pack, the path of an expert file, or ``none``. ``mmr`` below 1 adds variety. ``trace`` has
-        the result say where the search looked. Without a model ``auto`` and ``deep`` answer with ``fast`` and say
-        so. Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
+        the result say where the search looked. ``fusion`` adds words and meaning up by their scores (weighted) or
+        ranks (rrf) where the documents have vectors.
+
+        With a language model ``deep`` has it say, from the section trees, where the answer stands, and ``auto`` does
+        where the first pages are close; ``strategy`` is how: ``outline`` or ``mcts``. ``on_step`` is called from a
+        worker thread with each step. Without a model, or where it fails, they answer with ``fast`` and say so.
+
+        Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
         library or document.
         """
-        return await asyncio.to_thread(
+        work = partial(
             self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
-            effort=effort, expert=expert, mmr=mmr, trace=trace,
+            effort=effort, expert=expert, mmr=mmr, trace=trace, fusion=fusion, strategy=strategy, on_step=on_step,
         )  # fmt: skip
+        return await (asyncio.to_thread(work) if effort == "fast" else _in_the_background(work))
 
     def search_now(self, question: str, **wishes: Unpack[SearchWishes]) -> SearchResult:
         """``search`` in the calling thread."""
@@ -144,17 +174,85 @@ class Engine:
             expert=str(wishes.get("expert") or self.settings.expert),
             mmr=arguments.number("mmr", wishes.get("mmr", 1.0)),
             trace=wishes.get("trace", False),
+            fusion=arguments.fusion(wishes.get("fusion") or self.settings.fusion),
+            strategy=arguments.strategy(wishes.get("strategy") or self.settings.strategy),
+            on_step=wishes.get("on_step"),
         )
 
+    async def ask(
+        self,
+        question: str,
+        *,
+        force: bool = False,
+        vision: bool = False,
+        on_text: Callable[[str], None] | None = None,
+        **wishes: Unpack[SearchWishes],
+    ) -> Answer:
+        """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
+
+        Where the evidence is less than the setting ``answer_evidence`` no model is asked unless ``force`` is set.
+        ``vision`` sends pictures of the pages along. ``on_text`` is called from a worker thread with each piece
+        of the answer. ``wishes`` are those of ``search``. Without a model, and where it fails, the answer has no text
+        but the sources, and its ``status`` says so. Raises what ``search`` raises.
+        """
+        return await _in_the_background(lambda: self._ask(question, force, vision, on_text, wishes))
+
+    def _ask(
+        self,
+        question: str,
+        force: bool,
+        vision: bool,
+        on_text: Callable[[str], None] | None,
+        wishes: SearchWishes,
+    ) -> Answer:
+        from hybrid_pageindex.answering import AskOptions, answer  # with pydantic, which search does not wait for
+
+        found = self.search_now(question, **wishes)
+        catalog, settings = self._catalog(), self.settings
+
+        def image(document: str, page: int) -> bytes:
+            return reading.page_image(catalog, found.library, document, page, settings, None)
+
+        chat = self._parts().chat
+        sees = chat.model(vision=True) if vision else None
+        options = AskOptions(
+            least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
+            image=image if sees is not None else None,
+        )  # fmt: skip
+        answered = answer(found, catalog, sees or chat.model(), options)
+        if vision and sees is None:
+            note = "no vision model is configured (vlm_model), so no pictures were sent"
+            return replace(answered, notes=(*answered.notes, note))
+        return answered
+
     async def outline(
-        self, document: str, *, library: str | None = None, query: str | None = None, depth: int | None = None
+        self,
+        document: str,
+        *,
+        library: str | None = None,
+        query: str | None = None,
+        depth: int | None = None,
+        node: str | None = None,
     ) -> outline.Outline:
-        """A document's section tree; with ``query`` every node scored. Raises UsageError for an empty ``query``."""
+        """A document's section tree, or what hangs below its section ``node``; with ``query`` every node scored.
+
+        ``depth`` counts levels. Raises UsageError for an empty ``query``, NotFoundError for an unknown node.
+        """
         name = arguments.library(library, self.settings.library)
         asked = None if query is None else arguments.question(query)
         return await asyncio.to_thread(
-            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth)
+            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth, node)
         )
+
+    async def outlines(
+        self, question: str, *, library: str | None = None, depth: int | None = None, most: int = 3
+    ) -> list[Outline]:
+        """The scored trees of the documents that fit a question best, best first."""
+        found = await self.search(question, library=library, top_k=1, effort="fast")
+        return [
+            await self.outline(document.doc_id, library=library, query=question, depth=depth)
+            for document in found.documents[:most]
+        ]
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
@@ -240,21 +338,24 @@ class Engine:
     def _parts(self) -> _Parts:
         with self._lock:
             if self._opened is None:
-                self._opened = _Parts(self.settings)
+                self._opened = _Parts(self.settings, self._chat)
             return self._opened
 
 
 class _Parts:
     """What an engine opens when it is first used."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
         self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
-        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases)
+        fusion = arguments.fusion(settings.fusion)
+        self.chat = Chat(settings, self.catalog, chat)
+        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat)
 
     def close(self) -> None:
+        self.chat.close()
         self.embedders.close()
         self.indexes.close()
         self.catalog.close()
@@ -274,6 +375,29 @@ async def _stoppable(work: Callable[[threading.Event], T]) -> T:
         stop.set()
         await asyncio.gather(task, return_exceptions=True)
         raise
+
+
+async def _in_the_background(work: Callable[[], T]) -> T:
+    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result(value) if error is None else done.set_exception(error)
+
+    def call() -> None:
+        value, error = None, None
+        try:
+            value = context.run(work)
+        except BaseException as raised:  # noqa: BLE001 - handed to the task that waits
+            error = raised
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=call, name="pageindex-model", daemon=True).start()
+    return await done
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -48,6 +48,8 @@ def index_paths(
         max_worker_memory=settings.max_worker_memory,
         parse=ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)}),
         ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
+        ocr_seconds=settings.ocr_seconds,
+        max_cache_size=settings.max_cache_size,
     )
     return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
 

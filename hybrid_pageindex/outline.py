@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Section
 from hybrid_pageindex.reading import one, section_path
@@ -14,18 +15,21 @@ from hybrid_pageindex.searching import Searcher
 
 @dataclass(frozen=True, slots=True)
 class OutlineNode:
-    """A section; ``node_score`` and ``best_pages`` only where a question was asked."""
+    """A section; ``node_score`` and ``best_pages`` only where a question was asked. ``folded`` counts the children
+    that the outline leaves out.
+    """
 
     section: Section
     path: tuple[str, ...]
     children: int
+    folded: int = 0
     node_score: float | None = None
     best_pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Nodes in preorder, cut below ``depth``."""
+    """Nodes in preorder, cut below ``depth`` levels."""
 
     document: Document
     query: str | None
@@ -50,24 +54,44 @@ class Outline:
 
 
 def outline(
-    catalog: Catalog, searcher: Searcher, library: str, name: str, query: str | None, depth: int | None
+    catalog: Catalog,
+    searcher: Searcher,
+    library: str,
+    name: str,
+    query: str | None,
+    depth: int | None,
+    node: str | None = None,
 ) -> Outline:
-    """Raises NotFoundError for an unknown document."""
+    """The tree, or what hangs below one ``node``. Raises NotFoundError for an unknown document or node."""
     with catalog.snapshot() as snapshot:
         document = one(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
     by_id = {section.node_id: section for section in sections}
+    if node is not None and node not in by_id:
+        raise NotFoundError(f"{document.name} has no section '{node}'.", "Take a node_id from its outline.")
     children: dict[str, int] = {}
     for section in sections:
         if section.parent_id:
             children[section.parent_id] = children.get(section.parent_id, 0) + 1
     scores = searcher.section_scores(query, library, document) if query else None
+    deepest = None if depth is None else depth + (by_id[node].level if node else 0)
     nodes = []
-    for at, section in enumerate(sections):
-        if depth is None or section.level <= depth:
+    for at, section in _below(sections, node):
+        if deepest is None or section.level <= deepest:
             said = (None, ()) if scores is None else scores[at]
-            nodes.append(OutlineNode(section, section_path(section, by_id), children.get(section.node_id, 0), *said))
+            count = children.get(section.node_id, 0)
+            folded = count if section.level == deepest else 0
+            nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, *said))
     return Outline(document, query, tuple(nodes))
+
+
+def _below(sections: Sequence[Section], node: str | None) -> Iterator[tuple[int, Section]]:
+    """(position, section) of a node and everything below it; of all for None."""
+    inside: set[str] = set()
+    for at, section in enumerate(sections):
+        if node is None or section.node_id == node or section.parent_id in inside:
+            inside.add(section.node_id)
+            yield at, section
 
 
 def _nested(nodes: Sequence[OutlineNode], shape: Any) -> list[dict[str, Any]]:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
-from hybrid_core.results import SearchResult
+from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import OTHER_SETTINGS
-from hybrid_core.types import Document, Effort
+from hybrid_core.types import Document, Effort, Fusion, Strategy
+from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
 from hybrid_pageindex.reading import refuse_failed
 from retrievers.content import ContentCache
 from retrievers.expert import Expert
-from retrievers.options import LibraryView, SearchOptions
+from retrievers.options import LibraryView, SearchOptions, Weights
 from retrievers.pipeline import search, searched
+from retrievers.reason.reasoner import Reasoner
 from retrievers.route import Router
 from retrievers.section_scores import section_scores
 
@@ -28,9 +31,18 @@ MOST_RESULTS = 1000
 class Searcher:
     """Answers questions over the libraries of one home. Safe for several threads."""
 
-    def __init__(self, catalog: Catalog, indexes: Indexes, embedders: Embedders, aliases: str) -> None:
-        """``aliases`` is the path of a file of nicknames, empty for none."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        indexes: Indexes,
+        embedders: Embedders,
+        aliases: str,
+        fusion: Fusion,
+        chat: Chat,
+    ) -> None:
+        """``aliases`` is the path of a file of nicknames, empty for none; ``fusion`` counts unless a search says."""
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
+        self._fusion, self._chat = fusion, chat
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
@@ -47,21 +59,27 @@ class Searcher:
         expert: str = "auto",
         mmr: float = 1.0,
         trace: bool = False,
+        fusion: Fusion | None = None,
+        strategy: Strategy = "outline",
+        on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> SearchResult:
         if not 0 <= mmr <= 1:
             raise UsageError(f"mmr is {mmr}.", "Choose 0 (all variety) to 1 (by score alone).")
         if not 1 <= top_k <= MOST_RESULTS:
             raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
         options = SearchOptions(library, documents, where, top_k, effort, mmr, trace)
+        reasoner = None if effort == "fast" else self._chat.reasoner(strategy, on_step)
         try:
-            return self._search(question, options, expert)
+            return self._search(question, options, expert, fusion or self._fusion, reasoner)
         except IndexDamagedError:  # opening it again rebuilds what is damaged
-            return self._search(question, options, expert)
+            return self._search(question, options, expert, fusion or self._fusion, reasoner)
         except NotFoundError:
             refuse_failed(self._catalog, library, documents)
             raise
 
-    def _search(self, question: str, options: SearchOptions, expert: str) -> SearchResult:
+    def _search(
+        self, question: str, options: SearchOptions, expert: str, fusion: Fusion, reasoner: Reasoner | None
+    ) -> SearchResult:
         began = time.perf_counter()
         knowledge = self._knowledge(expert)
         index = self._indexes.ready(options.library)
@@ -73,7 +91,10 @@ class Searcher:
             meaning = self._embedders.meaning(question, snapshot, options.library, documents)
             meaning = replace(meaning, compare=self._embedders.comparison(question, snapshot, options.library))
             embedded = time.perf_counter()
-            found = search(question, options, view, snapshot, index, self._contents, knowledge, meaning)
+            weights = Weights(fusion=fusion)
+            found = search(
+                question, options, view, snapshot, index, self._contents, knowledge, meaning, weights, reasoner
+            )
         timings = {"open": (opened - began) * 1000, "embed": (embedded - opened) * 1000, **found.timings_ms}
         timings["total"] = (time.perf_counter() - began) * 1000
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
@@ -87,7 +108,8 @@ class Searcher:
         with self._catalog.snapshot() as snapshot:
             view = self._view(snapshot, library, "none", self._knowledge("none"))
             meaning = self._embedders.meaning(question, snapshot, library, {document.doc_id: document})
-            return section_scores(question, document, view, snapshot, index, self._contents, meaning)
+            weights = Weights(fusion=self._fusion)
+            return section_scores(question, document, view, snapshot, index, self._contents, meaning, weights)
 
     def _view(self, snapshot: Snapshot, library: str, expert: str, knowledge: Expert) -> LibraryView:
         position = snapshot.position(library)

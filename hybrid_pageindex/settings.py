@@ -20,7 +20,7 @@ _FOREIGN = {"PAGEINDEX_EVAL_DATA"}  # read by benchmarks, tests and the harness,
 _BYTES = ("max_cache_size", "max_worker_memory")
 _POSITIVE = (
     "seconds_per_task", "seconds_per_file", "max_pages", "max_objects", "max_page_lines", "max_page_characters",
-    "max_bookmarks",
+    "max_bookmarks", "ocr_seconds",
 )  # fmt: skip
 _LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -43,6 +43,7 @@ class Settings:
     max_page_characters: int = 2_000_000  # the same for its characters
     max_bookmarks: int = 20_000  # where a file has more, they are ignored
     ocr: str = "auto"  # pages without readable text are read from their pictures where Tesseract is installed; "never"
+    ocr_seconds: float = 5.0  # after these a file is published; the rest of its scans follows after the other files
     ocr_languages: str = "eng"  # Tesseract's names of the languages of such pages: "eng+chi_sim"
     top_k: int = 5
     effort: str = "auto"
@@ -54,10 +55,34 @@ class Settings:
     embedding_base_url: str = ""  # of an OpenAI-compatible endpoint
     embedding_api_key: str = field(default="", repr=False)
     embedding_device: str = ""  # "cpu", "cuda", …; empty: the best there is
+    llm_provider: str = "openai"  # whose interface the language model has: openai (also vLLM, Ollama, …) or anthropic
+    llm_model: str = ""  # empty: everything is done without one
+    llm_base_url: str = ""  # empty: the provider's own
+    llm_api_key: str = field(default="", repr=False)
+    vlm_provider: str = ""  # of the model that sees pages; with URL and key empty: the language model's
+    vlm_model: str = ""  # empty: pages are read by their text only
+    vlm_base_url: str = ""
+    vlm_api_key: str = field(default="", repr=False)
+    max_concurrent_calls: int = 8  # calls of models under way at once, per endpoint
+    max_calls_per_minute: int = 0  # that start, per endpoint; 0: as many as there are
+    model_timeout: float = 120.0  # seconds that one call of a model may take
+    model_prices: str = ""  # per million tokens, input/output: "gpt-4o=2.50/10, qwen2.5-vl=0/0"; else cost is 0
+    record_replies: str = ""  # path of a file to which models' replies are added
+    replay_replies: str = ""  # path of such a file, which then answers instead of any model
+    fusion: str = "weighted"  # of words and meaning; "rrf": by their ranks alone (Reciprocal Rank Fusion)
+    strategy: str = "outline"  # how a model searches the section trees; "mcts": value-guided tree search
+    reason_below: float = 0.2  # effort auto asks a model where sureness is below this; 0: never, 1: nearly always
+    reason_tokens: int = 6000  # of all inputs of a model that looks for the pages of one question
+    reason_rounds: int = 3  # replies of the model with the strategy outline
+    reason_calls: int = 8  # the same with mcts
+    reason_seconds: float = 60.0  # after these the deterministic order stands
+    answer_tokens: int = 8000  # of the sources that a model is given to answer from
+    answer_evidence: str = "weak"  # below this evidence ask calls no model; "strong", or "none" for always
     rerank: str = "none"  # "multi-vector": the best pages are compared with the question token by token
     qdrant_url: str = ""  # of a Qdrant server that holds the vector indexes; empty: they are embedded
     qdrant_api_key: str = field(default="", repr=False)
     qdrant_prefix: str = "pageindex-"  # of the collections on that server
+    mcp_token: str = field(default="", repr=False)  # what callers of mcp --http must show; needed beyond this machine
 
     def __post_init__(self) -> None:
         _at_least("workers", self.workers, 0)
@@ -71,6 +96,25 @@ class Settings:
             raise UsageError(f"image_dpi is {self.image_dpi}.", "Choose 18 to 600.")
         if not re.fullmatch(r"[A-Za-z0-9_-]{0,40}", self.qdrant_prefix):
             raise UsageError(f"qdrant_prefix is '{self.qdrant_prefix}'.", "Use letters, digits, - and _, 40 at most.")
+        _at_least("max_concurrent_calls", self.max_concurrent_calls, 1)
+        _at_least("max_calls_per_minute", self.max_calls_per_minute, 0)
+        _at_least("model_timeout", self.model_timeout, 1)
+        for name in ("llm_provider", "vlm_provider"):
+            if getattr(self, name) not in ("openai", "anthropic", ""):
+                raise UsageError(f"{name} is '{getattr(self, name)}'.", "Choose openai or anthropic.")
+        if self.fusion not in ("weighted", "rrf"):
+            raise UsageError(f"fusion is '{self.fusion}'.", "Choose weighted or rrf.")
+        if self.strategy not in ("outline", "mcts"):
+            raise UsageError(f"strategy is '{self.strategy}'.", "Choose outline or mcts.")
+        if not 0 <= self.reason_below <= 1:
+            raise UsageError(f"reason_below is {self.reason_below}.", "Choose 0 (never ask) to 1.")
+        _at_least("reason_tokens", self.reason_tokens, 2000)
+        _at_least("reason_rounds", self.reason_rounds, 1)
+        _at_least("reason_calls", self.reason_calls, 1)
+        _at_least("reason_seconds", self.reason_seconds, 1)
+        _at_least("answer_tokens", self.answer_tokens, 500)
+        if self.answer_evidence not in ("strong", "weak", "none"):
+            raise UsageError(f"answer_evidence is '{self.answer_evidence}'.", "Choose strong, weak or none.")
         if self.rerank not in ("none", "multi-vector"):
             raise UsageError(f"rerank is '{self.rerank}'.", "Choose none or multi-vector.")
         if self.ocr not in ("auto", "never"):

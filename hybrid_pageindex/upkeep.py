@@ -16,6 +16,7 @@ from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document
 from hybrid_pageindex.indexes import Indexes, index_folder
+from hybrid_pageindex.models import Kind, Models
 from hybrid_pageindex.reading import known
 from hybrid_pageindex.settings import Settings
 from retrievers import select
@@ -132,7 +133,10 @@ def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable
             _tried(f"library '{size.name}'", partial(_library, indexes(), size))
             for size in library_sizes(catalog(), home)
         ]
-    checks.append(Check("language model", True, "none (deterministic tree walk)"))
+    checks += [
+        _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
+        _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
+    ]
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
 
 
@@ -151,6 +155,11 @@ def _ocr(settings: Settings) -> str:
     if isinstance(found, NoOcr):
         return f"none; pages without text stay unread: {found.reason}"
     return f"Tesseract ({found.program}), reading {found.languages}; it has {', '.join(found.known)}"
+
+
+def _model(settings: Settings, kind: Kind, none: str) -> str:
+    """Asks a configured model for one word: whether its key, name and kind are right shows only in a call."""
+    return Models(settings, None).check(kind) or none
 
 
 def _free(home: Path) -> str:

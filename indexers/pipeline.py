@@ -5,35 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import threading
 import time
 import uuid
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import cast
 
 from hybrid_core.cards import read_card
 from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
-from hybrid_core.types import Card, Document, IndexedContent
-from indexers.build import pipeline
+from hybrid_core.types import Card, Document
 from indexers.discover import discover
+from indexers.making import FileProgress, Maker
 from indexers.parse.formats import format_of
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import OFF, NoOcr, Tesseract
+from indexers.prune import prune
 from indexers.report import FileResult, IndexProgress, IndexReport, Tally
+from indexers.scans import ScanOptions, ScanReader
+from indexers.versions import content_id, with_ocr, with_some_ocr, without_ocr
 from indexers.workers.pool import WorkerLimits, WorkerPool
-from indexers.workers.protocol import BuildTask, Parsed, ParseTask, ScanTask
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
 _CARD_PAGES = 3
-_OCR_VERSION = "tesseract-1"  # raising it reads again what was read by OCR
-_SAID = 5  # pages of a file whose OCR failed that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,9 @@ class IndexOptions:
     """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses.
 
     ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
-    ``ocr`` is called when a page needs it.
+    ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
+    read are published, and the others follow when every other file has had its turn, each turn longer.
+    ``max_cache_size``: bytes of the catalog's cache, where pages that were read by OCR are kept.
     """
 
     workers: int = 0
@@ -53,6 +54,8 @@ class IndexOptions:
     max_worker_memory: int = 10**9
     parse: ParseLimits = field(default_factory=ParseLimits)
     ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
+    ocr_seconds: float = 5.0
+    max_cache_size: int = 10**9
 
 
 def index(
@@ -85,18 +88,8 @@ def index(
             results += run.all(found.files, cancelled or threading.Event())
         finally:
             run.close()
-    removed = _prune(catalog, library, found.roots) if options.prune else ()
+    removed = prune(catalog, library, found.roots) if options.prune else ()
     return IndexReport(tuple(results), removed)
-
-
-def content_id(sha256: str, format: str) -> str:
-    """The identity of what this pipeline makes of a file's bytes, read as a format."""
-    return hashlib.sha256(f"{sha256}|{pipeline(format)}".encode()).hexdigest()[:24]
-
-
-def with_ocr(content: str, tesseract: Tesseract) -> str:
-    """The identity of the same with pages read by OCR. Of a file without such pages there is none."""
-    return f"{content}-{hashlib.sha256(f'{_OCR_VERSION}|{tesseract.languages}'.encode()).hexdigest()[:8]}"
 
 
 class _Run:
@@ -106,10 +99,13 @@ class _Run:
         self, catalog: Catalog, library: str, options: IndexOptions, folder: Path, tally: Tally, workers: int
     ) -> None:
         self._catalog, self._library, self._options = catalog, library, options
-        self._folder, self._tally = folder, tally
+        self._tally = tally
         work = WorkerLimits(options.seconds_per_task, options.seconds_per_file, options.max_worker_memory)
         self._pool = WorkerPool(workers, work)
         self._in_flight = workers + 1
+        scans = ScanOptions(options.password, options.parse, options.ocr, options.max_cache_size)
+        reader = ScanReader(catalog, self._pool, scans, self._in_flight, tally)
+        self._maker = Maker(self._pool, reader, folder, options.parse, self._in_flight)
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
         self._content_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -118,7 +114,7 @@ class _Run:
         self._by_path = {document.path: document for document in known}
         self._by_content: dict[str, list[Document]] = {}
         for document in known:
-            self._by_content.setdefault(document.content_id.partition("-")[0], []).append(document)
+            self._by_content.setdefault(without_ocr(document.content_id), []).append(document)
         self._ids = {document.doc_id for document in known}
 
     def close(self) -> None:
@@ -128,14 +124,20 @@ class _Run:
     def all(self, files: Sequence[Path], cancelled: threading.Event) -> list[FileResult]:
         pending: dict[Future[FileResult], int] = {}
         results: dict[int, FileResult] = {}
-        waiting = list(enumerate(files))[::-1]
+        turns: Counter[int] = Counter()
+        waiting = deque(range(len(files)))
         while waiting or pending:
             while waiting and len(pending) < self._in_flight:
-                at, file = waiting.pop()
-                pending[self._threads.submit(self._one, file)] = at
+                at = waiting.popleft()
+                work = self._one if at not in results else partial(self._go_on, results[at], turns[at])
+                pending[self._threads.submit(work, files[at])] = at
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
-                results[pending.pop(future)] = future.result()
+                at = pending.pop(future)
+                results[at] = future.result()
+                turns[at] += 1
+                if results[at].unread:
+                    waiting.append(at)
             if cancelled.is_set():
                 raise Cancelled(
                     f"Indexing was stopped; {len(results)} of {len(files)} files are done and stay.",
@@ -145,33 +147,54 @@ class _Run:
 
     def _one(self, file: Path) -> FileResult:
         began = time.monotonic()
-        counted = [0.0]  # bytes of this file already shown as done
+        progress = FileProgress(self._tally, _size(file))
         known = self._by_path.get(str(file))
+        result = self._reported(file, known.doc_id if known else "", lambda: self._index(file, known, progress))
+        result = replace(result, seconds=round(time.monotonic() - began, 3))
+        self._tally.add(size=progress.size - progress.shown, finished=result)
+        return result
+
+    def _go_on(self, before: FileResult, turn: int, file: Path) -> FileResult:
+        """Another turn of reading a file's scans, twice as long as the one before."""
+        began = time.monotonic()
+        doc_id = before.doc_id or ""
+
+        def again() -> FileResult:
+            with self._catalog.snapshot() as snapshot:
+                if doc_id not in snapshot.published(self._library):
+                    return replace(before, unread=0, note="it was removed while its pages were read by OCR")
+            stat, sha256 = _fingerprint(file)
+            return self._publish(file, stat, sha256, doc_id, self._options.ocr_seconds * 2**turn, None)
+
+        result = self._reported(file, doc_id, again)
+        taken = round(before.ocr_seconds + time.monotonic() - began, 3)
+        result = replace(result, seconds=before.seconds, ocr_seconds=taken)
+        self._tally.add(finished=result, again=True)
+        return result
+
+    def _reported(self, file: Path, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
+        """What comes of work on a file; a failure is recorded. ``doc_id``: its document's, "" where there is none."""
         try:
-            result = self._index(file, known, counted)
+            return work()
         except Cancelled:
             raise
         except (DocumentError, NotFoundError) as error:
             message = str(error).removeprefix(f"{file}: ")
-            doc_id = known.doc_id if known else self._new_id(file)
             self._catalog.record_failure(
                 library=self._library,
-                doc_id=doc_id,
+                doc_id=doc_id or self._new_id(file),
                 path=str(file),
                 size=_size(file),
                 mtime=0.0,
                 error=message,
             )
-            result = FileResult(str(file), "failed", message, known.doc_id if known and known.published else None)
-        seconds = round(time.monotonic() - began, 3)
-        result = replace(result, seconds=seconds)
-        self._tally.add(size=_size(file) - counted[0], finished=result)
-        return result
+            with self._catalog.snapshot() as snapshot:
+                published = doc_id in snapshot.published(self._library)
+            return FileResult(str(file), "failed", message, doc_id if published else None)
 
-    def _index(self, file: Path, known: Document | None, counted: list[float]) -> FileResult:
+    def _index(self, file: Path, known: Document | None, progress: FileProgress) -> FileResult:
         stat, sha256 = _fingerprint(file)
         content = content_id(sha256, format_of(file))
-        where = {"path": str(file), "size": stat.st_size, "mtime": stat.st_mtime}
         if known and self._serves(known.content_id, content):
             if (known.size, known.mtime, known.error) != (stat.st_size, stat.st_mtime, ""):
                 self._catalog.touch(known.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime)
@@ -180,126 +203,74 @@ class _Run:
         if moved is not None:
             card = self._card_of_stored(file, moved.content_id)
             self._catalog.touch(moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card)
-            note = f"moved from {moved.path}"
-            return FileResult(str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note)
-        doc_id = known.doc_id if known else self._new_id(file)
-        publish = {"library": self._library, "doc_id": doc_id, **where}
+            if self._serves(moved.content_id, content):
+                note = f"moved from {moved.path}"
+                return FileResult(str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note)
+        before = known or moved
+        doc_id = before.doc_id if before else self._new_id(file)
+        return self._publish(file, stat, sha256, doc_id, self._options.ocr_seconds, progress)
+
+    def _publish(
+        self,
+        file: Path,
+        stat: os.stat_result,
+        sha256: str,
+        doc_id: str,
+        ocr_seconds: float,
+        progress: FileProgress | None,
+    ) -> FileResult:
+        """Publish what the catalog holds of the same bytes, or what is made of them now."""
+        options, content = self._options, content_id(sha256, format_of(file))
+        publish = partial(
+            self._catalog.publish,
+            library=self._library, doc_id=doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime,
+        )  # fmt: skip
         with self._content_lock(content):  # the same bytes twice in one run are parsed once
-            with self._catalog.snapshot() as snapshot:
-                stored = snapshot.versions(content)
-            shared = next((version for version in stored if self._serves(version, content)), None)
-            if shared is not None:
-                pages = stored[shared]  # it may have been read under other limits
-                self._options.parse.check("max_pages", pages, f"{file}: it has {pages:,} pages")
-                card = self._card_of_stored(file, shared)
-                self._catalog.publish(**publish, content_id=shared, content=None, card=card)  # type: ignore[arg-type]
+            if (shared := self._shared(file, content)) is not None:
+                publish(content_id=shared, content=None, card=self._card_of_stored(file, shared))
                 with self._catalog.snapshot() as snapshot:
                     document = next(d for d in snapshot.documents(self._library) if d.doc_id == doc_id)
                 note = "same bytes as a file indexed before"
                 return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note=note)
-            made, scanned = self._make(file, sha256, counted)
-            if scanned and isinstance(ocr := self._options.ocr(), Tesseract):
-                content = with_ocr(content, ocr)
+            made = self._maker.make(file, stat, sha256, options.password, options.range_pages, ocr_seconds, progress)
+            if made.scanned and isinstance(ocr := options.ocr(), Tesseract):
+                tried, left = made.scans.tried, made.scans.left
+                content = with_some_ocr(content, ocr, tried) if left else with_ocr(content, ocr)
             if _fingerprint(file)[1] != sha256:
                 raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
-            first_pages = [page.text for page in made.pages[:_CARD_PAGES]]
-            card = read_card(file.name, made.metadata, made.title, first_pages)
-            self._catalog.publish(**publish, content_id=content, content=made, card=card)  # type: ignore[arg-type]
-        note = "; ".join(made.warnings)
-        return FileResult(str(file), "indexed", None, doc_id, len(made.pages), len(made.sections), note=note)
+            first_pages = [page.text for page in made.content.pages[:_CARD_PAGES]]
+            card = read_card(file.name, made.content.metadata, made.content.title, first_pages)
+            publish(content_id=content, content=made.content, card=card)
+        pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
+        unread = 0 if made.scans.stopped else made.scans.left
+        return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)
+
+    def _shared(self, file: Path, content: str) -> str | None:
+        """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.versions(content)
+        shared = next((version for version in stored if self._serves(version, content)), None)
+        if shared is not None:
+            pages = stored[shared]  # it may have been read under other limits
+            self._options.parse.check("max_pages", pages, f"{file}: it has {pages:,} pages")
+            with self._catalog.snapshot() as snapshot:
+                _, metadata = snapshot.title_and_metadata(shared)
+            if "encryption" in json.loads(metadata):  # who does not know the password does not get the text
+                self._maker.opens(file, self._options.password)
+        return shared
 
     def _serves(self, version: str, content: str) -> bool:
         """Whether a stored version is as good as what this run would make of the content.
 
         Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
         """
-        if version.partition("-")[0] != content:
+        if without_ocr(version) != content:
             return False
         with self._catalog.snapshot() as snapshot:
             if version == content and not snapshot.needs_ocr(version):
                 return True
         ocr = self._options.ocr()
         return isinstance(ocr, NoOcr) or version == with_ocr(content, ocr)
-
-    def _make(self, file: Path, sha256: str, counted: list[float]) -> tuple[IndexedContent, bool]:
-        """Everything made of a file, and whether it has pages that need OCR."""
-        work = self._folder / uuid.uuid4().hex
-        work.mkdir()
-        step = self._options.range_pages
-        size, guess = _size(file), [0.0]
-
-        def on_page() -> None:
-            share = guess[0] if counted[0] + guess[0] <= size else 0.0
-            counted[0] += share
-            self._tally.add(pages=1, size=share)
-
-        allowance = self._pool.allowance()
-
-        def parse(start: int) -> Future[object]:
-            spool = work / f"{start}.pages"
-            task = ParseTask(file, self._options.password, start, start + step, spool, self._options.parse)
-            return self._pool.submit(task, allowance, on_page)
-
-        guess[0] = size / max(step, size / 10_000)  # until its page count is known: about 10 kB a page
-        first = cast(Parsed, parse(1).result())
-        pages = first.pages
-        guess[0] = max(0.0, size - counted[0]) / max(1, pages - step)
-        starts = range(1, pages + 1, step)
-        rest = [cast(Parsed, done.result()) for done in self._in_turn(parse, starts[1:])]
-        unread = [number for parsed in (first, *rest) for number in parsed.unread]
-        scans, said = self._read_scans(file, unread, work)
-        spools = tuple(work / f"{start}.pages" for start in starts)
-        built = work / "index"
-        build = BuildTask(file.name, sha256, spools, built, scans)
-        self._pool.submit(build, allowance, stretches=len(spools)).result()
-        with built.open("rb") as stream:
-            made: IndexedContent = pickle.load(stream)
-        for path in (*spools, *scans, built):
-            path.unlink()
-        return replace(made, warnings=(*made.warnings, *said)), bool(unread)
-
-    def _read_scans(self, file: Path, numbers: Sequence[int], work: Path) -> tuple[tuple[Path, ...], list[str]]:
-        """Read pages from their pictures: the spools of those that could be, and why the others could not.
-
-        Each is a task with its own limits, and together they have the time of a file besides that of parsing.
-        """
-        if not numbers:
-            return (), []
-        options, allowance = self._options, self._pool.allowance()
-        if isinstance(ocr := options.ocr(), NoOcr):
-            return (), [ocr.reason]
-
-        def read(number: int) -> Future[object]:
-            spool = work / f"{number}.scan"
-            task = ScanTask(file, options.password, number, spool, options.parse, ocr)
-            return self._pool.submit(task, allowance)
-
-        scans: list[Path] = []
-        failed: list[str] = []
-        for number, done in zip(numbers, self._in_turn(read, numbers), strict=True):
-            try:
-                done.result()
-                scans.append(work / f"{number}.scan")
-                self._tally.add(scans=1)
-            except DocumentError as error:
-                failed.append(f"page {number} could not be read by OCR: {str(error).removesuffix('.')}")
-        if len(failed) > _SAID:
-            failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by OCR"]
-        return tuple(scans), failed
-
-    def _in_turn(self, begin: Callable[[int], Future[object]], numbers: Sequence[int]) -> Iterator[Future[object]]:
-        """Tasks in order, a few begun at a time: a long file leaves room for others. What is left is called off."""
-        running: deque[Future[object]] = deque()
-        try:
-            for number in numbers:
-                running.append(begin(number))
-                if len(running) > self._in_flight:
-                    yield running.popleft()
-            while running:
-                yield running.popleft()
-        finally:
-            for future in running:
-                future.cancel()
 
     def _card_of_stored(self, file: Path, content: str) -> Card:
         with self._catalog.snapshot() as snapshot:
@@ -346,20 +317,3 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
-
-
-def _prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
-    with catalog.snapshot() as snapshot:
-        documents = snapshot.documents(library)
-    gone = [
-        document
-        for document in documents
-        if not Path(document.path).exists()
-        and any(
-            root == Path(document.path)
-            or (root.is_dir() and root in Path(document.path).parents)  # a missing folder may be a disk not mounted
-            for root in roots
-        )
-    ]
-    catalog.remove([document.doc_id for document in gone])
-    return tuple(document.path for document in gone)

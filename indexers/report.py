@@ -10,7 +10,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of one file. ``note`` says what else the user should know (moved, pages without text)."""
+    """What became of one file. ``note`` says what else the user should know (moved, pages without text).
+
+    ``seconds`` until it could be searched, ``ocr_seconds`` that went on reading its scans after that.
+    ``unread``: pages that are read by OCR next; 0 in a report, for its run has read them.
+    """
 
     path: str
     status: Literal["indexed", "unchanged", "failed"]
@@ -20,6 +24,8 @@ class FileResult:
     sections: int = 0
     seconds: float = 0.0
     note: str = ""
+    ocr_seconds: float = 0.0
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +43,9 @@ class IndexProgress:
     pages_done: int
     bytes: int
     bytes_done: int
-    finished: FileResult | None = None  # the file that was just done with
-    scans_done: int = 0  # of the pages: read by OCR, which takes far longer
+    finished: FileResult | None = None  # the file that was just published or refused
+    scans: int = 0  # of the pages: those that OCR has to read, which takes far longer
+    scans_done: int = 0
 
 
 @dataclass
@@ -51,15 +58,36 @@ class Tally:
     files_done: int = 0
     pages_done: int = 0
     bytes_done: float = 0.0
+    scans: int = 0
     scans_done: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, *, pages: int = 0, size: float = 0.0, scans: int = 0, finished: FileResult | None = None) -> None:
+    def add(
+        self,
+        *,
+        pages: int = 0,
+        size: float = 0.0,
+        scans: int = 0,
+        unread: int = 0,
+        finished: FileResult | None = None,
+        again: bool = False,
+    ) -> None:
+        """``scans`` were read of the ``unread`` that are found. ``again``: the finished file was counted before."""
         with self.lock:
             self.pages_done += pages
             self.bytes_done += size
             self.scans_done += scans
-            self.files_done += finished is not None
-            done = min(round(self.bytes_done), self.bytes)
-            pages_done, scans_done = self.pages_done, self.scans_done
-            self.report(IndexProgress(self.files, self.files_done, pages_done, self.bytes, done, finished, scans_done))
+            self.scans += unread
+            self.files_done += finished is not None and not again
+            self.report(
+                IndexProgress(
+                    files=self.files,
+                    files_done=self.files_done,
+                    pages_done=self.pages_done,
+                    bytes=self.bytes,
+                    bytes_done=min(round(self.bytes_done), self.bytes),
+                    finished=finished,
+                    scans=self.scans,
+                    scans_done=self.scans_done,
+                )
+            )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Document, Hit
-from retrievers.fusion import normalised, ranked, weighted
+from retrievers.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.options import Meaning, Weights
 
 Key = tuple[str, int]  # (doc_id, page)
@@ -27,7 +27,8 @@ def coarse_pass(
     """At most ``weights.coarse_hits`` pages of published versions, best first, within ``scope`` if given.
 
     ``query`` is {term hash: weight}. Without a vector a hit's score is its BM25; with one it is the
-    weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning.
+    weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
+    ``weights.fusion`` "rrf" the sum of their reciprocal ranks.
     """
     found = index.search(*_arrays(query), weights.coarse_hits, scope) if query else []
     sparse = _published(found, published)
@@ -37,7 +38,10 @@ def coarse_pass(
     for hit in sparse:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit
-    fused = weighted([(1.0, normalised(_scores(sparse))), (weights.dense_coarse, near)])
+    if weights.fusion == "rrf":
+        fused = reciprocal_ranks([_scores(sparse), near])
+    else:
+        fused = weighted([(1.0, normalised(_scores(sparse))), (weights.dense_coarse, near)])
     return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: weights.coarse_hits]]
 
 

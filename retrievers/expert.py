@@ -50,13 +50,16 @@ class Expansion:
 class Advice:
     """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
 
-    ``sources`` names the packs and files whose entries matched.
+    ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
+    headings as these write them.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
     headings: Mapping[str, float] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
     sources: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ class Expert:
             _add(headings, expansion.headings, expansion.weight)
         names = [name for expansion in matching for name in expansion.roles]
         sources = tuple(dict.fromkeys(expansion.source for expansion in matching))
-        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources)
+        phrases = tuple(dict.fromkeys(phrase for expansion in matching for phrase in expansion.phrases))
+        titles = tuple(dict.fromkeys(title for expansion in matching for title in expansion.headings))
+        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources, phrases, titles)
 
     def everywhere(self) -> Expert:
         """The same, for documents of any type."""

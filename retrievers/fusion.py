@@ -1,13 +1,15 @@
-"""Several scorings of the same things added up.
+"""Several scorings of the same things added up: weighted sums of their scores, or of their reciprocal ranks.
 
-Weighted sums of normalised scores, not reciprocal ranks: ranks forget by how much one thing is better, and
-rankers of unequal strength then hurt (docs/benchmarks.md).
+Sums of scores are what a search uses unless it is told otherwise: ranks forget by how much one thing is better,
+and rankers of unequal strength then hurt (docs/retrieval.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
+
+_RRF_K = 60
 
 K = TypeVar("K", bound=Hashable)
 
@@ -24,6 +26,18 @@ def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]
     for weight, scores in parts:
         for key, score in scores.items():
             total[key] = total.get(key, 0.0) + weight * score
+    return total
+
+
+def reciprocal_ranks(parts: Sequence[Mapping[K, float]]) -> dict[K, float]:
+    """Reciprocal Rank Fusion, Σ 1/(60 + rank) over the parts, ranks from 1 (Cormack, Clarke and Büttcher 2009).
+
+    What a part does not name, or scores 0, has no rank there. Higher is better.
+    """
+    total: dict[K, float] = {}
+    for scores in parts:
+        for rank, key in enumerate(ranked({key: score for key, score in scores.items() if score > 0}), 1):
+            total[key] = total.get(key, 0.0) + 1 / (_RRF_K + rank)
     return total
 
 

@@ -21,11 +21,18 @@ _PHRASES = {
     r"you(?:['’]re|\s+are|\s+were)\b[^.?!:;\n]{0,250}"
     r"|(?:^|(?<=[.?!:;\n])\s{0,3})you\s+(?:are|were|have)\b[^.?!:;\n]{0,250}"
     r"|\bassum(?:e|ing)\s+the\s+(?:perspective|role|position)\s+of\s+an?\s+(?:\w+\s+){1,4}?who\b",
-    "a unit": rf"\b(?:answer|respond)?\s*\(?in\s+(?:units\s+of\s+)?(?:{_CURRENCY}\s*)?{_UNIT}\b\)?",
+    "a unit": rf"\b(?:answer|respond)?\s*\(?in\s+(?:units\s+of\s+)?(?:{_CURRENCY}\s*)?{_UNIT}\b"
+    rf"(?:\s+of\s+{_CURRENCY})?\)?"
+    rf"|\bhow\s+many\s+{_UNIT}\s+(?:of\s+)?{_CURRENCY}(?!\w)",
     "rounding": r"\b(?:(?:and\s+)?round(?:ed)?\s+(?:your\s+|the\s+)?(?:final\s+)?(?:answer\s+)?)?(?:to|with)\s+"
-    r"(?:the\s+nearest\s+\w+|\w+\s+(?:decimals?(?:\s+(?:places?|points?))?|significant\s+(?:figures?|digits?)))",
+    r"(?:the\s+nearest\s+\w+|\w+\s+(?:decimals?(?:\s+(?:places?|points?))?|significant\s+(?:figures?|digits?)))"
+    r"|(?:^|(?<=[.?!:;\n]))\s{0,3}\w+\s+decimals?(?:\s+(?:places?|points?))?\b(?=\s*(?:,?\s*please\s*)?(?:[.!]|$))",
     "a way out": r"\bif\s+(?:[\w&,'’-]+\s+){1,8}(?:is|are)\s+not\s+(?:an?\s+)?(?:\w+\s+){0,3}"
     r"(?:metrics?|measures?|figures?|something)\b[^.?!\n]{0,200}",
+    "another way out": r"\bif\s[^.?!\n]{1,200}?,\s*(?:then\s+)?(?:please\s+)?(?:explain|say|state|tell\s+me)"
+    r"(?:\s+(?:so|that|this|it|and|explain|why)){0,4}\s*(?=[.!?]|$)"
+    r"|(?:^|(?<=[.?!:;\n]))\s{0,3}(?:please\s+)?(?:say\s+so(?:\s+and\s+why)?|(?:say|explain|tell\s+me)\s+why)"
+    r",?\s+if\b[^.?!\n]{0,200}",
     "an announcement": r"\bhere(?:['’]s|\s+is|\s+are)\s+the\s+questions?\b"
     r"|\bwe\s+(?:need|want|would\s+like)\s+to\s+(?:calculate|compute|know|find)\s+an?\s+(?:[\w()]+\s+){0,12}?"
     r"(?:metric|ratio|number|figure)\b(?=\s*[.:]|\s+by)",

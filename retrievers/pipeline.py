@@ -1,4 +1,4 @@
-"""The one path from a question to pages: read, coarse pass, gather, value pages, walk, receipts."""
+"""The one path from a question to pages: read, coarse pass, gather, value pages, walk, reason, receipts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hybrid_core import text
-from hybrid_core.results import EffortUsed, SearchResult
+from hybrid_core.results import SearchResult
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import VectorIndex
-from hybrid_core.types import Document, Effort, Hit
+from hybrid_core.types import Document, Hit
 from retrievers import select
 from retrievers.candidates import Valued, choose, value_pages
 from retrievers.choose_pages import choose_pages
@@ -20,6 +20,8 @@ from retrievers.evidence import JUDGED, judge
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.question import Question, read_question
+from retrievers.reason.reasoner import Reasoner, reason
+from retrievers.reason.sureness import sureness
 from retrievers.receipts import Writer
 from retrievers.rerank import Reranked, rerank
 from retrievers.route import Routing
@@ -39,10 +41,12 @@ def search(
     expert: Expert = Expert(),
     meaning: Meaning = Meaning(),
     weights: Weights = Weights(),
+    reasoner: Reasoner | None = None,
 ) -> SearchResult:
     """Answer with pages. The snapshot decides what is published; hits of anything else are dropped.
 
-    Raises NotFoundError for an unknown document, UsageError for a bad condition.
+    A model's failure is told in the result. Raises NotFoundError for an unknown document, UsageError for a bad
+    condition.
     """
     clock = _Clock()
     question = read_question(question_text)
@@ -86,10 +90,17 @@ def search(
 
     looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
     judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
-    chosen = choose_pages(reached, valued, options.top_k, advice.roles, options.mmr)
+    evidence = judge(asked, judged, routing)
+    sure = sureness(evidence.score, reached, valued)
+    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot)
+    reached, valued = reasoned.reached, reasoned.valued
+    if reasoned.reasoning is not None:
+        clock.lap("reasoning")
+    roles = () if reasoned.added else advice.roles  # the model was told of them
+    chosen = choose_pages(reached, valued, options.top_k, roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
-    writer = Writer(valued, coarse, near, reranked.added, inside, advice.headings, question)
+    writer = Writer(valued, coarse, near, reranked.added, inside, advice.headings, question, reasoned)
     results = [
         writer.page(one, *shown.get((content.content_id, page), ("", "")))
         for one, (content, page) in zip(chosen, places, strict=True)
@@ -98,16 +109,19 @@ def search(
     return SearchResult(
         query=question_text,
         library=options.library,
-        evidence=judge(asked, judged, routing),
-        effort=_effort(options.effort),
+        evidence=evidence,
+        effort=reasoned.effort,
         results=tuple(results),
         sections=writer.sections(),
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
         expert=advice.sources,
-        notes=_notes(routing, valued, options, meaning, reranked.note, scope),
+        notes=_notes(routing, valued, options, (meaning.note, reranked.note, reasoned.note), scope),
         timings_ms=clock.laps,
         trace=None if steps is None else trace(hits, valued, steps, reached),
+        sureness=sure,
+        reasoning=reasoned.reasoning,
+        usage=reasoned.usage,
     )
 
 
@@ -127,23 +141,16 @@ def inside_query(question: Question, routing: Routing) -> dict[str, float]:
     return dict.fromkeys(kept, 1.0)
 
 
-def _effort(asked: Effort) -> EffortUsed:
-    if asked == "fast":
-        return EffortUsed("fast", "fast", "asked for")
-    return EffortUsed(asked, "fast", "no language model is configured, so the deterministic tree walk answered")
-
-
 def _notes(
     routing: Routing,
     valued: Sequence[Valued],
     options: SearchOptions,
-    meaning: Meaning,
-    reranking: str,
+    amiss: Sequence[str],
     scope: frozenset[str] | None,
 ) -> tuple[str, ...]:
     if scope is not None and not scope:
         return (f"no document matches the filters ({', '.join((*options.documents, *options.where))})",)
-    notes = [note for note in (meaning.note, reranking) if note]
+    notes = [note for note in amiss if note]
     if routing.tied and not options.documents:
         notes.append(
             "several documents fit the question equally well; name a year, a type or a document to choose among them"

@@ -12,6 +12,7 @@ from retrievers.candidates import Valued
 from retrievers.choose_pages import Chosen
 from retrievers.coarse import Key
 from retrievers.question import Question
+from retrievers.reason.reasoner import Reasoned
 
 _NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
 _SECTIONS, _BEST_PAGES, _HINTS = 5, 3, 3
@@ -29,9 +30,11 @@ class Writer:
         inside: Mapping[str, float],
         headings: Mapping[str, float],
         question: Question,
+        reasoned: Reasoned,
     ) -> None:
         self._valued, self._coarse, self._near, self._reranked = valued, coarse, near, reranked
         self._question = question
+        self._reasoned = reasoned
         self._names = {text.cached_hash(term): term for term in (*headings, *inside)}
         self._inside = {text.cached_hash(term): weight for term, weight in inside.items()}
         self._headings = {text.cached_hash(term): weight for term, weight in headings.items()}
@@ -62,9 +65,10 @@ class Writer:
             routing_reason=valued.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=_verdict(chosen, section.title),
+            verdict=self._reasoned.verdicts.get((reached.doc, reached.page)) or _verdict(chosen, section.title),
             learned_sparse=None if near is None else _maybe(near.learned),
             rerank=_maybe(self._reranked.get((reached.doc, reached.page))),
+            reasoning=_maybe(self._reasoned.added.get((reached.doc, reached.page))),
         )
         score = _r(valued.values[at])
         return PageFound(

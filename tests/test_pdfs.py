@@ -1,4 +1,4 @@
-"""The files of tests/pdfs.py are what their names say, and the PDF reader reads or refuses them so."""
+"""The files of tests/pdfs are what their names say, and the PDF reader reads or refuses them so."""
 
 from __future__ import annotations
 

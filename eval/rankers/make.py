@@ -9,6 +9,7 @@ from eval.plan import RANKERS
 from eval.progress import Progress
 from eval.rankers.ranker import Ranker
 from hybrid_core.errors import UsageError
+from hybrid_core.types import Effort, Fusion, Strategy
 from hybrid_pageindex import Engine
 
 
@@ -19,6 +20,9 @@ def make_ranker(
     *,
     expert: str,
     embedder: str,
+    fusion: Fusion,
+    effort: Effort,
+    strategy: Strategy,
     in_chinese: bool,
     cache: Path,
     progress: Progress,
@@ -30,7 +34,7 @@ def make_ranker(
     if name == "engine":
         from eval.rankers.engine import EngineRanker
 
-        return EngineRanker(engine, corpus.ids, expert=expert)
+        return EngineRanker(engine, corpus.ids, expert=expert, fusion=fusion, effort=effort, strategy=strategy)
     if name == "page-bm25":
         from eval.rankers.page_bm25 import PageBM25
 

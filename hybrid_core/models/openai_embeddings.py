@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import random
 import threading
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.extras import require
 from hybrid_core.models.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
+from hybrid_core.models.remote import TOO_MUCH, Retries, asked_wait, clean, public_url, safe_cause
 
 DEFAULT_URL = "https://api.openai.com/v1"
 MAX_INPUTS = 128  # per request
 MAX_CHARACTERS = 8_000  # per text; OpenAI's models take 8,192 tokens
 _REQUEST_CHARACTERS = 200_000  # OpenAI takes 300,000 tokens in one request
 _SHORTEST = 200  # a text refused as too long is halved, but not below this
-_TOO_MUCH = (
-    "context length, context_length, input length, maximum length, too long, too large, too many tokens, token limit, "
-    "max_tokens_per_request, batch size"
-).split(", ")  # how servers say that a request or a text in it is too long
-
-
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """How often and how patiently a call is tried again. Waits are in seconds and double, with jitter."""
-
-    tries: int = 5
-    first_wait: float = 0.5
-    longest_wait: float = 30.0  # between two tries, where the server asks for nothing else
-    longest_asked: float = 120.0  # a server that asks for more (Retry-After) is not waited for
 
 
 class OpenAIEmbedder:
@@ -59,7 +41,7 @@ class OpenAIEmbedder:
         if not timeout > 0:
             raise UsageError(f"timeout is {timeout}.", "It must be above 0 seconds.")
         self._model = model
-        self._url, secrets = _public(base_url or DEFAULT_URL)
+        self._url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server")
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
         self._name = f"openai:{model}@{self._url}"
         self._batch_size = min(batch_size or MAX_INPUTS, MAX_INPUTS)
@@ -138,16 +120,18 @@ class OpenAIEmbedder:
             # "float" because not every server knows the SDK's default, base64
             answer = self._client.embeddings.create(model=self._model, input=batch, encoding_format="float")
         except sdk.APIStatusError as error:
-            raise self._refused(error) from self._cause(error)
+            raise self._refused(error) from safe_cause(error, self._secrets)
         except sdk.APITimeoutError as error:
             raise _Failure(f"{self._name} did not answer in time.", "Try again later.", retryable=True) from error
         except sdk.APIConnectionError as error:
-            said = self._clean(error.__cause__ or error)
+            said = clean(error.__cause__ or error, self._secrets)
             advice = "Check the network and the base URL, or try again later."
-            raise _Failure(f"{self._name} cannot be reached ({said}).", advice, retryable=True) from self._cause(error)
+            raise _Failure(f"{self._name} cannot be reached ({said}).", advice, retryable=True) from safe_cause(
+                error, self._secrets
+            )
         except (sdk.OpenAIError, ValueError, TypeError, RuntimeError) as error:  # not JSON, or closed meanwhile
-            message = f"{self._name} gave no usable answer ({type(error).__name__}: {self._clean(error)})."
-            raise _Failure(message, _NOT_EMBEDDINGS) from self._cause(error)
+            message = f"{self._name} gave no usable answer ({type(error).__name__}: {clean(error, self._secrets)})."
+            raise _Failure(message, _NOT_EMBEDDINGS) from safe_cause(error, self._secrets)
         return self._rows(getattr(answer, "data", None), len(batch))
 
     def _rows(self, data: Any, count: int) -> list[Any]:
@@ -167,7 +151,7 @@ class OpenAIEmbedder:
 
     def _refused(self, error: Any) -> _Failure:
         status = error.status_code
-        said = self._clean(error)
+        said = clean(error, self._secrets)
         message = f"{self._name} refused ({said})." if status < 500 else f"{self._name} failed ({said})."
         if status in (401, 403):
             return _Failure(message, "Check the API key, and that it may use this model.")
@@ -175,22 +159,12 @@ class OpenAIEmbedder:
             return _Failure(message, "Check the model's name and the base URL (it usually ends in /v1).")
         if status == 429 and "insufficient_quota" in (error.code, error.type):
             return _Failure(message, "Check the account's plan and billing.")
-        if status != 429 and (status == 413 or any(words in said.lower() for words in _TOO_MUCH)):
+        if status != 429 and (status == 413 or any(words in said.lower() for words in TOO_MUCH)):
             return _Failure(message, "Set a smaller batch size, or a model that takes longer texts.", too_much=True)
         if status in (408, 409, 429) or status >= 500:
-            asked = _asked_wait(error.response.headers)
+            asked = asked_wait(error.response.headers)
             return _Failure(message, "Try again later.", retryable=True, asked=asked)
         return _Failure(message, "Check that this server offers embeddings with this model.")
-
-    def _clean(self, error: BaseException) -> str:
-        """What an error says in one line, without secrets (servers do echo keys)."""
-        said = " ".join(str(error).split())
-        for secret in self._secrets:
-            said = said.replace(secret, "***")
-        return said[:300]
-
-    def _cause(self, error: BaseException) -> BaseException | None:
-        return None if any(secret in str(error) for secret in self._secrets) else error
 
 
 _NOT_EMBEDDINGS = "Check the base URL (it usually ends in /v1) and that this model makes embeddings."
@@ -205,29 +179,3 @@ class _Failure(ModelError):
         super().__init__(message, advice, retryable=retryable)
         self.asked = asked
         self.too_much = too_much
-
-
-def _public(url: str) -> tuple[str, tuple[str | None, ...]]:
-    """A URL as it may be shown and stored, and the secrets that it held."""
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UsageError("The base URL of the embeddings server is not a URL.", f"It looks like {DEFAULT_URL}.")
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}", (parts.password, parts.query)
-
-
-def _asked_wait(headers: Any) -> float:
-    """Seconds of a Retry-After header (a number or a date), 0 where there is none to be understood."""
-    said = headers.get("retry-after", "")
-    try:
-        seconds = float(said)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(said).timestamp() - time.time()
-        except (TypeError, ValueError):
-            return 0.0
-    return max(seconds, 0.0) if math.isfinite(seconds) else 0.0

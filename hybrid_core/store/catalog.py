@@ -7,7 +7,7 @@ import datetime
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Catalog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._engine = schema.open_engine(path)
+        self._cache_room: dict[int, int] = {}  # by limit: bytes that may be written before the cache is measured again
 
     def close(self) -> None:
         self._engine.dispose()
@@ -187,12 +188,28 @@ class Catalog:
 
     def put_cache(self, key: str, value: bytes, limit: int) -> None:
         """Keep a value that can be made again; the longest unused go while the cache is over ``limit`` bytes."""
+        self.put_caches({key: value}, limit)
+
+    def put_caches(self, values: Mapping[str, bytes], limit: int) -> None:
+        """``put_cache`` for several values, in one transaction.
+
+        The cache is measured when this process has written an eighth of what was free when it was last measured: that
+        takes longer the more it holds. So it may be over ``limit`` for a while where several processes write.
+        """
         with self.writing() as connection:
-            new = {"value": value, "used_at": time.time()}
-            connection.execute(
-                upsert(schema.cache).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
-            )
+            for key, value in values.items():
+                new = {"value": value, "used_at": time.time()}
+                connection.execute(
+                    upsert(schema.cache).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
+                )
+            room = self._cache_room.get(limit, 0) - sum(map(len, values.values()))
+            if room > 0:
+                self._cache_room = {limit: room}
+                return
             total = connection.scalar(select(func.coalesce(func.sum(func.length(schema.cache.c.value)), 0))) or 0
+            self._cache_room = {limit: max(0, limit - total) // 8}
+            if total <= limit:
+                return
             for old in connection.execute(
                 select(schema.cache.c.key, func.length(schema.cache.c.value).label("size")).order_by(
                     schema.cache.c.used_at

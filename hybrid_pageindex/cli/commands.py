@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from hybrid_core.errors import StoreError, UsageError
-from hybrid_pageindex.cli import show
+from hybrid_core.results import ReasoningStep
+from hybrid_pageindex.cli import answers, show
 from hybrid_pageindex.cli.output import dump
 from hybrid_pageindex.cli.progress import embed_progress, index_progress
-from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.engine import Engine, SearchWishes
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,18 +64,32 @@ async def _embed(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _search(engine: Engine, options: argparse.Namespace) -> int:
-    result = await engine.search(
-        options.question,
-        library=_library(options),
-        documents=options.doc or None,
-        where=options.where,
-        top_k=options.top_k,
-        effort=options.effort,
-        expert=options.expert,
-        mmr=options.mmr,
-    )
+    with answers.steps(quiet=_json(options)) as on_step:
+        result = await engine.search(options.question, **_wishes(options, on_step))
     dump(result.to_dict()) if _json(options) else show.search_result(result)
     return 0
+
+
+async def _ask(engine: Engine, options: argparse.Namespace) -> int:
+    streamed = answers.Streamed(quiet=_json(options))
+    with answers.steps(quiet=_json(options)) as on_step:
+        answer = await engine.ask(
+            options.question,
+            force=options.force,
+            vision=options.vision,
+            on_text=streamed.piece,
+            **_wishes(options, on_step),
+        )
+    dump(answer.to_dict()) if _json(options) else answers.show_answer(answer, streamed)
+    return 1 if answer.status == "model_failed" else 0
+
+
+def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None] | None) -> SearchWishes:
+    return {
+        "library": _library(options), "documents": options.doc or None, "where": options.where,
+        "top_k": options.top_k, "effort": options.effort, "strategy": options.strategy, "expert": options.expert,
+        "mmr": options.mmr, "fusion": options.fusion, "on_step": on_step,
+    }  # fmt: skip
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
@@ -160,7 +177,27 @@ async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
     return 0 if found.ok else 1
 
 
+async def _mcp(engine: Engine, options: argparse.Namespace) -> int:
+    if options.install:
+        from hybrid_pageindex.mcp.access import Access
+        from hybrid_pageindex.mcp.install import install
+
+        roots = Access.of(options.root, read_only=options.read_only).roots
+        file, backup = install(options.install, engine.home, roots, read_only=options.read_only)
+        said = {"file": str(file), "backup": backup and str(backup)}
+        dump(said) if _json(options) else show.mcp_installed(file, backup)
+    else:
+        gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
+        from hybrid_pageindex.mcp.command import serve  # FastMCP takes longer to import than a search takes
+
+        gc.freeze()
+        gc.enable()
+        await serve(engine, options)
+    return 0
+
+
 _COMMANDS = {
-    "index": _index, "embed": _embed, "search": _search, "outline": _outline, "page": _page, "list": _list,
+    "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
+    "mcp": _mcp,
 }  # fmt: skip

@@ -63,18 +63,28 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
 
-    search = commands.add_parser("search", parents=[scoped], help="ask; get pages with receipts")
-    search.add_argument("question", metavar="QUESTION")
-    search.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
-    search.add_argument(
+    asked = _Parser(add_help=False, parents=[scoped])
+    asked.add_argument("question", metavar="QUESTION")
+    asked.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
+    asked.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)"
     )
-    search.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
-    search.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
-    search.add_argument(
+    asked.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
+    asked.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
+    asked.add_argument(
+        "--strategy", choices=("outline", "mcts"), help="how a model searches the section trees (default: outline)"
+    )
+    asked.add_argument(
         "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
     )
-    search.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
+    asked.add_argument(
+        "--fusion", choices=("weighted", "rrf"), help="how words and meaning add up: by score (default) or by rank"
+    )
+    asked.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
+    commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
+    ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
+    ask.add_argument("--vision", action="store_true", help="send pictures of the pages along")
+    ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")
 
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
@@ -104,6 +114,14 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     migrate = commands.add_parser("migrate", parents=[scoped], help="move vector indexes to a Qdrant server, or back")
     migrate.add_argument("--to", required=True, choices=("server", "embedded"), help="where to build them")
+
+    mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")
+    mcp.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of stdio")
+    mcp.add_argument("--root", action="append", default=[], metavar="DIR", help="files below it may be read")
+    mcp.add_argument("--read-only", action="store_true", help="never change a library")
+    mcp.add_argument("--allow-origin", action="append", default=[], metavar="URL", help="a web origin that may call")
+    mcp.add_argument("--max-tokens", type=_count, default=5000, metavar="N", help="of one answer (default: 5000)")
+    mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
 
     commands.add_parser("doctor", parents=[common], help="check that everything works")
 

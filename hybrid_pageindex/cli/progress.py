@@ -32,7 +32,10 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
             with lock:  # the bar moves by bytes, so that one long document moves it too
                 share = progress.bytes_done / progress.bytes if progress.bytes else 0.0
                 done = min(max(share * progress.files, progress.files_done), progress.files)
-                more = f"{progress.pages_done} pages" + f", {progress.scans_done} by OCR" * bool(progress.scans_done)
+                more = f"{progress.pages_done} pages"
+                if progress.scans:  # they take most of the time
+                    done *= (1 + progress.scans_done / progress.scans) / 2
+                    more += f", {progress.scans_done} of {progress.scans} scans read"
                 bar.update(files, total=progress.files, completed=round(done, 1), more=more)
 
         yield show

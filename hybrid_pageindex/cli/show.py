@@ -81,7 +81,7 @@ def search_result(result: SearchResult) -> None:
         console.print(f"[yellow]note[/] {escape(note)}")
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
-        where = f"page {found.page}{_label(found.label, found.page)}"
+        where = f"page {found.page}{label(found.label, found.page)}"
         console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
@@ -89,6 +89,8 @@ def search_result(result: SearchResult) -> None:
         parts = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
         routed = f"; routed by {escape(receipt.routing_reason)}" if receipt.routing_reason else ""
         console.print(f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]")
+        if receipt.reasoning is not None:
+            console.print(f"   [dim]{escape(receipt.verdict)}[/]")
         if found.also_in:
             console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
     if not result.results:
@@ -114,7 +116,7 @@ def outline(found: Outline) -> None:
         console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
 
 
-def _label(label: str, page: int) -> str:
+def label(label: str, page: int) -> str:
     """A printed label that says more than the page's number; the file's lines where its format has no pages."""
     if not label or label == str(page):
         return ""
@@ -123,7 +125,7 @@ def _label(label: str, page: int) -> str:
 
 def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
     for page in read:
-        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{_label(page.label, page.page)}")
+        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label(page.label, page.page)}")
         for section in page.sections:
             console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
         if page.needs_ocr:
@@ -239,3 +241,8 @@ def health(found: Health) -> None:
     for check in found.checks:
         mark = "[green]ok[/]    " if check.ok else "[red]failed[/]"
         console.print(f"{mark} {escape(check.name)}: {escape(check.detail)}")
+
+
+def mcp_installed(file: Path, backup: Path | None) -> None:
+    copy = f" (what it held before is in {escape(str(backup))})" if backup else ""
+    console.print(f"wrote the server into {escape(str(file))}{copy}; restart the client")

@@ -6,6 +6,7 @@ from collections import Counter
 
 from indexers.outline.candidates import Candidate
 from indexers.outline.numbering import STRONG, as_letter, compact
+from indexers.outline.plates import find_plates
 from indexers.outline.standing import WEAK, look
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView
@@ -16,7 +17,7 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
 
     Out go labels that repeat all over (table heads), styles most of whose lines are something else or
     that only ever follow a larger heading (authors, subtitles), styles hardly used, and numbers in
-    body type that are not part of a sequence.
+    body type that are not part of a sequence; on plates all but what is numbered well.
     """
     if doc.body is None:
         return [], []
@@ -32,6 +33,7 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
             counts[c.look] += 1
             follow[c.look] += c.follows
     supported = in_sequence(found)
+    plates = find_plates([page.page for page in doc.pages])
     often = max(6, len(doc.pages) // 12)
     least = 1 if len(doc.pages) <= 5 else 2 if len(doc.pages) <= 20 else 3
     kept: list[Candidate] = []
@@ -40,6 +42,8 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
         ratio = c.size / doc.body.size if doc.body.size else 1.0
         if opens_contents(c.title) or _numbered_well(c, in_order, ratio):
             kept.append(c)
+            continue
+        if c.page in plates:
             continue
         if (c.number and c.plain) or texts[compact(c.title)] > often or (per_page[c.page] > 14 and c.standing < 0.6):
             continue

@@ -96,12 +96,18 @@ def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) ->
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
         return max(1, min([min(contents), *after]) - 1)
-    text = next((page.page.number for page in doc.pages if _long_lines(doc, page.page.number) >= 10), 1)
+    text = next((page.page.number for page in doc.pages if _is_text(doc, page.page.number)), 1)
     return min([text, *after]) - 1
 
 
 def _long_lines(doc: DocumentView, page: int) -> int:
     return sum(len(unit.text) > 40 for unit in doc[page].units)
+
+
+def _is_text(doc: DocumentView, page: int) -> bool:
+    """Whether a page is none of the front: it has many long lines, or some and hardly any others."""
+    long_lines = _long_lines(doc, page)
+    return long_lines >= 10 or (long_lines >= 5 and long_lines >= 0.7 * len(doc[page].units))
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:

@@ -145,6 +145,9 @@ class WorkerPool:
             )
             self._processes.add(process)
         self._local.process = process
+        self._watch.begin(process, self._limits.seconds_per_file)
+        receive(cast(BinaryIO, process.stdout))  # its start is no task's time; where it died, the task will find out
+        self._watch.finish(process)
         return process
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from hybrid_core import text
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types import ParsedPage
 from indexers.build import build_content
 from indexers.parse import pdf
 from indexers.parse.formats import OpenFile, open_file
+from indexers.parse.ocr_pages import pack, unpack
 from indexers.workers.protocol import BuildTask, Parsed, ParseTask, Reply, ScanTask, Task, portable, receive, send
 from indexers.workers.spool import PageTerms, Spool, load_spools, save_spool
 
@@ -30,16 +30,14 @@ class _Worker:
     def run(self, task: Task) -> object:
         if isinstance(task, BuildTask):
             self._close()
-            content = build_content(task.name, task.sha256, load_spools(task.spools, task.scans))
+            content = build_content(task.name, task.sha256, load_spools(task.spools, map(unpack, task.scans)))
             with task.result.open("wb") as file:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
         if isinstance(task, ScanTask):
             from indexers.parse.ocr import read_scan
 
-            page = read_scan(task.path, task.password, task.page, task.tesseract, task.limits)
-            save_spool(task.spool, Spool([page], [_terms(page)], None, []))
-            return None
+            return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
         return self._parse(task)
 
     def _parse(self, task: ParseTask) -> Parsed:
@@ -55,7 +53,7 @@ class _Worker:
                 warnings.append(str(page).removesuffix("."))
                 page = ParsedPage(number, "", 0.0, 0.0, (), 0)
             pages.append(page)
-            terms.append(_terms(page))
+            terms.append(PageTerms.of_text(page.text))
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
@@ -76,17 +74,13 @@ class _Worker:
             self._open = None
 
 
-def _terms(page: ParsedPage) -> PageTerms:
-    words = text.tokenise(page.text)
-    return PageTerms.of(text.counts(words), sum(not text.is_number(word) for word in words))
-
-
 def work() -> None:
     """Do tasks until the other side closes the pipe."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
+    send(replies, Reply("ready"))
     while isinstance(task := receive(tasks), Task):
         try:
             reply = Reply("done", worker.run(task))

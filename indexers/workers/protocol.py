@@ -37,25 +37,24 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """Read one page from its picture, into a spool file."""
+    """Read one page from its picture; its value is the packed page."""
 
     path: Path
     password: str | None
     page: int
-    spool: Path
     limits: ParseLimits
     tesseract: Tesseract
 
 
 @dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Make the index of a document from its parsed ranges, into ``result``; ``scans`` replace pages of them."""
+    """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
 
     name: str
     sha256: str
     spools: tuple[Path, ...]
     result: Path
-    scans: tuple[Path, ...] = ()
+    scans: tuple[bytes, ...] = ()
 
 
 Task = ParseTask | ScanTask | BuildTask
@@ -63,9 +62,9 @@ Task = ParseTask | ScanTask | BuildTask
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``page``: one more page was parsed. ``done``: the task's value. ``failed``: its error."""
+    """``ready`` for tasks. ``page``: one more was parsed. ``done``: the task's value. ``failed``: its error."""
 
-    kind: Literal["page", "done", "failed"]
+    kind: Literal["ready", "page", "done", "failed"]
     value: object = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
@@ -12,6 +12,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core import text
 from hybrid_core.types import ParsedPage
 from indexers.parse.info import FileInfo
 
@@ -29,9 +30,15 @@ class PageTerms:
     length: int
 
     @classmethod
-    def of(cls, counts: Mapping[int, int], length: int) -> PageTerms:
-        size = len(counts)
-        return cls(np.fromiter(counts, np.uint32, size), np.fromiter(counts.values(), np.uint32, size), length)
+    def of_text(cls, page: str) -> PageTerms:
+        words = text.tokenise(page)
+        counts = text.counts(words)
+        hashes = np.fromiter(counts, np.uint32, len(counts))
+        return cls(
+            hashes,
+            np.fromiter(counts.values(), np.uint32, len(counts)),
+            sum(not text.is_number(word) for word in words),
+        )
 
 
 class TermsByPage(Sequence[Mapping[int, int]]):
@@ -78,13 +85,12 @@ def load_spool(path: Path) -> Spool:
     return spool
 
 
-def load_spools(paths: Sequence[Path], scans: Sequence[Path]) -> list[Spool]:
+def load_spools(paths: Sequence[Path], scans: Iterable[ParsedPage]) -> list[Spool]:
     """Ranges of pages in order, with pages that were read by OCR in their places."""
     spools = [load_spool(path) for path in paths]
     starts = [spool.pages[0].number for spool in spools]
-    for path in scans:
-        scan = load_spool(path)
-        number = scan.pages[0].number
-        at = bisect_right(starts, number) - 1
-        spools[at].pages[number - starts[at]], spools[at].terms[number - starts[at]] = scan.pages[0], scan.terms[0]
+    for page in scans:
+        at = bisect_right(starts, page.number) - 1
+        spools[at].pages[page.number - starts[at]] = page
+        spools[at].terms[page.number - starts[at]] = PageTerms.of_text(page.text)
     return spools

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hybrid_core.answers import Source
 from hybrid_core.results import PageFound
-from hybrid_core.token_estimate import estimate, shares
+from hybrid_core.token_estimate import BYTES, estimate, shares
+
+_WORDS = 8  # of a passage, by which it is found again: its white space is not the text's
+_BEFORE = 4  # a quarter of what is kept stands before the passage
 
 
 def sources(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[Source]:
@@ -28,34 +32,18 @@ def sources(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> li
 
 
 def around(text: str, passage: str, tokens: int) -> str:
-    """At most ``tokens`` of a text: whole lines around the one where ``passage`` begins, from the top where it is
-    not found.
+    """At most ``tokens`` of a text, where a passage begins (the top where it is not found); whole lines if there are
+    line ends near the cuts.
     """
-    if estimate(text) <= tokens:
+    data, size = text.encode("utf-8", "replace"), tokens * BYTES
+    if len(data) <= size:
         return text
-    lines = text.split("\n")
-    first = last = _line_of(lines, passage)
-    held = estimate(lines[first])
-    if held > tokens:
-        return lines[first].encode()[: 3 * tokens].decode(errors="ignore")
-    while True:
-        after = estimate(lines[last + 1] + "\n") if last + 1 < len(lines) else None
-        before = estimate(lines[first - 1] + "\n") if first else None
-        if after is not None and held + after <= tokens:
-            last, held = last + 1, held + after
-        elif before is None or held + before > tokens:
-            return "\n".join(lines[first : last + 1])
-        if before is not None and held + before <= tokens:
-            first, held = first - 1, held + before
-
-
-def _line_of(lines: Sequence[str], passage: str) -> int:
-    """The line that shares the longest beginning with a passage; 0 where none shares a word."""
-    words = passage.strip("… \n").split()
-    for length in range(min(6, len(words)), 0, -1):
-        for start in range(0, max(1, len(words) - length + 1), length):
-            wanted = " ".join(words[start : start + length])
-            for at, line in enumerate(lines):
-                if wanted in " ".join(line.split()):
-                    return at
-    return 0
+    begins = re.search(r"\s+".join(map(re.escape, passage.split()[:_WORDS])), text) if passage.split() else None
+    at = len(text[: begins.start()].encode("utf-8", "replace")) if begins else 0
+    start = max(0, min(at - size // _BEFORE, len(data) - size))
+    end = start + size
+    if start and (line := data.find(b"\n", start, start + size // _BEFORE)) >= 0:
+        start = line + 1
+    if end < len(data) and (line := data.rfind(b"\n", end - size // _BEFORE, end)) > start:
+        end = line
+    return data[start:end].decode("utf-8", "ignore")

@@ -81,6 +81,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"effort": "hard"}, "Choose fast, auto or deep"),
     ({"effort": ["fast"]}, "Choose fast, auto or deep"),
     ({"top_k": "5"}, "top_k is '5'"),
+    ({"fusion": "borda"}, "Choose weighted or rrf"),
     ({"mmr": "all"}, "mmr is 'all'"),
     ({"mmr": float("nan")}, "mmr is nan"),
     ({"library": ""}, "library's name is empty"),

@@ -38,7 +38,17 @@ def corpus(library: Engine) -> Corpus:
 
 def made(name: str, library: Engine, corpus: Corpus, cache: Path, embedder: str = "hashed:256") -> Ranker:
     return make_ranker(
-        name, library, corpus, expert="none", embedder=embedder, in_chinese=False, cache=cache, progress=QUIET
+        name,
+        library,
+        corpus,
+        expert="none",
+        embedder=embedder,
+        fusion="weighted",
+        effort="fast",
+        strategy="outline",
+        in_chinese=False,
+        cache=cache,
+        progress=QUIET,
     )
 
 

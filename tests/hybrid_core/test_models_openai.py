@@ -16,7 +16,8 @@ import pytest
 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.models.hashed import HashedEmbedder
-from hybrid_core.models.openai_embeddings import MAX_CHARACTERS, OpenAIEmbedder, Retries, _asked_wait
+from hybrid_core.models.openai_embeddings import MAX_CHARACTERS, OpenAIEmbedder
+from hybrid_core.models.remote import Retries, asked_wait
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -105,7 +106,7 @@ def test_a_server_that_asks_for_too_long_a_wait(server: EmbeddingServer) -> None
 )
 def test_retry_after(said: str, least: float, most: float) -> None:
     header = formatdate(time.time() + 29, usegmt=True) if said == "DATE" else said
-    assert least <= _asked_wait({"retry-after": header}) <= most
+    assert least <= asked_wait({"retry-after": header}) <= most
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529, 408, 409, 429])

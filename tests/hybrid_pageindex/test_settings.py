@@ -28,6 +28,7 @@ def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(t
         ("PAGEINDEX_WORKERS", "-1", "workers is -1"),
         ("PAGEINDEX_TOP_K", "0", "top_k is 0"),
         ("PAGEINDEX_EFFORT", "hard", "effort is 'hard'.*fast, auto or deep"),
+        ("PAGEINDEX_FUSION", "borda", "fusion is 'borda'.*weighted or rrf"),
         ("PAGEINDEX_RERANK", "llm", "rerank is 'llm'.*none or multi-vector"),
         ("PAGEINDEX_IMAGE_DPI", "10000", "image_dpi is 10000"),
         ("PAGEINDEX_MAX_CACHE_SIZE", "1XB", "PAGEINDEX_MAX_CACHE_SIZE is '1XB'"),

@@ -240,12 +240,20 @@ def test_kill_9_while_embedding(tmp_path: Path, cli: Cli) -> None:
         assert path.exists()
     assert cli("index", tmp_path).returncode == 0
     program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "embed", "--embedder", "hashed:512"]
-    for delay in (0.6, 0.9, 1.2):
+
+    def done() -> int:
+        """How many documents are embedded; -1 before it has begun."""
+        with engine._catalog().snapshot() as snapshot:
+            _, coming = snapshot.embedder("default")
+            return len(snapshot.embedded(coming.fingerprint)) if coming else -1
+
+    for least in (0, 8, 20):
+        engine = Engine(home)
         process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(delay)
+        while process.poll() is None and done() < least:
+            time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        engine = Engine(home)
         found = run(engine.search(QUESTION, top_k=3))
         assert found.results and run(engine.doctor()).ok
         engine.close()

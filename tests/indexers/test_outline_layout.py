@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -55,6 +56,19 @@ def test_numbering_makes_levels_where_the_look_does_not() -> None:
         (3, "2. Second answer"),
         (1, "II. Matter 2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("read", "found"), [({3}, False), ({3, 4}, True), (set(range(1, 9)), True)], ids=["alone", "a part", "all"]
+)
+def test_large_letters_on_a_lone_picture_among_printed_pages_are_no_heading(read: set[int], found: bool) -> None:
+    sheets = [Sheet(n).head(f"Yard {n}").prose(20) for n in range(1, 9)]
+    sheets[2] = Sheet(3).head("Bryce & Sons", 20, bold=False).prose(2).head("Chapter 2: Ropes", 20, bold=False).prose(2)
+    printed = document(sheets)
+    pages = tuple(replace(page, ocr=page.number in read) for page in printed.pages)
+    titles = [section.title for section in build_tree(replace(printed, pages=pages))]
+    assert ("Bryce & Sons" in titles) == found
+    assert {"Yard 2", "Chapter 2: Ropes", "Yard 5"} <= set(titles)
 
 
 def test_running_heads_and_page_numbers_are_no_headings() -> None:

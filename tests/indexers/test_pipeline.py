@@ -176,6 +176,20 @@ def test_encrypted_files_open_with_their_password_and_permission_only_ones_witho
     assert run(engine.index(locked, password=pdfs.PASSWORD)).files[0].status == "indexed"
 
 
+def test_who_does_not_know_the_password_does_not_get_the_text_from_another_library(
+    engine: Engine, tmp_path: Path
+) -> None:
+    locked, open_to_all = pdfs.encrypted(tmp_path / "locked.pdf"), pdfs.permissions_only(tmp_path / "free.pdf")
+    run(engine.index([locked, open_to_all], password=pdfs.PASSWORD))
+    for password, reason in ((None, "encrypted"), ("wrong", "password is wrong")):
+        file = run(engine.index(locked, library="other", password=password)).files[0]
+        assert file.status == "failed" and reason in (file.error or "")
+    assert run(engine.search("report", library="other")).results == ()
+    shared = [run(engine.index(open_to_all, library="other")).files[0]]
+    shared += run(engine.index(locked, library="other", password=pdfs.PASSWORD)).files
+    assert [(file.status, file.note) for file in shared] == [("indexed", "same bytes as a file indexed before")] * 2
+
+
 def test_pages_without_text_are_indexed_and_marked(engine: Engine, tmp_path: Path) -> None:
     engine.settings = replace(engine.settings, ocr="never")
     file = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 3))).files[0]

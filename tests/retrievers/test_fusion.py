@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.fusion import normalised, ranked, weighted
+from retrievers.fusion import normalised, ranked, reciprocal_ranks, weighted
 
-scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1e6), max_size=8)
+scores = st.dictionaries(st.sampled_from("abcdefgh"), st.just(0.0) | st.floats(1e-6, 1e6), max_size=8)
 weights = st.floats(0.01, 100)
 
 
@@ -19,6 +19,10 @@ def test_by_hand() -> None:
     )
     assert ranked({"b": 1.0, "a": 1.0, "c": 2.0}) == ["c", "a", "b"]
     assert normalised({}) == {} == weighted([])
+    assert reciprocal_ranks([{"a": 9.0, "b": 1.0, "c": 0.0}, {"b": 0.3, "d": 0.2}]) == pytest.approx(
+        {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "d": 1 / 62}
+    )
+    assert reciprocal_ranks([]) == {}
 
 
 @given(scores, st.floats(0.001, 1000))
@@ -59,3 +63,14 @@ def test_what_is_at_least_as_good_in_every_part_is_not_ranked_below(
 @given(scores)
 def test_one_part_alone_keeps_its_ranking(found: dict[str, float]) -> None:
     assert ranked(weighted([(2.0, found)])) == ranked(found)
+
+
+@given(scores, scores, st.sampled_from((0.25, 8.0)))
+def test_reciprocal_ranks_see_the_order_alone(
+    first: dict[str, float], second: dict[str, float], factor: float
+) -> None:
+    stretched = {key: score * factor for key, score in first.items()}
+    total = reciprocal_ranks([first, second])
+    assert reciprocal_ranks([stretched, second]) == total
+    assert all(0 < score <= 2 / 61 for score in total.values())
+    assert ranked(reciprocal_ranks([first])) == [key for key in ranked(first) if first[key] > 0]

@@ -1,0 +1,104 @@
+"""What each part of page retrieval is worth, on several sets at once: the table of docs/retrieval.md.
+
+    python benchmarks/ablation.py [--data DIR] [--out DIR] [--only NAME …] [--sample N]
+
+Every variant changes one weight of ``retrievers.options.Weights`` (or the expert knowledge) and asks the harness's
+questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and statutes_zh (hit@10).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from eval.plan import Plan
+from eval.progress import Progress
+from eval.run import measure
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex import searching
+from retrievers.options import Weights
+from retrievers.page_score import PageScoring
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``changed`` are fields of Weights."""
+
+    name: str
+    changed: dict[str, Any] = field(default_factory=dict)
+    expert: str = "none"
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    measure: str
+    plan: dict[str, Any]
+
+
+COLUMNS = (
+    Column("filings, library", "hit@5", {"dataset": "financebench"}),
+    Column("filing given", "hit@5", {"dataset": "financebench", "setting": "given"}),
+    Column("mmlongbench, given", "hit@5", {"dataset": "mmlongbench", "setting": "given"}),
+    Column("cuad, given, hit@1", "hit@1", {"dataset": "cuad", "setting": "given", "min_pages": 6}),
+    Column("statutes, hit@10", "hit@10", {"dataset": "statutes_zh"}),
+)
+VARIANTS = (
+    Variant("as it is, no expert knowledge"),
+    Variant("expert knowledge: auto (the default)", expert="auto"),
+    Variant("without the coarse score", {"coarse": 0.0, "coarse_unnamed": 0.0}),
+    Variant("coarse score .5 everywhere", {"coarse": 0.5, "coarse_unnamed": 0.5}),
+    Variant("without the document's score", {"document": 0.0}),
+    Variant("document's score at half", {"document": 2.0}),
+    Variant("without routing by cards", {"routing": 0.0}),
+    Variant("without headings", {"inside": PageScoring(heading_weight=0.0)}),
+    Variant("headings at full weight", {"inside": PageScoring(heading_weight=1.0)}),
+    Variant("k1 1.2 instead of 2", {"inside": PageScoring(k1=1.2)}),
+    Variant("b .75 instead of 1", {"inside": PageScoring(b=0.75)}),
+    Variant("without neighbours", {"neighbours": 0.0}),
+    Variant("neighbours at double", {"neighbours": 0.2}),
+    Variant("without structure", {"structure": 0.0}),
+    Variant("structure at triple", {"structure": 0.3}),
+    Variant("16 documents looked into", {"documents": 16}),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    parser.add_argument("--out", type=Path, help="keep runs and homes here (default: a temporary folder)")
+    parser.add_argument("--only", action="append", default=[], help="variants whose name contains this (repeatable)")
+    parser.add_argument("--sample", type=int, default=0, help="ask only so many questions of each set")
+    options = parser.parse_args()
+    chosen = [v for v in VARIANTS if not options.only or any(part in v.name for part in options.only)]
+    print("| | " + " | ".join(column.name for column in COLUMNS) + " |\n" + "|---" * (len(COLUMNS) + 1) + "|")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.out or Path(temporary)
+        for variant in chosen:
+            searching.Weights = partial(Weights, **variant.changed)  # type: ignore[misc,assignment]
+            cells = [f"{figure(variant, column, folder, options):.3f}".lstrip("0") for column in COLUMNS]
+            print(f"| {variant.name} | " + " | ".join(cells) + " |", flush=True)
+    return 0
+
+
+def figure(variant: Variant, column: Column, folder: Path, options: argparse.Namespace) -> float:
+    dataset = str(column.plan["dataset"])
+    name = re.sub(r"\W+", "-", f"{column.name} {variant.name}")
+    plan = Plan(
+        **column.plan, expert=variant.expert, sample=options.sample, data=options.data,
+        home=folder / "homes" / dataset, out=folder / name,
+    )  # fmt: skip
+    return float(measure(plan, Progress(quiet=True)).head.measures["all"][column.measure])
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

@@ -1,0 +1,150 @@
+"""The MCP server over stdio: overhead, start, tokens of a conversation, and an agent that only follows hints.
+
+    python benchmarks/mcp_figures.py [--data DIR] [--home DIR] [--runs 5] [--json]
+
+The agent has no model. It calls search with the question and then, call by call, the hint that was given first and
+not followed yet. «named» counts questions of which a gold page has stood in an answer (as a result, a best page or
+text) after that many calls, «read» those of which its text has. Tokens are estimated as in the server's budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+from eval.datasets import load
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.mcp.budget import tokens
+
+_CALLS = 3
+
+
+def program(home: Path) -> StdioTransport:
+    return StdioTransport(sys.executable, ["-m", "hybrid_pageindex", "--home", str(home), "mcp", "--read-only"])
+
+
+async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """The answer, and the tokens a model reads of it."""
+    result = await client.call_tool(tool, arguments)
+    return result.structured_content or {}, sum(tokens(getattr(part, "text", "")) for part in result.content)
+
+
+def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
+    """(document, page, whether with its text) of what an answer shows."""
+    ids = {document["doc_id"]: document["document"] for document in answer.get("documents", [])}
+    for page in answer.get("results", []):
+        yield page["document"], page["page"], False
+    for page in answer.get("pages", []):
+        yield answer["document"], page["page"], True
+    for node in answer.get("nodes", []):
+        name = ids[node["doc_id"]] if "doc_id" in node else next(iter(ids.values()))
+        for page in node.get("best_pages", []):
+            yield name, page, False
+
+
+async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, bool]]]:
+    """What has been shown after each call."""
+    hints = [{"tool": "search", "arguments": {"question": question}}]
+    seen: set[tuple[str, int, bool]] = set()
+    after = []
+    for _ in range(_CALLS):
+        if hints:
+            hint = hints.pop(0)
+            answer, _ = await call(client, hint["tool"], hint["arguments"])
+            hints += answer["next"]
+            seen |= set(shown(answer))
+        after.append(set(seen))
+    return after
+
+
+async def conversation(client: Client[Any], question: str) -> dict[str, int]:
+    """Tokens of the tool list and of a search, the outline of its best document, and reading its best pages."""
+    tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in await client.list_tools()]
+    found, searched = await call(client, "search", {"question": question})
+    tree = {"document": found["results"][0]["doc_id"], "question": question}
+    _, outlined = await call(client, "outline", tree)
+    _, read = await call(client, "read", found["next"][0]["arguments"])
+    listed = tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
+    return {"tools": listed, "search": searched, "outline": outlined, "read": read}
+
+
+async def first_answer(home: Path, question: str) -> float:
+    """Seconds from starting the process to the answer of a search."""
+    began = time.perf_counter()
+    async with Client(program(home)) as client:
+        await client.call_tool("search", {"question": question})
+        return time.perf_counter() - began
+
+
+async def measure(home: Path, engine: Engine, questions: list[Any], runs: int) -> dict[str, Any]:
+    starts = [await first_answer(home, questions[0].text) for _ in range(runs + 1)]
+    inside, through = [], []
+    named, read = [0] * _CALLS, [0] * _CALLS
+    async with Client(program(home)) as client:
+        for question in questions[:5]:  # the first five only warm up
+            await call(client, "search", {"question": question.text})
+            await engine.search(question.text)
+        for question in questions:
+            began = time.perf_counter()
+            await engine.search(question.text)
+            middle = time.perf_counter()
+            await call(client, "search", {"question": question.text})
+            inside.append((middle - began) * 1000)
+            through.append((time.perf_counter() - middle) * 1000)
+        some = questions[:: max(len(questions) // 20, 1)]
+        conversations = [await conversation(client, question.text) for question in some]
+        for question in questions:
+            gold = {(gold.document, gold.page) for gold in question.evidence}
+            for number, seen in enumerate(await agent(client, question.text)):
+                named[number] += any((document, page) in gold for document, page, _ in seen)
+                read[number] += any((document, page) in gold for document, page, text in seen if text)
+    total = len(questions)
+    return {
+        "questions": total,
+        "first_answer_s": statistics.median(starts[1:]),
+        "engine_p50_ms": statistics.median(inside),
+        "stdio_p50_ms": statistics.median(through),
+        "overhead_p50_ms": statistics.median(b - a for a, b in zip(inside, through, strict=True)),
+        **{f"{name}_tokens_p50": statistics.median(c[name] for c in conversations) for name in conversations[0]},
+        "conversation_tokens_p50": statistics.median(c["search"] + c["outline"] + c["read"] for c in conversations),
+        **{f"named_after_{number + 1}": hits / total for number, hits in enumerate(named)},
+        **{f"read_after_{number + 1}": hits / total for number, hits in enumerate(read)},
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    dataset = load("financebench", options.data)
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(options.home or temporary)
+        engine = Engine(home)
+        run(engine.index(dataset.files))
+        found = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
+        engine.close()
+    rounded = {name: round(value, 3) for name, value in found.items()}
+    print(json.dumps(rounded) if options.json else "\n".join(f"{name:<26}{value}" for name, value in rounded.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

@@ -1,0 +1,112 @@
+"""Many MCP clients at once on one HTTP server.
+
+    python benchmarks/mcp_load.py [--data DIR] [--home DIR] [--clients 50] [--seconds 60] [--json]
+
+Each client opens a session and then searches, follows the first hint, and begins again. Any error counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from fastmcp import Client
+
+from eval.datasets import load as load_dataset
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex import Engine, run
+
+
+async def load(url: str, questions: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
+    """Calls, errors (as text) and milliseconds of calls (p50, p95) of that many clients."""
+    times: list[float] = []
+    errors: list[str] = []
+    end = time.monotonic() + seconds
+
+    async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        began = time.perf_counter()
+        result = await client.call_tool(tool, arguments)
+        times.append((time.perf_counter() - began) * 1000)
+        return result.structured_content or {}
+
+    async def work(number: int) -> None:
+        try:
+            async with Client(url) as client:
+                at = number
+                while True:
+                    found = await call(client, "search", {"question": questions[at % len(questions)]})
+                    if found["next"]:
+                        await call(client, found["next"][0]["tool"], found["next"][0]["arguments"])
+                    at += clients
+                    if time.monotonic() >= end:
+                        break
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is what is counted
+            errors.append(f"{type(error).__name__}: {error}")
+
+    await asyncio.gather(*(work(number) for number in range(clients)))
+    return {
+        "clients": clients, "seconds": seconds, "calls": len(times), "errors": errors,
+        "p50_ms": round(statistics.median(times), 1) if times else None,
+        "p95_ms": round(statistics.quantiles(times, n=20)[-1], 1) if len(times) > 1 else None,
+    }  # fmt: skip
+
+
+@contextmanager
+def server(home: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "mcp", "--http", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(program, env=os.environ)
+    try:
+        while process.poll() is None:
+            try:
+                httpx2.get(f"http://127.0.0.1:{port}/mcp")
+                break
+            except httpx2.TransportError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    dataset = load_dataset("financebench", options.data)
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(options.home or temporary)
+        engine = Engine(home)
+        run(engine.index(dataset.files))
+        engine.close()
+        with server(home) as url:
+            questions = [question.text for question in dataset.questions]
+            found = asyncio.run(load(url, questions, options.clients, options.seconds))
+    print(json.dumps(found) if options.json else "\n".join(f"{name:<10}{value}" for name, value in found.items()))
+    return 1 if found["errors"] else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

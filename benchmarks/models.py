@@ -1,0 +1,117 @@
+"""What the engine adds to calls of models, and how throughput follows the limit of calls at once.
+
+    python benchmarks/models.py [--calls 640] [--server-ms 200]
+
+The server runs in a process of its own, answers every call after a fixed time, and has no limit. Overhead is the wall
+time of all calls beyond ceil(calls / concurrency) × the server's time, in per cent of the latter; the first calls,
+which open the connections, are not timed. "bare" is the same work by the HTTP library alone: what the machine and the
+server add on their own. On a busy machine read the processor time per call, which other programs change little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+from pydantic import BaseModel
+
+from hybrid_core.models.caller import Caller
+from hybrid_core.models.chat import Message
+from hybrid_core.models.limiter import Limiter
+from hybrid_core.models.openai_chat import OpenAIChat
+from hybrid_core.models.reply_cache import ReplyCache
+from hybrid_core.store.catalog import Catalog
+
+SERVER = """
+import sys, time
+from hybrid_core.models.fakes import Said
+from hybrid_core.models.scripted_server import scripted_server
+text = '{"page": 12, "why": "' + "because the table stands there " * 20 + '"}'
+with scripted_server(lambda request: Said(text, wait=float(sys.argv[1]))) as server:
+    print(server.url, flush=True)
+    sys.stdin.read()
+"""
+PROMPT = (
+    "Which of these pages holds the answer? " + "A page about revenue and its growth in 2018. " * 200
+)  # 2,300 tokens
+
+
+class Found(BaseModel):
+    page: int
+    why: str
+
+
+def timed(call: Callable[[int], object], calls: int, threads: int) -> tuple[float, float]:
+    """Wall seconds of so many calls and processor seconds of this process; calls before them open the connections."""
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(call, range(-threads, 0)))
+        start, worked = time.perf_counter(), time.process_time()
+        list(pool.map(call, range(calls)))
+        return time.perf_counter() - start, time.process_time() - worked
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=640)
+    parser.add_argument("--server-ms", type=float, default=200)
+    given = parser.parse_args()
+    wait = given.server_ms / 1000
+    served = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(wait)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert served.stdout is not None and served.stdin is not None
+    url = served.stdout.readline().strip()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, httpx2.Client(limits=httpx2.Limits(max_connections=100)) as http:
+        catalog = Catalog(Path(folder) / "catalog.sqlite")
+        for concurrency in (1, 4, 8, 16, 32):
+            calls = max(concurrency, given.calls * concurrency // 32)
+            ideal = math.ceil(calls / concurrency) * wait
+            body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
+
+            def bare(n: int) -> object:
+                return http.post(f"{url}/chat/completions", json=body).json()  # noqa: B023
+
+            taken = {"bare": timed(bare, calls, concurrency)}
+            for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(catalog, 10**9))):
+                caller = Caller(OpenAIChat("m", base_url=url), limiter=Limiter(concurrency), cache=cache)
+
+                def ask(n: int) -> object:
+                    return caller.ask([Message("user", f"{concurrency}/{n} {PROMPT}")], Found)  # noqa: B023
+
+                taken[name] = timed(ask, calls, concurrency)
+                if cache is not None:
+                    start = time.perf_counter()
+                    for n in range(calls):
+                        ask(n)
+                    held = (time.perf_counter() - start) / calls * 1000
+                caller.close()
+            rows += [
+                {
+                    "at once": concurrency,
+                    "calls": calls,
+                    "how": name,
+                    "seconds": round(seconds, 3),
+                    "calls per second": round(calls / seconds, 1),
+                    "overhead %": round((seconds / ideal - 1) * 100, 2),
+                    "processor ms per call": round(worked / calls * 1000, 2),
+                }
+                for name, (seconds, worked) in taken.items()
+            ]
+            print(*map(json.dumps, rows[-3:]), f"a kept reply: {held:.2f} ms", sep="\n", flush=True)
+        catalog.close()
+    served.stdin.close()
+    served.wait(10)
+
+
+if __name__ == "__main__":
+    main()

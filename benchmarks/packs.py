@@ -1,0 +1,150 @@
+"""What an expert pack gains on companies, laws or contracts that its entries were not chosen on.
+
+    python benchmarks/packs.py financebench hybrid_pageindex/packs/finance.yaml [--setting library] [--measure hit@5]
+
+The questions are dealt to five folds by group. For each fold only those entries of the pack are kept that gain on the
+other four (strict), or do not lose there (lenient), and what is kept is scored on the fold. An entry's gain is what it
+adds alone plus what the pack loses without it, both summed over the settings. In-sample is the whole pack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eval import folds, measures
+from eval.corpus import Corpus
+from eval.datasets.registry import load
+from eval.home import prepare
+from eval.locate import locate
+from eval.plan import SETTINGS, Plan
+from eval.progress import Progress
+from eval.questions import EvalQuestion
+from eval.rankers.engine import EngineRanker
+from eval.records import GoldPlace, QuestionRecord
+from eval.run import chosen, places
+from eval.scope import ask
+from hybrid_pageindex import run
+
+Entries = Sequence[Mapping[str, Any]]
+Scores = Mapping[str, float]  # by question id
+RULES: dict[str, Callable[[float], bool]] = {"strict": lambda gain: gain > 0, "lenient": lambda gain: gain >= 0}
+
+
+class Measured:
+    """A pack's entries measured on a set in one setting."""
+
+    def __init__(self, plan: Plan, pack: Mapping[str, Any], measure: str, folder: Path) -> None:
+        dataset = load(plan.dataset, plan.data)
+        home = plan.home_folder(dataset.files)
+        prepared = prepare(home, dataset.files, "", Progress(), ours=plan.home is None)
+        self._plan, self._pack, self._measure, self._file = plan, pack, measure, folder / "pack.yaml"
+        self._engine, self._corpus = prepared.engine, Corpus(prepared.engine)
+        asked, _ = chosen(plan, dataset, self._corpus)
+        located = run(locate(self._engine, asked)).questions
+        gold = [places(q, found, self._corpus) for q, found in zip(asked, located, strict=True)]
+        self._asked = [(q, places) for q, places in zip(asked, gold, strict=True) if any(p.page for p in places)]
+        self.groups = {question.id: question.group for question, _ in self._asked}
+
+    def scores(self, entries: Entries, asked: Collection[str] | None = None) -> Scores:
+        """The measure with these entries of the pack alone, of every question or of those ``asked``."""
+        self._file.write_text(yaml.safe_dump({**self._pack, "expand": list(entries)}), encoding="utf-8")
+        ranker = EngineRanker(self._engine, self._corpus.ids, expert=str(self._file) if entries else "none")
+        wanted = [(question, gold) for question, gold in self._asked if asked is None or question.id in asked]
+        records = [self._record(ranker, question, gold) for question, gold in wanted]
+        return {number: values[self._measure] for number, values in measures.per_question(records).items()}
+
+    def touched(self, entry: Mapping[str, Any]) -> set[str]:
+        """The questions that an entry speaks to; it changes nothing in the others."""
+        return {q.id for q, _ in self._asked if re.search(str(entry["when"]), q.text, re.IGNORECASE)}
+
+    def _record(self, ranker: EngineRanker, question: EvalQuestion, gold: tuple[GoldPlace, ...]) -> QuestionRecord:
+        _, ranking = ask(ranker, self._corpus, question, gold, self._plan.setting, self._plan.depth)
+        return QuestionRecord(
+            id=question.id, question=question.text, kind=question.kind, group=question.group,
+            answerable=question.answerable, gold_answer=question.answer, gold=gold,
+            pages=ranking.pages, documents=ranking.documents,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def report(made: Sequence[Measured], entries: Entries) -> None:
+    """Each entry's gain, then the folds; of ``made`` there is one for each setting."""
+    none, full = [m.scores([]) for m in made], [m.scores(entries) for m in made]
+    alone, without = [], []
+    for entry in entries:
+        touched, others = made[0].touched(entry), [other for other in entries if other is not entry]
+        alone.append([{**old, **m.scores([entry], touched)} for m, old in zip(made, none, strict=True)])
+        without.append([{**old, **m.scores(others, touched)} for m, old in zip(made, full, strict=True)])
+    questions = list(none[0])
+
+    def gain(at: int, asked: Sequence[str]) -> float:
+        return total(alone[at], asked) - total(none, asked) + total(full, asked) - total(without[at], asked)
+
+    print(f"{len(questions)} questions in {len(set(made[0].groups.values()))} groups, {len(entries)} entries")
+    for at, entry in enumerate(entries):
+        adds = total(alone[at], questions) - total(none, questions)
+        loses = total(without[at], questions) - total(full, questions)
+        print(f"  alone {adds:+6.2f}, left out {loses:+6.2f}  {str(entry['when'])[:70]}")
+    rows = {"none": none, "in-sample (the whole pack)": full}
+    dealt = folds.assign(made[0].groups)
+    for rule, kept in RULES.items():
+        crossed: list[dict[str, float]] = [{} for _ in made]
+        sizes = []
+        for fold in range(folds.FOLDS):
+            outside = [q for q in questions if dealt[q] != fold]
+            inside = [q for q in questions if dealt[q] == fold]
+            left = [entry for at, entry in enumerate(entries) if kept(gain(at, outside))]
+            sizes.append(str(len(left)))
+            for held, m in zip(crossed, made, strict=True):
+                held.update(m.scores(left, inside))
+        rows[f"cross-fold, {rule} ({', '.join(sizes)} entries)"] = list(crossed)
+    for name, found in rows.items():
+        print(f"  {name:<50}" + "".join(f"{measures.mean(list(one.values())):8.3f}" for one in found))
+
+
+def total(scores: Sequence[Scores], questions: Sequence[str]) -> float:
+    """The sum over settings and questions."""
+    return sum(one[question] for one in scores for question in questions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    add = parser.add_argument
+    add("dataset", help="a set of `eval list` with groups")
+    add("pack", type=Path, help="the expert file")
+    add("--setting", action="append", choices=SETTINGS[:2], help="library and given unless named")
+    add("--measure", default="hit@5", help="default: hit@5")
+    add("--min-pages", type=int, default=0, help="only questions about documents of so many pages")
+    add("--sample", type=int, default=0, help="ask only so many questions")
+    add("--data", type=Path, help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--home", type=Path, help="the engine's home (default: one beside the runs, used again)")
+    options = parser.parse_args()
+    pack = yaml.safe_load(options.pack.read_text(encoding="utf-8"))
+    settings = options.setting or list(SETTINGS[:2])
+    made = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for setting in settings:
+                plan = Plan(
+                    options.dataset, setting, min_pages=options.min_pages, sample=options.sample, data=options.data,
+                    home=options.home,
+                )  # fmt: skip
+                made.append(Measured(plan, pack, options.measure, Path(folder)))
+            print(f"{options.pack.stem} on {options.dataset}, {options.measure} in: {', '.join(settings)}")
+            report(made, pack["expand"])
+        finally:
+            for one in made:
+                one.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""How many calls an endpoint gets at once and per minute, over all threads and models that use it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hybrid_core.errors import UsageError
+
+_LOOK = 0.2  # seconds between two looks whether a caller that waits has been closed
+
+
+class NoPlaceError(Exception):
+    """The wait for a place ended without one."""
+
+
+class Limiter:
+    """``concurrency`` calls at most are under way; ``per_minute`` start in a minute, evenly spread, 0 for no limit."""
+
+    def __init__(self, concurrency: int, per_minute: int = 0) -> None:
+        if concurrency < 1 or per_minute < 0:
+            raise UsageError(
+                f"An endpoint's limits are {concurrency} calls at once and {per_minute} per minute.",
+                "Allow at least one at once; 0 per minute means no limit.",
+            )
+        self._free = concurrency
+        self._interval = 60 / per_minute if per_minute else 0.0
+        self._next = 0.0  # when the next call may start
+        self._change = threading.Condition()
+
+    @contextmanager
+    def place(self, until: float, stop: Callable[[], bool]) -> Iterator[None]:
+        """Wait for a place and hold it. Raises NoPlaceError once ``until`` (monotonic) passes or ``stop`` is true."""
+        self._take(until, stop)
+        try:
+            yield
+        finally:
+            with self._change:
+                self._free += 1
+                self._change.notify()
+
+    def pause(self, seconds: float) -> None:
+        """Let no call start for a while: the endpoint asked for it."""
+        with self._change:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+    def _take(self, until: float, stop: Callable[[], bool]) -> None:
+        with self._change:
+            while True:
+                now = time.monotonic()
+                if now >= until or stop():
+                    self._change.notify()  # the wake-up may have been meant for another
+                    raise NoPlaceError
+                if self._free and now >= self._next:
+                    self._free -= 1
+                    self._next = max(self._next, now) + self._interval if self._interval else self._next
+                    if self._free:
+                        self._change.notify()
+                    return
+                wait = self._next - now if self._free else _LOOK
+                self._change.wait(min(max(wait, 0.001), _LOOK, max(until - now, 0.001)))

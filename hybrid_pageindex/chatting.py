@@ -1,0 +1,45 @@
+"""The language models of an engine, from its settings or given to it, and how searches ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hybrid_core.results import ReasoningStep
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.types import Strategy
+from hybrid_pageindex.models import Models
+from hybrid_pageindex.settings import Settings
+from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
+
+if TYPE_CHECKING:
+    from hybrid_core.models.chat import ChatModel
+
+
+class Chat:
+    """The models of an engine. Safe for several threads."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, given: ChatModel | None = None) -> None:
+        """``given`` is used instead of those that the settings name, and is not closed."""
+        self._settings, self._given = settings, given
+        self._models = Models(settings, catalog)
+
+    def model(self, *, vision: bool = False) -> ChatModel | None:
+        """The language model, or the one that sees; None where none is configured.
+
+        Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing.
+        """
+        return self._given or self._models.get("vlm" if vision else "llm")
+
+    def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
+        """How a search asks the model, None where there is none."""
+        model, said = self.model(), self._settings
+        if model is None:
+            return None
+        limits = ReasonLimits(
+            said.reason_below, said.reason_tokens, said.reason_rounds, said.reason_calls, said.reason_seconds
+        )
+        return Reasoner(model, strategy, limits, on_step or untold)
+
+    def close(self) -> None:
+        self._models.close()

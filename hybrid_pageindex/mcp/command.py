@@ -1,0 +1,36 @@
+"""The command ``mcp``: serve on stdio or HTTP until the client or the user ends it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+
+import fastmcp
+from fastmcp.utilities.logging import configure_logging
+
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.mcp import http
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.server import build_server
+
+
+async def serve(engine: Engine, options: argparse.Namespace) -> None:
+    """``options`` are those of the parser's command ``mcp``."""
+    access = Access.of(options.root, read_only=options.read_only)
+    fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
+    configure_logging("WARNING")
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+    server = build_server(engine, access, options.max_tokens)
+    if options.http:
+        token = engine.settings.mcp_token
+        host, port = http.address(options.http, token)
+        await http.serve(server, host, port, token, options.allow_origin)
+        return
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with suppress(asyncio.CancelledError):
+        await server.run_stdio_async(show_banner=False, log_level="WARNING")

@@ -1,0 +1,119 @@
+"""What all tools share: the engine, what they may read, running builds, and how documents are found by path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from logging import INFO
+from typing import Any, ParamSpec, TypeVar
+
+from fastmcp import Context
+from fastmcp.exceptions import ToolError
+from fastmcp.tools import ToolResult
+from fastmcp.utilities.types import Image
+from mcp_types import TextContent
+
+from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, UsageError
+from hybrid_core.types import Document
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.builds import Build, Builds
+from indexers.report import IndexReport
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE = 20.0  # seconds that a background build is waited for before its call answers «building»
+_QUESTION = 10_000  # characters
+_NAME = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """``budget`` is the tokens that one answer may take."""
+
+    engine: Engine
+    access: Access
+    builds: Builds
+    budget: int
+
+    async def document(self, name: str, library: str = "") -> Document:
+        """A published document by id, name or path. Raises NotFoundError."""
+        found = await self.engine.info(short("document", name, _NAME), library=library or None)
+        if not found.published:
+            raise NotFoundError(
+                f"{found.name} could not be indexed: {found.error}", "Mend the file and build it again."
+            )
+        return found
+
+    async def at_path(self, file_path: str, ctx: Context) -> Document:
+        """The document at a path, built where it is new or changed and below a root."""
+        short("file_path", file_path, _NAME)
+        known = await self._known(file_path)
+        path = self.access.may_read(file_path)
+        if path is None or self.access.read_only or not path.is_file():
+            if known is not None and known.published:
+                return known
+            if path is None:
+                raise self.access.refused(file_path)
+            self.access.file(file_path)
+            self.access.check_writing()
+        known = known or await self._known(str(path))
+        if known is not None and known.published and self.access.unchanged(path, known):
+            return known
+        report = await self.builds.start((path,), None).watch(teller(ctx))
+        check_built(report)
+        return await self.document(str(path))
+
+    async def _known(self, name: str) -> Document | None:
+        try:
+            return await self.engine.info(name)
+        except NotFoundError:
+            return None
+
+
+def check_built(report: IndexReport | None) -> None:
+    """Raises DocumentError with the first failure of a report."""
+    for file in report.files if report else ():
+        if file.status == "failed":
+            raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
+
+
+def teller(ctx: Context) -> Any:
+    """Reports a build's progress to the client; the protocol wants every number to be larger than the last."""
+    last = 0.0
+
+    async def tell(build: Build) -> None:
+        nonlocal last
+        last = max(last + 1e-3, 100 * build.share)
+        await ctx.report_progress(last, 100 if last <= 100 else None, build.said())
+
+    return tell
+
+
+def short(name: str, given: str, most: int = _QUESTION) -> str:
+    """Raises UsageError where a text is too long to be what it should be."""
+    if len(given) > most:
+        raise UsageError(f"{name} has {len(given)} characters.", f"Use at most {most}.")
+    return given
+
+
+def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A tool whose errors of ours reach the model as what happened and what to do."""
+
+    @wraps(tool)
+    async def call(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return await tool(*arguments, **named)
+        except PageIndexError as error:
+            raise ToolError(str(error), log_level=INFO) from error
+
+    return call
+
+
+def pictured(said: dict[str, Any], images: list[bytes]) -> ToolResult:
+    """An answer with PNG images beside it."""
+    text = TextContent(type="text", text=json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+    return ToolResult([text, *(Image(data=image, format="png").to_image_content() for image in images)], said)

@@ -1,0 +1,84 @@
+"""The MCP server: tools, resources and prompts over one engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import mcp_types
+from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import ToolResult
+from pydantic import ValidationError as PydanticValidationError
+
+from hybrid_pageindex import __version__
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.mcp import finding, keeping, light, prompts, resources
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.budget import BUDGET
+from hybrid_pageindex.mcp.builds import Builds
+from hybrid_pageindex.mcp.door import Door
+
+INSTRUCTIONS = """\
+Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
+and says how strong the evidence is. 2. read the pages that fit before you answer, and cite document and page. \
+If evidence is weak, outline(document, question) scores the section tree: open folded nodes with node, then read \
+best_pages. Every answer's next lists the calls worth making; a cursor continues the same call. \
+For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
+_AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+
+
+def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMCP:
+    """``budget`` is the tokens that one answer may take."""
+    builds = Builds(engine)
+    door = Door(engine, access, builds, budget)
+
+    @asynccontextmanager
+    async def lifespan(_: FastMCP) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await builds.close()
+
+    server: FastMCP = FastMCP(
+        "hybrid-pageindex",
+        INSTRUCTIONS,
+        version=__version__,
+        lifespan=lifespan,
+        middleware=[_Calls()],
+        mask_error_details=True,  # of errors that are not ours
+    )
+    for part in (finding, light, keeping, resources, prompts):
+        part.register(server, door)
+    return server
+
+
+class _Calls(Middleware):
+    """Around every tool call: a limit on how many work at once, and arguments that do not fit are named."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mcp_types.CallToolRequestParams],
+        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        if context.message.arguments:  # some clients send null for what is not given
+            given = {name: value for name, value in context.message.arguments.items() if value is not None}
+            context = context.copy(message=context.message.model_copy(update={"arguments": given}))
+        async with self._turn:
+            try:
+                return await call_next(context)
+            except ValidationError as error:
+                raise ToolError(_complaint(error)) from error
+
+
+def _complaint(error: ValidationError) -> str:
+    """What is wrong with which argument, without what was given."""
+    if not isinstance(error.__cause__, PydanticValidationError):
+        return str(error)
+    details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
+    return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)

@@ -1,0 +1,162 @@
+"""What tools answer with, as plain JSON values: short keys, nothing twice, hints on what to call next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hybrid_core.results import PageFound, SearchResult
+from hybrid_core.types import Document
+from hybrid_pageindex.mcp.budget import longest
+from hybrid_pageindex.outline import Outline, OutlineNode
+from hybrid_pageindex.reading import PageRead
+from hybrid_pageindex.upkeep import LibrarySize
+
+_PATH = " › "
+_LINE = 200  # characters of a one-line relevance
+_READ, _OPEN, _FEW = 5, 3, 3  # pages, sections and hints that are suggested at once
+_SUMMARY = 300
+_KINDS = {"a": "array", "i": "integer", "s": "string", "o": "object"}
+
+
+def schema(**kinds: str) -> dict[str, Any]:
+    """An output schema: names with a (array), i (integer), s (string) or o (object), and ? where they may be absent."""
+    return {
+        "type": "object",
+        "properties": {name: {"type": _KINDS[kind[0]]} for name, kind in kinds.items()},
+        "required": [name for name, kind in kinds.items() if len(kind) == 1],
+    }
+
+
+def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without None, "" and empty lists: what is absent costs no tokens."""
+    return {key: value for key, value in values.items() if value not in (None, "", [], (), {})}
+
+
+def hint(tool: str, why: str, **arguments: Any) -> dict[str, Any]:
+    """A call worth making next."""
+    return {"tool": tool, "arguments": without_empty(arguments), "why": why}
+
+
+def page_range(start: int, end: int) -> str:
+    return str(start) if start == end else f"{start}-{end}"
+
+
+def result(found: PageFound) -> dict[str, Any]:
+    """A page of a search; ``score`` compares the results of one search, higher is better."""
+    section = found.section
+    return without_empty({
+        "document": found.doc_name, "doc_id": found.doc_id, "page": found.page,
+        "label": found.label if found.label != str(found.page) else "", "score": round(found.score, 3),
+        "section": _PATH.join(section.path), "node_id": section.node_id,
+        "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
+        "why": why(found), "also_in": list(found.also_in),
+    })  # fmt: skip
+
+
+def why(found: PageFound) -> str:
+    """The receipt in a few words: what the page says of the question, and how its document was chosen."""
+    terms = sorted(found.receipt.terms, key=lambda term: -found.receipt.terms[term])
+    said = "says " + ", ".join(terms[:5]) if terms else "near in meaning"
+    return f"{said}; document {found.receipt.routing_reason}" if found.receipt.routing_reason else said
+
+
+def relevance(found: PageFound) -> str:
+    """One line on why a page was found: its section, and its words nearest to the question."""
+    line = " ".join(f"{found.section.title}: {found.snippet}".split())
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+
+
+def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, scope: Mapping[str, Any]) -> list[Any]:
+    """Read the best pages; where they say little of the question, look at the trees; then more results.
+
+    ``more`` is the cursor, "" at the end, and ``scope`` what else the search was called with.
+    """
+    where = {"library": scope.get("library")}
+    hints = []
+    pages: dict[str, list[PageFound]] = {}
+    for page in shown[:_READ]:
+        pages.setdefault(page.doc_id, []).append(page)
+    for doc_id, here in list(pages.items())[:2]:
+        first = here[0]
+        numbers = ",".join(str(page.page) for page in here)
+        why_read = f"best pages of {first.doc_name}, the first in «{first.section.title}»"
+        hints.append(hint("read", why_read, document=doc_id, pages=numbers, **where))
+    if more:
+        again = dict(scope) | {"question": found.query, "cursor": more}
+        hints.insert(1 if found.evidence.level != "strong" else len(hints), hint("search", "more results", **again))
+    if found.evidence.level != "strong" and found.documents:
+        best = found.documents[0]
+        tree = f"evidence is {found.evidence.level}: see which sections of {best.doc_name} could hold it"
+        hints.append(hint("outline", tree, document=best.doc_id, question=found.query, **where))
+    return hints
+
+
+def node(entry: OutlineNode, document: Document | None) -> dict[str, Any]:
+    """A section of a tree; ``document`` where several trees are shown. ``score`` compares siblings."""
+    section = entry.section
+    return without_empty({
+        "doc_id": document.doc_id if document else "",
+        "node_id": section.node_id, "level": section.level, "title": section.title,
+        "pages": page_range(section.start_page, section.end_page), "score": entry.node_score,
+        "best_pages": list(entry.best_pages), "flags": list(section.flags), "folded": entry.folded or None,
+    })  # fmt: skip
+
+
+def outline_hints(trees: Iterable[Outline], library: str) -> list[Any]:
+    """Open the folded sections that score best, and read the best pages of the best that are not folded."""
+    hints = []
+    for tree in trees:
+        scored = [n for n in tree.nodes if n.node_score and n.best_pages]
+        doc = {"document": tree.document.doc_id, "library": library}
+        leaves = sorted((n for n in scored if not n.children), key=lambda n: -(n.node_score or 0))
+        folded = sorted((n for n in scored if n.folded), key=lambda n: -(n.node_score or 0))
+        for n in leaves[:1]:
+            pages = ",".join(map(str, n.best_pages))
+            hints.append(hint("read", f"best pages of «{n.section.title}»", pages=pages, **doc))
+        for n in folded[:1]:
+            inside = f"«{n.section.title}» scores {n.node_score} and has {n.folded} sections folded"
+            hints.append(hint("outline", inside, node=n.section.node_id, question=tree.query, **doc))
+    return hints[:_FEW]
+
+
+def page(read: PageRead, text: str) -> dict[str, Any]:
+    """A page with the part of its text that fits; ``sections`` are paths, innermost last."""
+    return without_empty({
+        "page": read.page, "label": read.label if read.label != str(read.page) else "",
+        "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
+                     for s in read.sections[:_OPEN]],
+        "text": text, "needs_ocr": read.needs_ocr or None, "ocr": read.ocr or None,
+    })  # fmt: skip
+
+
+def read_hints(document: Document, pages: Sequence[PageRead], library: str) -> list[Any]:
+    """The rest of the section that the last page is in."""
+    if not pages:
+        return []
+    last = pages[-1]
+    rest = [s for s in last.sections if s.end_page > last.page]
+    if not rest:
+        return []
+    section = rest[-1]
+    numbers = page_range(last.page + 1, min(section.end_page, last.page + _READ))
+    goes_on = f"«{section.path[-1]}» goes on to page {section.end_page}"
+    return [hint("read", goes_on, document=document.doc_id, pages=numbers, library=library)]
+
+
+def document(found: Document) -> dict[str, Any]:
+    """A document as a list shows it."""
+    card = found.card
+    return without_empty({
+        "document": found.name, "doc_id": found.doc_id, "title": found.title if found.title != found.name else "",
+        "organisation": card.names[0] if card.names else "", "type": card.type, "years": list(card.years[:3]),
+        "pages": found.pages, "sections": found.sections, "description": longest(found.description, _SUMMARY // 4),
+        "indexed_at": found.indexed_at, "error": found.error,
+    })  # fmt: skip
+
+
+def library(size: LibrarySize) -> dict[str, Any]:
+    return without_empty({
+        "library": size.name, "documents": size.documents, "pages": size.pages, "failed": size.failed or None,
+        "embedder": size.embedder, "embedded": size.embedded if size.embedder else None,
+    })  # fmt: skip

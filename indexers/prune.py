@@ -1,0 +1,26 @@
+"""Documents whose files are gone leave their library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hybrid_core.store.catalog import Catalog
+
+
+def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
+    """Remove a library's documents below ``roots`` whose files are gone. Returns their paths."""
+    with catalog.snapshot() as snapshot:
+        documents = snapshot.documents(library)
+    gone = [
+        document
+        for document in documents
+        if not Path(document.path).exists()
+        and any(
+            root == Path(document.path)
+            or (root.is_dir() and root in Path(document.path).parents)  # a missing folder may be a disk not mounted
+            for root in roots
+        )
+    ]
+    catalog.remove([document.doc_id for document in gone])
+    return tuple(document.path for document in gone)

@@ -1,0 +1,140 @@
+"""Calls of a model for one question: within its tokens, counted, told step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from hybrid_core.errors import ChatError
+from hybrid_core.models.chat import ChatModel
+from hybrid_core.prompts import prompt
+from hybrid_core.results import ReasoningStep, StepKind
+from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.token_estimate import estimate, shares
+from hybrid_core.usage import Usage
+from retrievers import snippet
+from retrievers.answers.sources import around
+from retrievers.expert import Advice
+from retrievers.question import read_question
+from retrievers.reason.board import Board, Place
+from retrievers.reason.verdict import Verdict
+
+T = TypeVar("T", bound=BaseModel)
+_REPLY = 1500  # tokens that a reply may have
+_CALL = 600  # tokens of a call's instructions, question and expert knowledge
+_PASSAGES = 12  # of as many pages at most
+_PAGE = 900  # tokens shown of a page at most
+
+
+class Asker:
+    """Asks about one board. ``tokens`` bounds the inputs of all its calls together, by estimate before and by the
+    endpoint's count after each.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        tokens: int,
+        deadline: float,
+        question: str,
+        advice: Advice,
+        board: Board,
+        snapshot: Snapshot,
+        told: Callable[[ReasoningStep], None],
+    ) -> None:
+        self.tokens = tokens
+        self.steps: list[ReasoningStep] = []
+        self.usage = Usage()
+        self._model, self._told, self._ends = model, told, time.monotonic() + deadline
+        self._question, self._board, self._snapshot = question, board, snapshot
+        self._expert = "\n".join(expert_lines(advice)) or "none"
+        self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
+        self._left = tokens
+
+    def room(self) -> int:
+        """Tokens of outline and text that one more call may have, beside its instructions."""
+        return max(0, self._left - _CALL)
+
+    def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
+        """The model's reply to a prompt. Raises ChatError, also where the prompt has no room left."""
+        written = prompt(name)
+        messages = written.messages({"question": self._question, "expert": self._expert, **values})
+        size = estimate("".join(message.text for message in messages))
+        if size > self._left:
+            raise ChatError(
+                f"the question's {self.tokens} tokens are used up.", "Raise reason_tokens.", failure="too long"
+            )
+        self.step("asked", f"{name}, about {size} tokens")
+        try:
+            reply = self._model.ask(
+                messages, schema, prompt=written.id, max_tokens=_REPLY, deadline=self._ends - time.monotonic()
+            )
+        except ChatError as error:
+            self._spent(error.usage, size)
+            raise
+        self._spent(reply.usage, size)
+        if reply.value is None:
+            raise ChatError("the model gave no answer.", failure="reply")
+        if thought := getattr(reply.value, "reasoning", ""):
+            self.step("thought", " ".join(thought.split()))
+        return reply.value
+
+    def page_texts(self, places: Sequence[Place], tokens: int | None = None) -> list[str]:
+        """The texts of pages, each behind its name, cut around what matches to fit ``tokens``, else what is left."""
+        texts = [text for _, text in self._held(places)]
+        most = min(self.room() if tokens is None else tokens, len(texts) * _PAGE)
+        given = shares([estimate(text) for text in texts], max(0, most - 20 * len(texts)))
+        shown = []
+        for (doc, page), text, size in zip(places, texts, given, strict=True):
+            _, passage = snippet.best_window(text, self._terms)
+            shown.append(f"D{doc + 1} page {page}:\n{around(text, passage, size)}")
+        return shown
+
+    def passages(self, tokens: int) -> list[str]:
+        """The passage that matches best of each of the best pages, as many as fit ``tokens``."""
+        found = self._board.found[:_PASSAGES]
+        shown: list[str] = []
+        for (doc, page), (_, text) in zip(found, self._held(found), strict=True):
+            line = f"D{doc + 1} page {page}, a passage: {snippet.best_window(text, self._terms)[1]}"
+            tokens -= estimate(line)
+            if tokens < 0:
+                break
+            shown.append(line)
+        return shown
+
+    def _held(self, places: Sequence[Place]) -> list[tuple[str, str]]:
+        """Label and text of each page."""
+        keys = [(self._board.valued[doc].candidate.content.content_id, page) for doc, page in places]
+        held = self._snapshot.labels_and_texts(list(dict.fromkeys(keys)))
+        return [held.get(key, ("", "")) for key in keys]
+
+    def step(self, kind: StepKind, text: str) -> None:
+        step = ReasoningStep(kind, text)
+        self.steps.append(step)
+        self._told(step)
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Tell what was chosen."""
+        pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
+        nodes = [f"{self._board.name(node)} ({self._name(node[0])})" for node in verdict.nodes]
+        self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")
+
+    def _name(self, doc: int) -> str:
+        return self._board.valued[doc].candidate.document.name
+
+    def _spent(self, usage: Usage, size: int) -> None:
+        self.usage += usage
+        self._left -= max(size, usage.input_tokens)
+
+
+def expert_lines(advice: Advice) -> list[str]:
+    """What the expert knowledge that matched says, for a model."""
+    said = (
+        ("Kinds of pages that such a question needs", [role.name for role in advice.roles]),
+        ("Pages may call it", advice.phrases),
+        ("Headings it may stand under", advice.titles),
+    )
+    return [f"{what}: {'; '.join(words)}." for what, words in said if words]

@@ -1,0 +1,208 @@
+"""Value-guided search of the section trees: a section's value is the probability that the answer is under it.
+
+Monte Carlo tree search in the form of AlphaGo Zero (Silver 2017; the bound is Rosin 2011's PUCT): descend by
+mean value + c · prior · √(visits of the parent) / (1 + visits), rate what is found there, tell the ancestors. The model
+takes the place of the random play-outs: one call rates the children of a section, or reads its pages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from hybrid_core.errors import ChatError
+from retrievers.reason.asker import Asker
+from retrievers.reason.board import Board, Place
+from retrievers.reason.verdict import Verdict, unique
+
+EXPLORE = 1.4  # c above
+PAGE_TOKENS = 250  # less of a page is not worth a call
+_READ = 3  # pages read in one call; a section that has no more is read instead of opened
+_RATED = 30  # parts rated in one call
+_SURE = 0.9  # a page read and held this probable ends the search
+_LIKELY = 0.4  # pages and sections below are not named
+_NAMED = 3
+
+
+class Rating(BaseModel):
+    """How probable it is that the answer stands in the part of this number."""
+
+    part: int
+    probability: float
+
+
+class Ratings(BaseModel):
+    """The model's reply to both kinds of call."""
+
+    reasoning: str
+    ratings: list[Rating]
+
+
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A document, a section, or the pages of a section before its first child (``own``)."""
+
+    doc: int
+    at: int  # index of the section, -1 for a document
+    prior: float
+    own: bool = False
+    parent: _Node | None = None
+    children: list[_Node] = field(default_factory=list)
+    opened: bool = False
+    done: bool = False  # nothing below is left to look at
+    visits: int = 0
+    total: float = 0.0
+
+    def bound(self, visits: int) -> float:
+        mean = self.total / self.visits if self.visits else self.prior
+        return mean + EXPLORE * self.prior * math.sqrt(visits) / (1 + self.visits)
+
+
+class TreeSearch:
+    """One search over the trees of a board, in at most ``calls`` calls and the tokens that the asker has."""
+
+    def __init__(self, board: Board, asker: Asker, calls: int) -> None:
+        self._board, self._asker, self._calls = board, asker, calls
+        best = max((one.candidate.score for one in board.valued), default=0.0) or 1.0
+        self._root = _Node(-1, -1, 1.0, opened=True)
+        for doc, one in enumerate(board.valued):
+            prior = min(1.0, max(0.05, one.candidate.score / best))
+            self._root.children.append(_Node(doc, -1, prior, parent=self._root))
+        self._pages: dict[Place, float] = {}
+        self._thoughts: list[str] = []
+
+    def verdict(self) -> Verdict:
+        """Search until a page is found that surely answers, or nothing is left to look at or to spend."""
+        for _ in range(self._calls):
+            node = self._select()
+            if node is None or self._asker.room() < PAGE_TOKENS:
+                break
+            try:
+                value = self._read(node) if self._readable(node) else self._rate(node)
+            except ChatError as error:
+                if not self._thoughts:
+                    raise
+                self._asker.step("failed", str(error))
+                break
+            while node is not None:
+                node.visits, node.total = node.visits + 1, node.total + value
+                node.done = node.done or (node.opened and all(child.done for child in node.children))
+                node = node.parent
+            if max(self._pages.values(), default=0.0) >= _SURE:
+                break
+        return self._chosen()
+
+    def _select(self) -> _Node | None:
+        node = self._root
+        while node.opened:
+            left = [child for child in node.children if not child.done]
+            if not left:
+                return None
+            visits = max(1, node.visits)
+            node = max(left, key=lambda child: child.bound(visits))
+            if not node.opened and not self._readable(node):
+                parts = self._parts(node)
+                if len(parts) == 1:  # nothing to choose: no call
+                    parts[0].prior = node.prior
+                    node.children, node.opened = parts, True
+        return node
+
+    def _readable(self, node: _Node) -> bool:
+        return (
+            node.own
+            or not self._parts(node)
+            or (node.at >= 0 and len(self._board.pages_of((node.doc, node.at))) <= _READ)
+        )
+
+    def _parts(self, node: _Node) -> list[_Node]:
+        content = self._board.valued[node.doc].candidate.content
+        below = content.children[node.at]  # -1: the top sections
+        parts = [_Node(node.doc, child, 0.0, parent=node) for child in below]
+        if node.at >= 0 and below:
+            first, begins = content.sections[node.at], content.sections[below[0]]
+            if (first.start_page, first.anchor) != (
+                begins.start_page,
+                begins.anchor,
+            ) and begins.start_page > first.start_page:
+                parts.insert(0, _Node(node.doc, node.at, 0.0, own=True, parent=node))
+        promises = self._board.promises(node.doc)
+        if len(parts) > _RATED:
+            kept = sorted(parts, key=lambda part: -promises[part.at])[:_RATED]
+            parts = [part for part in parts if part in kept]
+        return parts
+
+    def _pages_of(self, node: _Node) -> range:
+        pages = self._board.pages_of((node.doc, node.at))
+        if node.own:
+            content = self._board.valued[node.doc].candidate.content
+            return range(pages.start, content.sections[content.children[node.at][0]].start_page + 1)
+        return pages
+
+    def _rate(self, node: _Node) -> float:
+        parts = self._parts(node)
+        lines = [self._line(part) for part in parts]
+        where = self._board.document_line(node.doc)
+        if node.at >= 0:
+            where += "\n" + self._board.section_line((node.doc, node.at)).strip()
+        said = self._asker.ask("tree-rate", Ratings, {"where": where, "parts": _listed(lines)})
+        rated = self._kept(said, len(parts))
+        for number, part in enumerate(parts, 1):
+            part.prior = rated.get(number, 0.0)
+        node.children, node.opened = parts, True
+        named = sorted(rated.items(), key=lambda item: -item[1])[:3]
+        self._asker.step("rated", "; ".join(f"{lines[n - 1].strip()}: {p:.2f}" for n, p in named))
+        return max(rated.values(), default=0.0)
+
+    def _read(self, node: _Node) -> float:
+        pages = self._pages_of(node)
+        values = self._board.valued[node.doc].values
+        unread = [page for page in pages if (node.doc, page) not in self._pages]
+        most = min(_READ, self._asker.room() // PAGE_TOKENS)
+        chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:most])
+        node.done = len(unread) <= most
+        if not chosen:
+            return max((self._pages[node.doc, page] for page in pages), default=0.0)
+        places = [(node.doc, page) for page in chosen]
+        self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in places))
+        texts = self._asker.page_texts(places)
+        said = self._asker.ask(
+            "tree-read", Ratings, {"where": self._board.document_line(node.doc), "parts": _listed(texts)}
+        )
+        rated = self._kept(said, len(places))
+        for number, place in enumerate(places, 1):
+            self._pages[place] = rated.get(number, 0.0)
+        return max(rated.values(), default=0.0)
+
+    def _kept(self, said: Ratings, parts: int) -> dict[int, float]:
+        self._thoughts.append(said.reasoning)
+        if wrong := [str(rating.part) for rating in said.ratings if not 1 <= rating.part <= parts]:
+            self._asker.step("dropped", f"parts that do not exist: {', '.join(wrong)}")
+        return {
+            rating.part: min(1.0, max(0.0, rating.probability)) for rating in said.ratings if 1 <= rating.part <= parts
+        }
+
+    def _line(self, part: _Node) -> str:
+        if part.own:
+            pages = self._pages_of(part)
+            return f"what stands before its first part · pages {pages.start}-{pages[-1]}"
+        return self._board.section_line((part.doc, part.at), summary=True).strip()
+
+    def _chosen(self) -> Verdict:
+        likely = sorted(((p, place) for place, p in self._pages.items() if p >= _LIKELY), key=lambda item: -item[0])
+        pages = unique(place for _, place in likely[:_NAMED])
+        sections = sorted(self._leaves(self._root), key=lambda node: -node.prior)
+        nodes = unique((node.doc, node.at) for node in sections if node.prior >= _LIKELY and node.at >= 0)
+        return Verdict(pages, nodes[: max(0, _NAMED - len(pages))], self._thoughts[-1] if self._thoughts else "")
+
+    def _leaves(self, node: _Node) -> list[_Node]:
+        """The rated sections that were neither opened nor read."""
+        if node.opened:
+            return [leaf for child in node.children for leaf in self._leaves(child)]
+        return [] if node.visits or node.parent is self._root else [node]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {part}" for number, part in enumerate(parts, 1))

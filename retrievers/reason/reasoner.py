@@ -1,0 +1,123 @@
+"""Whether a model is asked, how, and what becomes of the order of pages when it answers or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.results import EffortUsed, Reasoning, ReasoningStep
+from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.types import Effort, Strategy
+from hybrid_core.usage import Usage
+from retrievers.candidates import Valued
+from retrievers.expert import Advice
+from retrievers.reason.board import Board, Place
+from retrievers.reason.verdict import Verdict, reorder
+from retrievers.tree_walk import Reached
+
+if TYPE_CHECKING:
+    from hybrid_core.models.chat import ChatModel
+    from retrievers.reason.asker import Asker
+
+NO_MODEL = "no language model is configured, so the deterministic tree walk answered"
+
+
+def untold(_: ReasoningStep) -> None:
+    """Steps that nobody asked to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonLimits:
+    """``below`` is the sureness under which ``auto`` asks. ``tokens`` are for all inputs of one question together;
+    ``rounds`` bounds the outline strategy, ``calls`` the tree search, ``seconds`` both.
+    """
+
+    below: float = 0.2
+    tokens: int = 6000
+    rounds: int = 3
+    calls: int = 8
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoner:
+    """A model and how to ask it. ``told`` hears every step at once."""
+
+    model: ChatModel
+    strategy: Strategy = "outline"
+    limits: ReasonLimits = ReasonLimits()
+    told: Callable[[ReasoningStep], None] = untold
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoned:
+    """The order of pages after a model was asked, or as it was. ``note`` says what went wrong, "" where nothing did."""
+
+    reached: list[Reached]
+    valued: list[Valued]
+    effort: EffortUsed
+    added: dict[Place, float] = field(default_factory=dict)
+    verdicts: dict[Place, str] = field(default_factory=dict)
+    reasoning: Reasoning | None = None
+    usage: Usage = field(default_factory=Usage)
+    note: str = ""
+
+
+def reason(
+    reasoner: Reasoner | None,
+    asked: Effort,
+    sure: float,
+    question: str,
+    advice: Advice,
+    reached: list[Reached],
+    valued: list[Valued],
+    snapshot: Snapshot,
+) -> Reasoned:
+    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told."""
+
+    def unchanged(why: str) -> Reasoned:
+        return Reasoned(reached, valued, EffortUsed(asked, "fast", why))
+
+    if asked == "fast":
+        return unchanged("asked for")
+    if reasoner is None:
+        return unchanged(NO_MODEL)
+    if not reached:
+        return unchanged("nothing was found that a model could choose from")
+    below = reasoner.limits.below
+    if asked == "auto" and sure >= below:
+        return unchanged(f"the first page leads clearly (sureness {sure:.2f}, a model is asked below {below:g})")
+    from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
+
+    board = Board(valued, [(one.doc, one.page) for one in reached])
+    limits = reasoner.limits
+    asker = Asker(reasoner.model, limits.tokens, limits.seconds, question, advice, board, snapshot, reasoner.told)
+    failure = ""
+    try:
+        verdict = _found(reasoner, board, asker)
+        asker.verdict(verdict)
+    except PageIndexError as error:
+        verdict, failure = Verdict(), str(error)
+        asker.step("failed", failure)
+    reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps))
+    if not verdict:
+        said = f"the model failed ({failure})" if failure else "the model named nothing that exists"
+        why = f"{said}, so the deterministic tree walk answered"
+        effort = EffortUsed(asked, "fast", why)
+        return Reasoned(reached, valued, effort, reasoning=reasoning, usage=asker.usage, note=why)
+    new = reorder(verdict, board, reached, valued)
+    why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
+    effort = EffortUsed(asked, "deep", why)
+    return Reasoned(new.reached, new.valued, effort, new.added, new.verdicts, reasoning, asker.usage)
+
+
+def _found(reasoner: Reasoner, board: Board, asker: Asker) -> Verdict:
+    if reasoner.strategy == "mcts":
+        from retrievers.reason.mcts import TreeSearch
+
+        return TreeSearch(board, asker, reasoner.limits.calls).verdict()
+    from retrievers.reason.rounds import Rounds
+
+    return Rounds(board, asker, reasoner.limits.rounds).verdict()

@@ -1,0 +1,122 @@
+"""The scored outline in a few rounds: the model opens sections and reads pages until it can name the right ones."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from hybrid_core.errors import ChatError
+from hybrid_core.token_estimate import estimate
+from retrievers.reason.asker import Asker
+from retrievers.reason.board import Board, Place
+from retrievers.reason.verdict import Verdict, unique
+
+_OUTLINE = 0.3  # of all tokens, for the outline of the first round
+_PASSAGES = 0.1  # of all tokens, for passages of the best pages, which every round repeats
+_AGAIN = 0.15  # of all tokens, for the outline that later rounds repeat
+_OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
+_NAMED = 5  # names read; a verdict moves fewer
+_LAST = "This is the last round: name pages now."
+
+
+class PageOf(BaseModel):
+    """A page of a document, both as the outline calls them."""
+
+    document: str = Field(description="the document's short name, for example D1")
+    page: int = Field(description="the page's number")
+
+
+class Turn(BaseModel):
+    """One reply of the model. With sections to expand or pages to read it gets another round."""
+
+    reasoning: str = Field(description="two or three sentences: what the answer needs and where that stands")
+    expand: list[str] = Field(
+        default_factory=list, description="sections whose parts to show, for example D1.0031; empty if none"
+    )
+    read: list[PageOf] = Field(default_factory=list, description="pages whose text to show; empty if none")
+    pages: list[PageOf] = Field(
+        description="the pages that answer the question, best first; a guess before the last round"
+    )
+    sections: list[str] = Field(
+        default_factory=list, description="sections that answer where no page can be told; empty if none"
+    )
+
+
+class Rounds:
+    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has."""
+
+    def __init__(self, board: Board, asker: Asker, rounds: int) -> None:
+        self._board, self._asker, self._rounds = board, asker, rounds
+        passages = asker.passages(int(_PASSAGES * asker.tokens))
+        self._seen = dict.fromkeys(passages)  # these, and what was opened and read, as texts, in order
+        self._looked: set[Place] = set()
+        self._docs: set[int] = set()
+
+    def verdict(self) -> Verdict:
+        """What the last round named; where a later call fails, what the one before it named, if anything."""
+        verdict = Verdict()
+        for number in range(1, self._rounds + 1):
+            last = number == self._rounds
+            try:
+                turn = self._asker.ask("tree-outline", Turn, self._values(number, last))
+            except ChatError as error:
+                if not verdict:
+                    raise
+                self._asker.step("failed", str(error))
+                break
+            verdict = self._named(turn) or verdict
+            if last or not self._look(turn):
+                break
+        return verdict
+
+    def _values(self, number: int, last: bool) -> dict[str, str]:
+        asker = self._asker
+        if number == 1:
+            outline = self._board.outline(int(_OUTLINE * asker.tokens))
+        else:
+            outline = self._board.outline(int(_AGAIN * asker.tokens), self._docs or None)
+        turns = _LAST if last else f"Round {number} of {self._rounds}."
+        return {"outline": outline, "seen": "\n\n".join(self._seen) or "nothing yet", "turns": turns}
+
+    def _named(self, turn: Turn) -> Verdict:
+        pages = [(one, self._board.page(one.document, one.page)) for one in turn.pages[:_NAMED]]
+        nodes = [(name, self._board.section(name)) for name in turn.sections[:_NAMED]]
+        lost = [f"{one.document} page {one.page}" for one, place in pages if place is None]
+        self._drop([*lost, *(name for name, node in nodes if node is None)])
+        found = unique(place for _, place in pages if place is not None)
+        sections = unique(node for _, node in nodes if node is not None)
+        self._docs |= {doc for doc, _ in (*found, *sections)}
+        return Verdict(found, sections, turn.reasoning)
+
+    def _look(self, turn: Turn) -> bool:
+        """Open and read what was asked for, as far as there is room; whether anything new was to be seen."""
+        nodes = [(name, self._board.section(name)) for name in turn.expand[:_OPENED]]
+        pages = [(one, self._board.page(one.document, one.page)) for one in turn.read[:_READ]]
+        lost = [f"{one.document} page {one.page}" for one, place in pages if place is None]
+        self._drop([*(name for name, node in nodes if node is None), *lost])
+        opened = [node for node in unique(n for _, n in nodes if n is not None) if self._board.children(node)]
+        places = unique(place for _, place in pages if place is not None)
+        # a section without parts is read instead: asking to open it means wanting to see what is in it
+        leaves = [node for node in unique(n for _, n in nodes if n is not None) if not self._board.children(node)]
+        places = unique([*places, *((node[0], self._board.best_pages(node, 1)[0]) for node in leaves)])
+        new_nodes = [node for node in opened if (node[0], -1 - node[1]) not in self._looked]
+        new_pages = [place for place in places if place not in self._looked]
+        self._looked |= {(node[0], -1 - node[1]) for node in new_nodes} | set(new_pages)
+        self._docs |= {doc for doc, _ in (*new_nodes, *new_pages)}
+        room = self._asker.room() - int(_AGAIN * self._asker.tokens) - sum(map(estimate, self._seen))
+        if room <= 0:
+            return False
+        if new_nodes:
+            self._asker.step("opened", ", ".join(map(self._board.name, new_nodes)))
+        for node in new_nodes:
+            text = self._board.opened(node)
+            if estimate(text) <= room:
+                self._seen[text] = None
+                room -= estimate(text)
+        if new_pages:
+            self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in new_pages))
+            self._seen |= dict.fromkeys(self._asker.page_texts(new_pages, room))
+        return bool(new_nodes or new_pages)
+
+    def _drop(self, names: list[str]) -> None:
+        if names:
+            self._asker.step("dropped", f"there is no {', '.join(names)}")

@@ -1,0 +1,23 @@
+"""How sure the deterministic search can be of its order: what decides whether ``auto`` asks a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retrievers.candidates import Valued
+from retrievers.tree_walk import Reached
+
+_BESIDE = 5  # the rank the best page is compared with
+
+
+def sureness(evidence: float, reached: Sequence[Reached], valued: Sequence[Valued]) -> float:
+    """Evidence · (1 - own part of the fifth page's value / that of the first): 0 to 1, higher is surer.
+
+    The own part leaves out what a page's document gives it, which all pages of that document share. Of what a search
+    knows by itself this tells best whether the right page is among the first five (docs/answers.md has the figures).
+    """
+    own = [float(valued[one.doc].from_page[one.page - 1]) for one in reached[:_BESIDE]]
+    if not own or own[0] <= 0:
+        return 0.0
+    beside = own[_BESIDE - 1] if len(own) == _BESIDE else 0.0
+    return round(evidence * max(0.0, 1.0 - beside / own[0]), 4)

@@ -1,0 +1,31 @@
+"""What every test of the contract runs on. A new backend adds one line to ``BACKENDS``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from hybrid_core.store.qdrant_edge import open_edge
+from hybrid_core.store.qdrant_server import library_collection, open_server
+from hybrid_core.store.server_connection import Server
+from hybrid_core.store.vectors import PointSource, VectorIndex
+
+Open = Callable[[Path, PointSource, int, bool], VectorIndex]
+SERVERS: dict[str, Server] = {}
+
+
+def on(kind: str, folder: Path, source: PointSource, dimension: int, learned: bool) -> VectorIndex:
+    collection = library_collection("test-", "contract", str(folder))
+    return open_server(SERVERS[kind], collection, source, {"tokenizer": 1}, dimension, learned)
+
+
+BACKENDS: dict[str, Open] = {
+    "edge": lambda folder, source, *vectors: open_edge(folder, source, {"tokenizer": 1}, *vectors),
+    "server (local mode)": lambda *asked: on("local", *asked),
+    "server (its REST and engine)": lambda *asked: on("stub", *asked),
+}
+# Settings of the environment are taken away from every test, so they are read here.
+REAL = os.environ.get("PAGEINDEX_QDRANT_URL", ""), os.environ.get("PAGEINDEX_QDRANT_API_KEY", "")
+if REAL[0]:
+    BACKENDS["server (real)"] = lambda *asked: on("real", *asked)

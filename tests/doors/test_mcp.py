@@ -1,0 +1,255 @@
+"""The MCP server on stdio: the protocol, what each tool answers, budgets and cursors, resources and prompts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+from fastmcp.client.elicitation import ElicitResult
+from fastmcp.client.transports import StdioTransport
+
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.budget import tokens
+from hybrid_pageindex.mcp.server import build_server
+from tests import pdfs
+from tests.doors.mcp_client import QUESTION, Stdio, answer, program, refusal, stdio
+
+SNAPSHOT = Path(__file__).with_name("mcp_tools.json")
+
+
+@pytest.fixture(scope="module")
+def served(library: Engine) -> Iterator[Stdio]:
+    """A read-only server on the shared library, spoken to in bare lines."""
+    with stdio(library.home, "--read-only") as client:
+        yield client
+
+
+def test_tools_are_those_of_the_snapshot_and_cost_less_than_2500_tokens(served: Stdio) -> None:
+    tools = served.ask("tools/list", {})["result"]["tools"]
+    assert tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) < 2500
+    for tool in tools:
+        assert tool["outputSchema"]["type"] == "object" and tool["annotations"] and tool["description"]
+    destructive = [tool["name"] for tool in tools if tool["annotations"].get("destructiveHint")]
+    assert destructive == ["remove_documents"]
+    assert tools == json.loads(SNAPSHOT.read_text(encoding="utf-8")), f"if the change is meant, renew {SNAPSHOT.name}"
+
+
+def test_older_revisions_are_served_and_the_agent_is_taught(library: Engine, served: Stdio) -> None:
+    assert served.server["protocolVersion"] == "2025-06-18"
+    for part in ("search(question)", "outline", "next", "cite"):
+        assert part in served.server["instructions"]
+    with stdio(library.home, revision="2025-11-25") as newer:
+        assert newer.server["protocolVersion"] == "2025-11-25"
+        assert answer(newer.call("list_libraries"))["libraries"][0]["documents"] == 5
+        newer.call("search", question=QUESTION)
+        code, error = newer.close()
+        assert (code, error) == (0, "")
+
+
+def test_search_then_follow_the_hint_to_the_text(served: Stdio) -> None:
+    found = answer(served.call("search", question=QUESTION))
+    best = found["results"][0]
+    assert (best["document"], best["page"], found["evidence"]["level"]) == ("corvane-optics-2023-10k.pdf", 3, "strong")
+    assert "418.2" in best["snippet"] and "Results of operations" in best["section"] and best["why"]
+    first = found["next"][0]
+    assert first["tool"] == "read" and first["why"]
+    read = answer(served.call(first["tool"], **first["arguments"]))
+    assert read["document"] == best["document"] and "$418.2 million" in read["pages"][0]["text"]
+
+
+def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
+    call = {"question": "net sales", "top_k": 4}
+    whole = answer(served.call("search", question="net sales", top_k=8))["results"]
+    first = answer(served.call("search", **call))
+    second = answer(served.call("search", **call, cursor=first["cursor"]))
+    assert [(r["doc_id"], r["page"]) for r in first["results"] + second["results"]] == [
+        (r["doc_id"], r["page"]) for r in whole
+    ]
+    assert "does not belong" in refusal(served.call("search", question="other", top_k=4, cursor=first["cursor"]))
+
+
+def test_the_scored_outline_folds_and_opens_branches(served: Stdio) -> None:
+    top = answer(served.call("outline", document="book.pdf", question="borrowings of the group", depth=1))
+    nodes = {node["title"]: node for node in top["nodes"]}
+    finance = nodes["Finance"]
+    assert finance["folded"] == 2 and finance["best_pages"][0] == 7 and finance["level"] == 1
+    assert finance["score"] == max(node["score"] for node in top["nodes"]) > 0
+    hint = next(hint for hint in top["next"] if hint["tool"] == "outline")
+    assert hint["arguments"]["node"] == finance["node_id"] and "Finance" in hint["why"]
+    below = answer(served.call("outline", **hint["arguments"]))
+    assert [node["title"] for node in below["nodes"]] == ["Finance", "Revenue", "Borrowings"]
+    assert not any("folded" in node for node in below["nodes"])
+    several = answer(served.call("outline", question=QUESTION, depth=1))
+    assert several["documents"][0]["document"] == "corvane-optics-2023-10k.pdf" and len(several["documents"]) > 1
+    assert {node["doc_id"] for node in several["nodes"]} == {d["doc_id"] for d in several["documents"]}
+
+
+def test_reading_sections_and_pictures(served: Stdio) -> None:
+    outline = answer(served.call("outline", document="book.pdf", depth=3))
+    plants = next(node for node in outline["nodes"] if node["title"] == "Plants")
+    assert [p["page"] for p in answer(served.call("read", document="book.pdf", node=plants["node_id"]))["pages"]] == [
+        3,
+        4,
+    ]
+    result = served.call("read", document="book.pdf", pages="7", format="image")
+    assert answer(result)["pages"][0]["page"] == 7
+    assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/png")
+    assert "either pages or node" in refusal(served.call("read", document="book.pdf"))
+
+
+def test_the_three_tools_of_pageindex_light(served: Stdio) -> None:
+    pages = answer(served.call("get_index", file_path="book.pdf"))
+    assert pages["status"] == "success" and pages["total_pages"] == 8 and pages["indexed_at"]
+    assert [page["page"] for page in pages["pages"]] == list(range(1, 9))
+    assert all(page.keys() == {"page", "text", "summary"} for page in pages["pages"])
+    found = answer(served.call("get_index", file_path=pages["file_path"], query="borrowings", top_k=2))
+    assert (found["status"], found["query"], found["results"][0]["page"]) == ("search", "borrowings", 7)
+    assert "\n" not in found["results"][0]["relevance"] and "Borrowings" in found["results"][0]["relevance"]
+    hint = found["next"][0]
+    detail = answer(served.call(hint["tool"], **hint["arguments"]))
+    assert {"file_path", "page", "text", "summary", "indexed_at"} == detail.keys() and "borrowings" in detail["text"]
+    drawn = served.call("get_detail", file_path="book.pdf", page=7, image=True)
+    assert drawn["content"][1]["type"] == "image"
+
+
+def test_answers_stay_under_the_budget_and_cursors_bring_the_rest(library: Engine) -> None:
+    most = 700
+    with stdio(library.home, "--max-tokens", most) as served:
+        for tool, arguments in (
+            ("get_index", {"file_path": "book.pdf"}),
+            ("read", {"document": "book.pdf", "pages": "1-8"}),
+            ("outline", {"document": "book.pdf", "depth": 9}),
+            ("search", {"question": "net sales", "top_k": 20}),
+        ):
+            texts: dict[int, str] = {}
+            cursor, calls, items = "", 0, 0
+            while calls == 0 or cursor:
+                said = answer(served.call(tool, **arguments, cursor=cursor))
+                assert tokens(json.dumps(said, ensure_ascii=False)) <= most * 1.2
+                for page in said.get("pages", []):
+                    texts[page["page"]] = texts.get(page["page"], "") + page.get("text", "")
+                items += len(said.get("nodes", said.get("results", [])))
+                cursor, calls = said.get("cursor", ""), calls + 1
+                assert calls < 50
+            if tool == "read":
+                whole = run(library.pages("book.pdf", "1-8"))
+                assert texts == {page.page: page.text for page in whole} and calls > 1
+            elif tool == "get_index":
+                assert list(texts) == list(range(1, 9))
+            elif tool == "outline":
+                assert items == len(run(library.outline("book.pdf")).nodes)
+            else:
+                assert items == len(library.search_now("net sales", top_k=20).results) and calls > 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {"question": 3}, "question: Input should be a valid string"),
+        ("search", {}, "question: Missing required argument"),
+        ("search", {"question": "a", "top_k": "many"}, "top_k: Input should be a valid integer"),
+        ("search", {"question": "a", "surprise": 1}, "surprise: Unexpected keyword argument"),
+        ("search", {"question": "a", "top_k": 10**9}, "Choose 1 to 1000"),
+        ("search", {"question": "a", "top_k": 0}, "Choose 1 or more"),
+        ("search", {"question": " "}, "The question is empty"),
+        ("search", {"question": "x" * 10**6}, "question has 1000000 characters"),
+        ("search", {"question": "a", "library": "nowhere"}, "nowhere"),
+        ("search", {"question": "a", "cursor": "zzz"}, "cursor does not belong"),
+        ("read", {"document": "corvane", "pages": "1"}, "Did you mean"),
+        ("read", {"document": "book.pdf", "pages": "0"}, "has no page 0"),
+        ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),
+        ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
+        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is no list of pages"),
+        ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
+        ("outline", {}, "Name a document or ask a question"),
+        ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
+        ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "--root"),
+        ("get_index", {"file_path": "/etc/passwd"}, "--root"),
+        ("get_index", {"file_path": "../../../../etc/passwd\x00.pdf"}, "--root"),
+        ("list_documents", {"sort": "age"}, "Choose name, newest, pages"),
+        ("list_documents", {"filter": "colour=red"}, "No document has a field"),
+        ("remove_documents", {"documents": ["book.pdf"]}, "read-only"),
+        ("add_documents", {"paths": ["/etc"]}, "read-only"),
+        ("build_index", {"file_path": "book.pdf"}, "read-only"),
+    ],
+)
+def test_bad_input_is_refused_with_advice(served: Stdio, tool: str, arguments: dict[str, Any], said: str) -> None:
+    why = refusal(served.call(tool, **arguments))
+    assert said in why and len(why) < 600 and "Traceback" not in why
+
+
+def test_lists_can_be_filtered_and_sorted(served: Stdio) -> None:
+    by_word = answer(served.call("list_documents", filter="corvane 2023"))
+    assert [d["document"] for d in by_word["documents"]] == ["corvane-optics-2023-10k.pdf"] and by_word["total"] == 1
+    by_year = answer(served.call("list_documents", filter="year=2024"))
+    assert "corvane-optics-2024-10k.pdf" in [d["document"] for d in by_year["documents"]]
+    longest = answer(served.call("list_documents", sort="pages"))["documents"]
+    assert longest[0]["document"] == "book.pdf" and len(longest) == 5
+
+
+def test_null_means_not_given(served: Stdio) -> None:
+    assert answer(served.call("search", question=QUESTION, library=None, documents=None, cursor=None))["results"]
+
+
+async def test_resources_completions_and_prompts(library: Engine) -> None:
+    async with Client(build_server(library, Access(read_only=True))) as client:
+        base = "pageindex://default/book.pdf"
+        described = json.loads((await client.read_resource(base))[0].text)
+        assert described["document"] == "book.pdf" and described["pages"] == 8
+        outline = json.loads((await client.read_resource(f"{base}/outline"))[0].text)
+        assert [node["title"] for node in outline["nodes"]][-1] == pdfs.BOOKMARKED[-1][1]
+        assert "borrowings" in (await client.read_resource(f"{base}/page/7"))[0].text
+        (image,) = await client.read_resource(f"{base}/page/7/image")
+        assert image.mime_type == "image/png" and image.blob
+        for bad in (f"{base}/page/0", "pageindex://default/none.pdf", "pageindex://nowhere/book.pdf/outline"):
+            with pytest.raises(Exception, match=r"no page 0|No document|nowhere"):
+                await client.read_resource(bad)
+        templates = {template.uri_template for template in await client.list_resource_templates()}
+        assert "pageindex://{library}/{document}/page/{page}/image" in templates
+        names = {prompt.name for prompt in await client.list_prompts()}
+        assert names == {"answer_with_citations", "compare_documents"}
+        said = await client.get_prompt("answer_with_citations", {"question": "Why?", "document": "book.pdf"})
+        assert "Why?" in said.messages[0].content.text and "book.pdf" in said.messages[0].content.text
+        from mcp_types import PromptReference
+
+        ref = PromptReference(type="ref/prompt", name="answer_with_citations")
+        completed = await client.complete(ref, {"name": "document", "value": "corv"})
+        assert completed.values == ["corvane-optics-2023-10k.pdf", "corvane-optics-2024-10k.pdf"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode: str) -> None:
+    pdfs.numbered(tmp_path / "a.pdf", 1, "reeds")
+    home = tmp_path / "home"
+    engine = Engine(home)
+    await engine.index(tmp_path / "a.pdf")
+    engine.close()
+    asked: list[str] = []
+    reply = "decline"
+
+    async def handler(message: str, *_: object) -> ElicitResult[Any]:
+        asked.append(message)
+        return ElicitResult(action=reply, content={"value": True} if mode == "legacy" else {})  # type: ignore[arg-type]
+
+    command = program(home)
+    transport = StdioTransport(command[0], command[1:])
+    async with Client(transport, elicitation_handler=handler, mode=mode) as client:  # type: ignore[arg-type]
+        declined = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
+        assert declined.structured_content == {"status": "declined", "removed": []}
+        assert "a.pdf" in asked[0]
+        reply = "accept"
+        accepted = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
+        assert accepted.structured_content == {"status": "success", "removed": ["a.pdf"]}
+    assert (tmp_path / "a.pdf").exists()
+
+
+if __name__ == "__main__":  # renews the snapshot
+    with stdio(Path(sys.argv[1])) as fresh:
+        listed = fresh.ask("tools/list", {})["result"]["tools"]
+    SNAPSHOT.write_text(json.dumps(listed, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,134 @@
+"""Indexing through the MCP server: what may be read, one build per document, cancelling, killing, several servers."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+from tests.doors.mcp_client import Stdio, answer, refusal, stdio
+
+LONG = 1500  # pages; long enough to be caught in the middle
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+def test_get_index_builds_once_with_progress_and_again_after_a_change(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "a.pdf", 3, "reeds")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        call = {"name": "get_index", "arguments": {"file_path": str(file)}, "_meta": {"progressToken": "t"}}
+        first, second = (client.send("tools/call", call) for _ in range(2))
+        results = {message["id"]: message["result"] for message in [client.answer(first)]}
+        results[second] = client.answer(second)["result"]
+        one, two = answer(results[first]), answer(results[second])
+        assert one == two and one["total_pages"] == 3
+        told = [m["params"] for m in client.notified if m["method"] == "notifications/progress"]
+        assert told and all(p["progressToken"] == "t" and p["message"] for p in told)
+        values = [p["progress"] for p in told]
+        assert len(set(values)) >= len(values) // 2 and max(values) > 0
+        pdfs.numbered(root / "a.pdf", 5, "reeds")
+        assert answer(client.call("get_index", file_path="a.pdf"))["total_pages"] == 5, "relative to the root"
+        code, error = client.close()
+        assert (code, error) == (0, "")
+
+
+def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    secret = pdfs.numbered(outside / "secret.pdf", 1, "reeds")
+    pdfs.numbered(root / "inside.pdf", 1, "marsh")
+    (root / "link.pdf").symlink_to(secret)
+    (root / "folder").symlink_to(outside)
+    (root / "loop.pdf").symlink_to(root / "loop.pdf")
+    os.mkfifo(root / "pipe.pdf")
+    (root / "words.pdf").write_text("no PDF at all")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        for tool in ("get_index", "build_index", "get_detail"):
+            for path in (
+                secret, root / "link.pdf", root / "folder" / "secret.pdf", root / ".." / "outside" / "secret.pdf",
+                outside / "none.pdf", "~/.ssh/id_rsa", "/dev/zero", "..", "../outside/secret.pdf",
+            ):  # fmt: skip
+                more = {"page": 1} if tool == "get_detail" else {}
+                assert "--root" in refusal(client.call(tool, file_path=str(path), **more)), path
+        assert "--root" in refusal(client.call("add_documents", paths=[str(root / "folder")]))
+        assert "not a regular file" in refusal(client.call("build_index", file_path=str(root / "pipe.pdf")))
+        assert "not a PDF" in refusal(client.call("build_index", file_path=str(root / "words.pdf")))
+        assert "no such file" in refusal(client.call("build_index", file_path=str(root / "none.pdf")))
+        added = answer(client.call("add_documents", paths=[str(root)], library="books"))
+        failed = {Path(file["path"]).name: file["error"] for file in added["failed"]}
+        assert added["indexed"] == 1 and failed.keys() == {"link.pdf", "loop.pdf", "pipe.pdf", "words.pdf"}
+        assert "leads out" in failed["link.pdf"] and "not a PDF" in failed["words.pdf"]
+        status = answer(client.call("index_status", library="books"))
+        assert status["building"] == [] and status["roots"] == [str(root)]
+    run(Engine(tmp_path / "home").index(secret))
+    with stdio(tmp_path / "home") as client:
+        assert answer(client.call("get_detail", file_path=str(secret), page=1))["text"]
+        assert answer(client.call("get_index", file_path=str(secret)))["total_pages"] == 1
+
+
+def _building(client: Stdio, file: Path) -> int:
+    """Ask for a build and wait until it has read pages."""
+    call = {"name": "build_index", "arguments": {"file_path": str(file)}, "_meta": {"progressToken": 1}}
+    number = client.send("tools/call", call)
+    while True:
+        message = client.receive()
+        assert message.get("id") != number, message
+        if " 0 pages" not in message["params"].get("message", " 0 pages"):
+            return number
+
+
+def test_a_server_killed_while_it_builds_leaves_nothing_and_the_next_goes_on(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
+    home = tmp_path / "home"
+    with stdio(home, "--root", root) as client:
+        _building(client, file)
+        client.process.kill()
+        client.process.wait()
+    engine = Engine(home)
+    assert run(engine.documents()) == [], "nothing half-done is visible"
+    engine.close()
+    with stdio(home, "--root", root) as client:
+        assert answer(client.call("get_index", file_path=str(file), query="reeds"))["total_pages"] == LONG
+
+
+def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        number = _building(client, file)
+        cancel = {"requestId": number, "reason": "test"}
+        client.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})
+        end = time.monotonic() + 20
+        while answer(client.call("index_status"))["building"]:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert "is not indexed" in refusal(client.call("get_detail", file_path=str(file), page=1))
+        _building(client, file)
+        began = time.monotonic()
+        code, error = client.close()
+        assert code == 0 and "Traceback" not in error and time.monotonic() - began < 10
+    engine = Engine(tmp_path / "home")
+    assert run(engine.documents()) == []
+    engine.close()
+
+
+def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "a.pdf", 200, "reeds")
+    home = tmp_path / "home"
+    with stdio(home, "--root", root) as one, stdio(home, "--root", root) as two:
+        call = {"name": "build_index", "arguments": {"file_path": str(file)}}
+        numbers = [(client, client.send("tools/call", call)) for client in (one, two)]
+        first, second = (answer(client.answer(number)["result"]) for client, number in numbers)
+        assert first == second, "indexed_at, too: the second found it unchanged"
+        found = [answer(client.call("search", question=pdfs.landmark("reeds", 150))) for client in (one, two)]
+        assert [f["results"][0]["page"] for f in found] == [150, 150]
+        answer(one.call("remove_documents", documents=["a.pdf"]))
+        assert "No document" in refusal(two.call("read", document="a.pdf", pages="1"))

@@ -1,0 +1,174 @@
+"""The MCP server on HTTP: who may call, from where, how much; many clients at once; and the entry for clients."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.exceptions import MCPError
+
+from benchmarks.mcp_load import load
+from hybrid_core.errors import UsageError
+from hybrid_pageindex import Engine
+from hybrid_pageindex.mcp.http import address
+from hybrid_pageindex.mcp.install import install
+from tests import pdfs
+from tests.conftest import Cli
+from tests.doors.mcp_client import QUESTION, REVISION, http, program
+
+TOKEN = "a-long-token-that-nobody-guesses"
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+}  # fmt: skip
+
+
+async def test_tools_work_over_http_with_a_token(library: Engine) -> None:
+    with http(library.home, "--read-only", token=TOKEN) as url:
+        transport = StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
+        async with Client(transport) as client:
+            found = (await client.call_tool("search", {"question": QUESTION})).structured_content
+            assert found and found["results"][0]["page"] == 3
+        bare = httpx2.post(url, json=HELLO, headers=HEADERS | {"Authorization": f"Bearer {TOKEN}"})
+        assert bare.status_code == 200 and REVISION in bare.text
+        for wrong in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
+            refused = httpx2.post(url, json=HELLO, headers=HEADERS | ({"Authorization": wrong} if wrong else {}))
+            assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
+
+
+def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
+    with http(library.home, "--allow-origin", "https://tool.example") as url:
+
+        def status(**headers: str) -> int:
+            return httpx2.post(url, json=HELLO, headers=HEADERS | headers).status_code
+
+        own = url.removesuffix("/mcp")
+        assert status() == status(Origin=own) == status(Origin="https://tool.example") == 200
+        assert status(Origin="https://evil.example") == status(Origin="null") == 403
+        assert status(Host="evil.example") == 421, "a name that was pointed at this machine"
+        assert httpx2.post(url, content=b"x" * (5 * 2**20), headers=HEADERS).status_code == 413
+        chunks = (b"x" * 2**20 for _ in range(6))
+        assert httpx2.post(url, content=chunks, headers=HEADERS).status_code == 413
+        assert httpx2.post(url, content=b"{", headers=HEADERS).status_code == 400
+        assert status() == 200
+
+
+async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    root.mkdir()
+    file = pdfs.numbered(root / "long.pdf", 1500, "reeds")
+    told: list[str] = []
+    begun = asyncio.Event()
+
+    async def progress(_: float, __: float | None, message: str | None) -> None:
+        told.append(message or "")
+        if " 0 pages" not in told[-1] and "pages" in told[-1]:
+            begun.set()
+
+    with http(home, "--root", root) as url:  # asserts that no traceback is logged
+        client = Client(url)
+        await client.__aenter__()
+        work = client.call_tool("build_index", {"file_path": str(file)}, progress_handler=progress)
+        task = asyncio.create_task(work)
+        await asyncio.wait_for(begun.wait(), 60)
+    with pytest.raises(MCPError):
+        await asyncio.wait_for(task, 30)
+    with contextlib.suppress(Exception):
+        await client.__aexit__(None, None, None)
+    engine = Engine(home)
+    assert await engine.documents() == []
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("written", "token", "why"),
+    [
+        ("0.0.0.0:80", "", "no token protects it"), ("example.org:80", "", "no token"), ("[::]:80", "", "no token"),
+        ("0.0.0.0:80", "short", "too short"), ("localhost", "", "no address"), (":80", "", "no address"),
+        ("127.0.0.1:99999", "", "no address"), ("127.0.0.1:x", "", "no address"),
+    ],
+)  # fmt: skip
+def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        address(written, token)
+    assert address("[::1]:80", "") == ("::1", 80) and address("0.0.0.0:1", TOKEN) == ("0.0.0.0", 1)
+
+
+def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) -> None:
+    for options, why in (
+        (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is no folder"),
+        (["--install", "netscape"], "Choose claude-desktop"),
+    ):  # fmt: skip
+        done = cli("mcp", *options)
+        assert done.returncode == 2 and why in done.stderr and done.stdout == ""
+
+
+async def test_fifty_clients_at_once(library: Engine) -> None:
+    with http(library.home, "--read-only") as url:
+        found = await load(url, [QUESTION, "borrowings"], clients=50, seconds=3)
+    assert found["errors"] == [] and found["calls"] >= 50
+
+
+@pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "cursor", "vscode"])
+def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp_path: Path, cli: Cli) -> None:
+    root = tmp_path / "papers"
+    root.mkdir()
+    first = json.loads(cli("mcp", "--install", client, "--root", root, "--json").stdout)
+    file = Path(first["file"])
+    assert file.is_relative_to(tmp_path / "user") and first["backup"] is None
+    key = "servers" if client == "vscode" else "mcpServers"
+    held = json.loads(file.read_text())
+    held |= {"theme": "dark"}
+    held[key]["other"] = {"command": "x"}
+    file.write_text(json.dumps(held))
+    file.chmod(0o600)
+    again = cli("mcp", "--install", client, "--root", root, "--read-only")
+    assert again.returncode == 0 and "wrote the server into" in again.stdout
+    now = json.loads(file.read_text())
+    assert now["theme"] == "dark" and now[key]["other"] == {"command": "x"}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert json.loads(file.with_name(f"{file.name}.backup").read_text()) == held
+    entry = now[key]["hybrid-pageindex"]
+    assert entry["args"][-3:] == ["--root", str(root), "--read-only"] and Path(entry["command"]).is_absolute()
+    hello = json.dumps(HELLO) + "\n"
+    started = subprocess.run(
+        [entry["command"], *entry["args"]], input=hello, capture_output=True, text=True, cwd="/", timeout=60
+    )
+    assert json.loads(started.stdout)["result"]["serverInfo"]["name"] == "hybrid-pageindex", started.stderr
+
+
+def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path) -> None:
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    for content in ("{ // comment\n}", "[]", '{"mcpServers": []}'):
+        file.write_text(content)
+        with pytest.raises(UsageError, match="by hand"):
+            install("cursor", tmp_path, [], read_only=False)
+        assert file.read_text() == content and len(list(file.parent.iterdir())) == 1
+
+
+def test_the_command_line_does_not_wait_for_fastmcp() -> None:
+    """Only ``mcp`` imports it: it takes longer than a search."""
+    code = "import sys, hybrid_pageindex.cli.commands; sys.exit('fastmcp' in sys.modules or 'mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_sigterm_ends_a_stdio_server(library: Engine) -> None:
+    process = subprocess.Popen(program(library.home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin and process.stdout
+    process.stdin.write(json.dumps(HELLO) + "\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == 1
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode is not None

@@ -1,0 +1,161 @@
+"""Models as settings name them, over real HTTP: which is asked where, what is kept, and what the doctor finds."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.models.chat import Message
+from hybrid_core.models.endpoint import Request
+from hybrid_core.models.fakes import Said
+from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
+from hybrid_core.store.catalog import Catalog
+from hybrid_core.usage import Usage
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.models import Models
+from hybrid_pageindex.settings import Settings, load_settings
+from tests.conftest import Cli
+
+pytest.importorskip("openai", reason="the extra openai is not installed")
+pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
+
+KEY = "sk-very-secret-0123456789"
+
+
+class Word(BaseModel):
+    word: str
+
+
+def answers(request: Request) -> str:
+    """What a model with eyes answers to the doctor's two questions."""
+    return json.dumps({"word": "Red." if request.messages[-1].images else "ready"})
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with scripted_server(answers) as made:
+        yield made
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    made = Catalog(tmp_path / "catalog.sqlite")
+    yield made
+    made.close()
+
+
+def settings(server: ScriptedServer, **more: object) -> Settings:
+    return replace(Settings(llm_model="m", llm_base_url=server.url, llm_api_key=KEY), **more)  # type: ignore[arg-type]
+
+
+def test_the_names_of_the_settings_and_their_secrets(tmp_path: Path) -> None:
+    said = {
+        "PAGEINDEX_VLM_PROVIDER": "anthropic", "PAGEINDEX_VLM_API_KEY": KEY, "PAGEINDEX_VLM_MODEL": "claude",
+        "PAGEINDEX_LLM_MODEL": "gpt", "PAGEINDEX_LLM_API_KEY": KEY, "PAGEINDEX_MAX_CONCURRENT_CALLS": "3",
+    }  # fmt: skip
+    loaded = load_settings(tmp_path, said)
+    assert (loaded.vlm_provider, loaded.vlm_model, loaded.llm_model) == ("anthropic", "claude", "gpt")
+    assert loaded.max_concurrent_calls == 3 and KEY not in repr(loaded)
+    with pytest.raises(UsageError, match=r"vlm_provider is 'opnai'.*openai or anthropic"):
+        load_settings(tmp_path, {"PAGEINDEX_VLM_PROVIDER": "opnai"})
+
+
+def test_none_without_a_name(catalog: Catalog) -> None:
+    models = Models(Settings(llm_api_key=KEY), catalog)
+    assert models.get("llm") is None and models.get("vlm") is None
+    assert models.check("llm") == "" and models.check("vlm") == ""
+
+
+def test_a_model_without_a_key_is_named(catalog: Catalog) -> None:
+    with pytest.raises(UsageError, match=r"llm_model is 'gpt-4o': .*need an API key"):
+        Models(Settings(llm_model="gpt-4o"), catalog).get("llm")
+    with pytest.raises(UsageError, match=r"vlm_model is 'claude': .*need an API key"):
+        Models(Settings(vlm_model="claude", vlm_provider="anthropic", llm_api_key=KEY), catalog).get("vlm")
+
+
+def test_a_key_goes_to_its_own_server_only(server: ScriptedServer, catalog: Catalog) -> None:
+    with scripted_server(answers) as other:
+        shared = Models(settings(server, vlm_model="v"), catalog)
+        apart = Models(settings(server, vlm_model="v", vlm_base_url=other.url), catalog)
+        for models in (shared, apart):
+            found = models.get("vlm")
+            assert found is not None
+            found.say([Message("user", f"for {found.name}")])
+            models.close()
+        assert KEY in str(server.headers[0]) and server.bodies[0]["model"] == "v"
+        assert len(other.headers) == 1 and KEY not in str(other.headers[0])
+
+
+def test_replies_are_kept_in_the_home_and_priced(server: ScriptedServer, catalog: Catalog) -> None:
+    models = Models(settings(server, model_prices="m=1000000/0"), catalog)
+    model = models.get("llm")
+    assert model is not None and models.get("llm") is model
+    first, again = (model.ask([Message("user", "Say so.")], Word).usage for _ in range(2))
+    assert first.cost == first.input_tokens > 0 and again == Usage(cached=1)
+    models.close()
+
+
+def test_recording_and_replaying_by_settings(server: ScriptedServer, catalog: Catalog, tmp_path: Path) -> None:
+    tape = tmp_path / "tape.jsonl"
+    for _ in range(2):  # the cache does not keep anything from the recording
+        models = Models(settings(server, record_replies=str(tape)), catalog)
+        model = models.get("llm")
+        assert model is not None
+        model.say([Message("user", "Say so.")])
+        models.close()
+    assert len(tape.read_text().splitlines()) == len(server.requests) == 2
+    played = Models(Settings(replay_replies=str(tape)), catalog)
+    model = played.get("llm")
+    assert model is not None and model.say([Message("user", "Say so.")]).text == '{"word": "ready"}'
+    assert len(server.requests) == 2 and "recorded replies" in played.check("llm")
+
+
+def test_the_doctor_asks_each_model_once(server: ScriptedServer, tmp_path: Path) -> None:
+    engine = Engine(settings=settings(server, vlm_model="eyes", storage_path=tmp_path / "home"))
+    with closing(engine):
+        for _ in range(2):
+            found = run(engine.doctor())
+            details = {check.name: check.detail for check in found.checks}
+            assert found.ok and details["language model"].startswith(f"openai:m@{server.url} answers in ")
+            assert details["vision model"].endswith("sees images")
+    assert [body["model"] for body in server.bodies] == ["m", "eyes"] * 2, "a kept reply would prove nothing"
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        (Said(status=401, body={"error": {"message": f"Incorrect API key {KEY}"}}), "Check the API key"),
+        (Said(status=404, body={"error": {"message": "no model m"}}), "Check the model's name"),
+        (Said(status=400, body={"error": {"message": "image input is not supported"}}), "a vision model"),
+        (Said('{"word": "a blue sky"}'), "does not see images: it calls a red one 'a blue sky'"),
+        (Said("I see nothing."), "no usable answer"),
+        (Said(status=503, body={"error": {"message": "loading"}}), "Try again later"),
+    ],
+)
+def test_the_doctor_says_what_is_wrong_within_a_second(
+    server: ScriptedServer, catalog: Catalog, said: Said, detail: str
+) -> None:
+    server.answer = lambda request: said
+    start = time.monotonic()
+    with pytest.raises(PageIndexError) as caught:
+        Models(settings(server, vlm_model="v"), catalog).check("vlm")
+    assert detail in str(caught.value) and KEY not in str(caught.value) and time.monotonic() - start < 1
+
+
+def test_the_doctor_on_the_command_line(server: ScriptedServer, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEINDEX_LLM_MODEL", "m")
+    monkeypatch.setenv("PAGEINDEX_LLM_API_KEY", KEY)
+    monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
+    assert "answers in" in cli("doctor").stdout
+    server.answer = lambda request: Said(status=401, body={"error": {"message": "bad"}})
+    done = cli("doctor")
+    assert done.returncode != 0 and "Check the API key" in done.stdout + done.stderr
+    assert KEY not in done.stdout + done.stderr

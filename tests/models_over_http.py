@@ -1,0 +1,36 @@
+"""An engine whose language model is a scripted one behind real HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from hybrid_core.models.fakes import Answer
+from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
+from hybrid_pageindex import Engine, Settings
+
+
+@contextmanager
+def engine_with(home: Path, answer: Answer, **settings: Any) -> Iterator[tuple[Engine, ScriptedServer]]:
+    """An engine over ``home`` and the server that its model is.
+
+    The model's name is another each time: a port may come again, and kept replies of the server that had it.
+    """
+    with scripted_server(answer) as server:
+        said = {"storage_path": home, "llm_model": uuid4().hex, "llm_base_url": server.url} | settings
+        engine = Engine(settings=Settings(**said))
+        try:
+            yield engine, server
+        finally:
+            engine.close()
+
+
+def data(prompt: str, name: str) -> str:
+    """What a prompt shows under a heading between its fences."""
+    found = re.search(rf"{name}:\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>", prompt, re.DOTALL)
+    assert found, f"the prompt shows no {name}"
+    return found[2]
