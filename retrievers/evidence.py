@@ -12,6 +12,7 @@ import numpy as np
 
 from hybrid_core import bm25, text
 from hybrid_core.bm25 import Bm25
+from hybrid_core.names import has_cjk
 from hybrid_core.results import Evidence
 from retrievers.content import Content
 from retrievers.route import Routing
@@ -22,6 +23,7 @@ _K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a te
 _BESIDE = 0.4  # what a term counts that only the page before or after holds
 _ELSEWHERE = 0.4  # what a page counts whose document is not the one that the question names
 _SURE = 0.4  # routing scores below this name nothing
+_SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
 
 
 def judge(asked: Collection[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> Evidence:
@@ -33,16 +35,22 @@ def judge(asked: Collection[str], pages: Sequence[tuple[str, Content, int]], rou
     """
     if not pages or not asked:
         return Evidence("none", 0.0)
-    contents = {content.content_id: content for _, content, _ in pages}.values()
+    contents = list({content.content_id: content for _, content, _ in pages}.values())
     total = sum(content.pages for content in contents)
     hashes = [text.cached_hash(term) for term in dict.fromkeys(asked)]
-    weights = [1 + bm25.idf(total, sum(len(c.body.postings(term)[0]) for c in contents)) for term in hashes]
+    weights = [_weight(term, contents, total) for term in dict.fromkeys(asked)]
     score = 0.0
     for doc_id, content, page in pages:
         held = sum(weight * _held(content, page, term) for term, weight in zip(hashes, weights, strict=True))
         score = max(score, _fit(routing, doc_id) * held / sum(weights))
     score = round(score, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+def _weight(term: str, contents: Collection[Content], pages: int) -> float:
+    held = sum(len(content.body.postings(text.cached_hash(term))[0]) for content in contents)
+    known = held > 0 or not has_cjk(term)
+    return (1.0 if known else _SPANNING) * (1 + bm25.idf(pages, held))
 
 
 def _held(content: Content, page: int, term: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ from tests import pdfs
 # How long one example takes says nothing on a busy machine.
 hypothesis.settings.register_profile("project", deadline=None)
 hypothesis.settings.load_profile("project")
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, and processes they start inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -66,7 +66,7 @@ def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
 async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     root, home = tmp_path / "root", tmp_path / "home"
     root.mkdir()
-    file = pdfs.numbered(root / "long.pdf", 1500, "reeds")
+    file = pdfs.numbered(root / "long.pdf", 4000, "reeds")
     told: list[str] = []
     begun = asyncio.Event()
 

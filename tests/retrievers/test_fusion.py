@@ -66,9 +66,7 @@ def test_one_part_alone_keeps_its_ranking(found: dict[str, float]) -> None:
 
 
 @given(scores, scores, st.sampled_from((0.25, 8.0)))
-def test_reciprocal_ranks_see_the_order_alone(
-    first: dict[str, float], second: dict[str, float], factor: float
-) -> None:
+def test_reciprocal_ranks_see_the_order_alone(first: dict[str, float], second: dict[str, float], factor: float) -> None:
     stretched = {key: score * factor for key, score in first.items()}
     total = reciprocal_ranks([first, second])
     assert reciprocal_ranks([stretched, second]) == total
