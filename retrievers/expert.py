@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,13 @@ class Expert:
 
 
 def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
-    for term in (t for phrase in phrases for t in tokenise(phrase)):
+    for term in (t for phrase in phrases for t in _terms(phrase)):
         terms[term] = max(terms.get(term, 0.0), weight)
+
+
+@lru_cache(maxsize=10_000)
+def _terms(phrase: str) -> tuple[str, ...]:
+    return tuple(tokenise(phrase))
 
 
 def load_expert(path: Path) -> Expert:
