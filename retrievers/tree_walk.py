@@ -74,9 +74,10 @@ def walk(documents: Sequence[Walkable], limit: int, steps: Steps | None = None) 
     ``steps``, where given, is filled with what the walk does.
     """
     queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
+    promised = [_promises(document) for document in documents]
     for doc, document in enumerate(documents):
         for top in document.content.children[-1]:
-            _push(queue, document, doc, top, steps)
+            _push(queue, promised[doc][top], doc, top, steps)
     reached: list[Reached] = []
     seen: set[tuple[int, int]] = set()
     opened = 0
@@ -95,7 +96,7 @@ def walk(documents: Sequence[Walkable], limit: int, steps: Steps | None = None) 
         document = documents[doc]
         children = document.content.children[at]
         for child in children:
-            _push(queue, document, doc, child, steps)
+            _push(queue, promised[doc][child], doc, child, steps)
         section = document.content.sections[at]
         last = document.content.sections[children[0]].start_page if children else section.end_page
         for number in range(section.start_page, last + 1):
@@ -105,11 +106,19 @@ def walk(documents: Sequence[Walkable], limit: int, steps: Steps | None = None) 
     return reached
 
 
+def _promises(document: Walkable) -> list[float]:
+    """The best value of each section's pages."""
+    starts, ends = document.content.spans
+    if not len(starts):
+        return []
+    values = np.append(document.values, 0.0)  # an end may lie behind the last page
+    best: list[float] = np.maximum.reduceat(values, np.stack([starts, ends], axis=1).ravel())[::2].tolist()
+    return best
+
+
 def _push(
-    queue: list[tuple[float, int, int, int, int]], document: Walkable, doc: int, at: int, steps: Steps | None
+    queue: list[tuple[float, int, int, int, int]], promise: float, doc: int, at: int, steps: Steps | None
 ) -> None:
-    section = document.content.sections[at]
-    promise = float(document.values[section.start_page - 1 : section.end_page].max(initial=0.0))
     if promise > 0:
         heapq.heappush(queue, (-promise, doc, 0, at, len(queue)))
         if steps is not None:
