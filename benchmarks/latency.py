@@ -7,18 +7,16 @@ Medians, since machines are noisy. «start» is a bare Python interpreter, for c
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from eval.datasets import load
+from filings import indexed, options_of
+
 from hybrid_core.errors import PageIndexError
-from hybrid_pageindex import Engine, run
 
 
 def timed(program: list[str], runs: int) -> float:
@@ -32,17 +30,10 @@ def timed(program: list[str], runs: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data")
-    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser = options_of(__doc__)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    dataset = load("financebench", options.data)
-    with tempfile.TemporaryDirectory() as temporary:
-        home = Path(options.home or temporary)
-        engine = Engine(home)
-        run(engine.index(dataset.files))
+    with indexed(options) as (home, engine, dataset):
         stages: dict[str, list[float]] = {}
         wall = []
         for question in [*dataset.questions[:5], *dataset.questions]:  # the first five only warm up

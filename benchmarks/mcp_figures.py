@@ -9,12 +9,10 @@ text) after that many calls, «read» those of which its text has. Tokens are es
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +20,10 @@ from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from filings import indexed, options_of
 
-from eval.datasets import load
 from hybrid_core.errors import PageIndexError
-from hybrid_pageindex import Engine, run
+from hybrid_pageindex import Engine
 from hybrid_pageindex.mcp.budget import tokens
 
 _CALLS = 3
@@ -125,19 +123,11 @@ async def measure(home: Path, engine: Engine, questions: list[Any], runs: int) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data")
-    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser = options_of(__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    dataset = load("financebench", options.data)
-    with tempfile.TemporaryDirectory() as temporary:
-        home = Path(options.home or temporary)
-        engine = Engine(home)
-        run(engine.index(dataset.files))
+    with indexed(options) as (home, engine, dataset):
         found = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
-        engine.close()
     rounded = {name: round(value, 3) for name, value in found.items()}
     print(json.dumps(rounded) if options.json else "\n".join(f"{name:<26}{value}" for name, value in rounded.items()))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ _MAGIC = b"TC01"
 Uint32 = npt.NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TermCounts:
     """Postings of one document. Pages are 0-based here (row p is page p + 1).
 
@@ -46,6 +47,11 @@ class TermCounts:
     @property
     def page_count(self) -> int:
         return len(self.lengths)
+
+    @cached_property
+    def average_length(self) -> float:
+        """Words per page; 1 where no page has any."""
+        return float(self.lengths.mean()) or 1.0 if self.page_count else 1.0
 
     def postings(self, term: int) -> tuple[Uint32, npt.NDArray[np.uint16]]:
         """Pages (0-based) that hold a term, and its counts there; empty arrays where none does."""

@@ -33,11 +33,6 @@ class Content:
         return self.body.page_count
 
     @cached_property
-    def average_length(self) -> float:
-        """Words per page; 1 for a document without any."""
-        return float(self.body.lengths.mean()) or 1.0 if self.pages else 1.0
-
-    @cached_property
     def spans(self) -> tuple[Ints, Ints]:
         """First page (0-based) and end page (excluded) of every section."""
         return (

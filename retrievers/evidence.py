@@ -58,7 +58,7 @@ def _held(content: Content, page: int, term: int) -> float:
     pages, counts = content.body.postings(term)
     at = int(np.searchsorted(pages, page - 1))
     if at < len(pages) and pages[at] == page - 1:
-        model = Bm25(_K1, 1.0, content.average_length)
+        model = Bm25(_K1, 1.0, content.body.average_length)
         return float(model.weights(counts[at : at + 1], float(content.body.lengths[page - 1]))[0])
     beside = pages[max(0, at - 1) : at + 1].tolist()
     return _BESIDE if page - 2 in beside or page in beside else 0.0

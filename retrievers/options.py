@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,7 @@ class Weights:
     inside: PageScoring = field(default_factory=PageScoring)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LibraryView:
     """One library at one log position: derived once, used by every search until the log moves."""
 
@@ -56,9 +57,16 @@ class LibraryView:
     documents: Mapping[str, Document]  # published ones, by doc_id
     router: Router
 
-    def types(self, scope: Collection[str] | None) -> set[str]:
+    def types(self, scope: Collection[str] | None) -> frozenset[str]:
         """The types of the documents in a scope, None for all."""
-        return {self.documents[doc_id].card.type for doc_id in (self.documents if scope is None else scope)}
+        return self._all_types if scope is None else self._types(scope)
+
+    @cached_property
+    def _all_types(self) -> frozenset[str]:
+        return self._types(self.documents)
+
+    def _types(self, doc_ids: Collection[str]) -> frozenset[str]:
+        return frozenset(self.documents[doc_id].card.type for doc_id in doc_ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,9 +58,7 @@ def matched(
     adds: dict[int, float] = {}
     fields = ((1.0, content.body, query), (scoring.heading_weight, content.headings, {**(headings or {}), **query}))
     for share, counts, wanted in fields:
-        model = Bm25(
-            scoring.k1, scoring.b, (content.average_length if counts is content.body else _average(counts)) or 1.0
-        )
+        model = Bm25(scoring.k1, scoring.b, counts.average_length)
         for term, weight in wanted.items():
             held, tf = counts.postings(term)
             at = int(np.searchsorted(held, page - 1))
@@ -71,14 +69,10 @@ def matched(
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 
-def _average(counts: TermCounts) -> float:
-    return float(counts.lengths.mean()) if counts.page_count else 0.0
-
-
 def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
     pages = counts.page_count
     scores = np.zeros(pages)
-    model = Bm25(scoring.k1, scoring.b, _average(counts) or 1.0)
+    model = Bm25(scoring.k1, scoring.b, counts.average_length)
     for term, weight in query.items():
         held, tf = counts.postings(term)
         if not len(held):
