@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hybrid_core.errors import PageIndexError
     from hybrid_core.results import SearchResult
-    from hybrid_pageindex.engine import Engine, run
+    from hybrid_pageindex.engine import Engine
+    from hybrid_pageindex.running import run
     from hybrid_pageindex.settings import Settings
 
 __version__ = "0.1.0"
@@ -19,7 +20,7 @@ __all__ = ["Engine", "PageIndexError", "SearchResult", "Settings", "__version__"
 
 _HOME = {
     "Engine": "hybrid_pageindex.engine",
-    "run": "hybrid_pageindex.engine",
+    "run": "hybrid_pageindex.running",
     "Settings": "hybrid_pageindex.settings",
     "SearchResult": "hybrid_core.results",
     "PageIndexError": "hybrid_core.errors",

@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Effort, Fusion, Strategy
 from hybrid_pageindex import arguments, outline, reading
-from hybrid_pageindex.chatting import Chat
-from hybrid_pageindex.embedding import Embedders
-from hybrid_pageindex.indexes import Backend, Indexes, ServerAddress
+from hybrid_pageindex.indexes import Backend, Indexes
 from hybrid_pageindex.indexing import embed_documents, index_paths
 from hybrid_pageindex.migrating import Migration, migrate
 from hybrid_pageindex.outline import Outline
+from hybrid_pageindex.parts import Parts
+from hybrid_pageindex.running import in_the_background, stoppable
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
 from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+from hybrid_pageindex.wishes import SearchWishes
 
 if TYPE_CHECKING:
     from hybrid_core.answers import Answer
     from hybrid_core.models.chat import ChatModel
     from indexers.embed import EmbedProgress, EmbedReport
     from indexers.report import IndexProgress, IndexReport
-
-T = TypeVar("T")
-
-
-class SearchWishes(TypedDict, total=False):
-    """What may be said with a question; ``Engine.search`` explains it."""
-
-    library: str | None
-    documents: Sequence[str] | None
-    where: Sequence[str]
-    top_k: int | None
-    effort: Effort | None
-    expert: str | Path | None
-    mmr: float
-    trace: bool
-    fusion: Fusion | None
-    strategy: Strategy | None
-    on_step: Callable[[ReasoningStep], None] | None
 
 
 class Engine:
@@ -76,7 +57,7 @@ class Engine:
         self.settings = replace(loaded, storage_path=loaded.storage_path.expanduser().absolute())
         self._chat = chat
         self._lock = threading.Lock()
-        self._opened: _Parts | None = None
+        self._opened: Parts | None = None
 
     @property
     def home(self) -> Path:
@@ -100,7 +81,7 @@ class Engine:
         listed, told = arguments.several(paths), on_progress or _not_told
         settings = self.settings if workers is None else replace(self.settings, workers=workers)
         name = arguments.library(library, self.settings.library)
-        return await _stoppable(
+        return await stoppable(
             lambda stop: index_paths(self._catalog(), name, listed, settings, password, prune, told, stop)
         )
 
@@ -119,7 +100,7 @@ class Engine:
         """
         name = arguments.library(library, self.settings.library)
         told = on_progress or _not_told
-        return await _stoppable(
+        return await stoppable(
             lambda stop: embed_documents(
                 self._catalog(), self._parts().embedders, name, model, self.settings, told, stop
             )
@@ -159,7 +140,7 @@ class Engine:
             self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
             effort=effort, expert=expert, mmr=mmr, trace=trace, fusion=fusion, strategy=strategy, on_step=on_step,
         )  # fmt: skip
-        return await (asyncio.to_thread(work) if effort == "fast" else _in_the_background(work))
+        return await (asyncio.to_thread(work) if effort == "fast" else in_the_background(work))
 
     def search_now(self, question: str, **wishes: Unpack[SearchWishes]) -> SearchResult:
         """``search`` in the calling thread."""
@@ -195,7 +176,7 @@ class Engine:
         of the answer. ``wishes`` are those of ``search``. Without a model, and where it fails, the answer has no text
         but the sources, and its ``status`` says so. Raises what ``search`` raises.
         """
-        return await _in_the_background(lambda: self._ask(question, force, vision, on_text, wishes))
+        return await in_the_background(lambda: self._ask(question, force, vision, on_text, wishes))
 
     def _ask(
         self,
@@ -335,89 +316,12 @@ class Engine:
     def _indexes(self) -> Indexes:
         return self._parts().indexes
 
-    def _parts(self) -> _Parts:
+    def _parts(self) -> Parts:
         with self._lock:
             if self._opened is None:
-                self._opened = _Parts(self.settings, self._chat)
+                self._opened = Parts(self.settings, self._chat)
             return self._opened
-
-
-class _Parts:
-    """What an engine opens when it is first used."""
-
-    def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
-        self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
-        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
-        self.indexes = Indexes(self.catalog, settings.storage_path, address)
-        self.embedders = Embedders(settings)
-        fusion = arguments.fusion(settings.fusion)
-        self.chat = Chat(settings, self.catalog, chat)
-        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat)
-
-    def close(self) -> None:
-        self.chat.close()
-        self.embedders.close()
-        self.indexes.close()
-        self.catalog.close()
 
 
 def _not_told(_: object) -> None:
     """Progress that nobody asked for."""
-
-
-async def _stoppable(work: Callable[[threading.Event], T]) -> T:
-    """Run work in a thread; cancelling the task sets the event and waits until the work has stopped."""
-    stop = threading.Event()
-    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.gather(task, return_exceptions=True)
-        raise
-
-
-async def _in_the_background(work: Callable[[], T]) -> T:
-    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result(value) if error is None else done.set_exception(error)
-
-    def call() -> None:
-        value, error = None, None
-        try:
-            value = context.run(work)
-        except BaseException as raised:  # noqa: BLE001 - handed to the task that waits
-            error = raised
-        with suppress(RuntimeError):  # the loop has been closed meanwhile
-            loop.call_soon_threadsafe(settle, value, error)
-
-    threading.Thread(target=call, name="pageindex-model", daemon=True).start()
-    return await done
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for one engine call from ordinary code, also where an event loop is already running (notebooks)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def call() -> None:
-        try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-            failure.append(error)
-
-    thread = threading.Thread(target=call, name="pageindex-run")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]

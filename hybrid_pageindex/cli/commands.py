@@ -14,7 +14,8 @@ from hybrid_core.results import ReasoningStep
 from hybrid_pageindex.cli import answers, show
 from hybrid_pageindex.cli.output import dump
 from hybrid_pageindex.cli.progress import embed_progress, index_progress
-from hybrid_pageindex.engine import Engine, SearchWishes
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.wishes import SearchWishes
 
 
 def run(options: argparse.Namespace) -> int:
