@@ -12,10 +12,6 @@ from hybrid_core.models.caller import Caller
 from hybrid_core.models.endpoint import Endpoint
 from hybrid_core.models.openai_chat import OpenAIChat
 from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
-
-pytest.importorskip("openai", reason="the extra openai is not installed")
-pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
-
 from tests.hybrid_core.chat.said import GOOD, KEY, QUICK, Interface
 
 
@@ -27,6 +23,8 @@ def server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def connect(server: ScriptedServer) -> Iterator[Callable[..., Caller]]:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
     made: list[Caller] = []
 
     def _connect(interface: Interface = "openai", **options: Any) -> Caller:
@@ -41,6 +39,3 @@ def connect(server: ScriptedServer) -> Iterator[Callable[..., Caller]]:
     yield _connect
     for caller in made:
         caller.close()
-
-
-Connect = Callable[..., Caller]
