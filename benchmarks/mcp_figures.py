@@ -1,9 +1,9 @@
 """The MCP server over stdio: overhead, start, tokens of a conversation, and an agent that only follows hints.
 
-    python benchmarks/mcp_figures.py [--data DIR] [--home DIR] [--runs 5] [--json]
+    python benchmarks/mcp_figures.py [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
 
-The agent has no model. It calls search with the question and then, call by call, the hint that was given first and
-not followed yet. «named» counts questions of which a gold page has stood in an answer (as a result, a best page or
+The agent has no model. It calls search with the question and then, call by call, the first hint of the newest answer
+that has one left. «named» counts questions of which a gold page has stood in an answer (as a result, a best page or
 text) after that many calls, «read» those of which its text has. Tokens are estimated as in the server's budget.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -30,7 +31,8 @@ _CALLS = 3
 
 
 def program(home: Path) -> StdioTransport:
-    return StdioTransport(sys.executable, ["-m", "hybrid_pageindex", "--home", str(home), "mcp", "--read-only"])
+    arguments = ["-m", "hybrid_pageindex", "--home", str(home), "mcp", "--read-only"]
+    return StdioTransport(sys.executable, arguments, env=dict(os.environ))
 
 
 async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
@@ -54,14 +56,14 @@ def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
 
 async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, bool]]]:
     """What has been shown after each call."""
-    hints = [{"tool": "search", "arguments": {"question": question}}]
+    given = [[{"tool": "search", "arguments": {"question": question}}]]  # hints by answer, the newest last
     seen: set[tuple[str, int, bool]] = set()
     after = []
     for _ in range(_CALLS):
-        if hints:
+        if hints := next((hints for hints in reversed(given) if hints), None):
             hint = hints.pop(0)
             answer, _ = await call(client, hint["tool"], hint["arguments"])
-            hints += answer["next"]
+            given.append(answer["next"])
             seen |= set(shown(answer))
         after.append(set(seen))
     return after
@@ -125,7 +127,9 @@ async def measure(home: Path, engine: Engine, questions: list[Any], runs: int) -
 def main() -> int:
     parser = options_of(__doc__)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--expert", default="auto")
     options = parser.parse_args()
+    os.environ["PAGEINDEX_EXPERT"] = options.expert  # of the engine here and of the servers
     with indexed(options) as (home, engine, dataset):
         found = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
     rounded = {name: round(value, 3) for name, value in found.items()}

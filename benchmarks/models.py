@@ -6,6 +6,7 @@ The server runs in a process of its own, answers every call after a fixed time, 
 time of all calls beyond ceil(calls / concurrency) × the server's time, in per cent of the latter; the first calls,
 which open the connections, are not timed. "bare" is the same work by the HTTP library alone: what the machine and the
 server add on their own. On a busy machine read the processor time per call, which other programs change little.
+The last rows are throughput against the limit of calls at once, with twice as many callers as the largest limit.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ PROMPT = (
 )  # 2,300 tokens
 
 
+LIMITS = (1, 4, 8, 16, 32)
+
+
 class Found(BaseModel):
     page: int
     why: str
@@ -73,7 +77,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder, httpx2.Client(limits=httpx2.Limits(max_connections=100)) as http:
         catalog = Catalog(Path(folder) / "catalog.sqlite")
-        for concurrency in (1, 4, 8, 16, 32):
+        for concurrency in LIMITS:
             calls = max(concurrency, given.calls * concurrency // 32)
             ideal = math.ceil(calls / concurrency) * wait
             body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
@@ -108,6 +112,18 @@ def main() -> None:
                 for name, (seconds, worked) in taken.items()
             ]
             print(*map(json.dumps, rows[-3:]), f"a kept reply: {held:.2f} ms", sep="\n", flush=True)
+        for limit in LIMITS:
+            caller = Caller(OpenAIChat("m", base_url=url), limiter=Limiter(limit))
+            calls = max(limit, given.calls * limit // 32)
+
+            def waiting(n: int) -> object:
+                return caller.ask([Message("user", f"{n} {PROMPT}")], Found)  # noqa: B023
+
+            seconds, _ = timed(waiting, calls, 2 * LIMITS[-1])
+            caller.close()
+            most = limit / wait
+            row = {"limit": limit, "callers": 2 * LIMITS[-1], "calls per second": round(calls / seconds, 1)}
+            print(json.dumps(row | {"share of what is possible": round(calls / seconds / most, 3)}), flush=True)
         catalog.close()
     served.stdin.close()
     served.wait(10)

@@ -9,14 +9,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
+from eval.answers.record import ANSWERS
 from eval.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
+from eval.report import judging
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
 from hybrid_core.types import Effort, Fusion, Strategy
 
 HEADLINE = (
     "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
-    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
+    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false", *ANSWERS,
 )  # fmt: skip
 """What ``eval run`` shows on the terminal; ``eval report`` and ``--json`` have everything."""
 
@@ -92,6 +94,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--effort", choices=get_args(Effort), default="fast", help="the engine's effort (default: fast)")
     add("--strategy", choices=get_args(Strategy), default="outline", help="how a model searches (default: outline)")
     add("--model", default="", metavar="M", help=f"{' or '.join(MODELS)} (ceiling, floor); without one your own")
+    add("--answers", action="store_true", help="have the model answer each question, and judge the answers")
+    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
     add("--wording", metavar="W", help="of cuad: official (default) or short")
     add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
     add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
@@ -107,6 +111,7 @@ def _measure(options: argparse.Namespace) -> int:
     floors = [thresholds.parse(text) for text in options.fail_under]
     from eval.progress import Progress
     from eval.report import tables
+    from eval.report.answers import answer_tables, missing
     from eval.report.summary import summary
     from eval.report.table import show
     from eval.run import measure
@@ -117,7 +122,8 @@ def _measure(options: argparse.Namespace) -> int:
         embedder=options.embedder, sample=options.sample, seed=options.seed, distractors=options.distractors,
         kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
         questions=options.questions, fusion=options.fusion, effort=options.effort,
-        strategy=options.strategy, model=options.model, wording=options.wording, paraphrases=options.paraphrases,
+        strategy=options.strategy, model=options.model, answers=options.answers, judge_model=options.judge_model,
+        wording=options.wording, paraphrases=options.paraphrases,
         data=options.data, home=getattr(options, "home", None), out=options.out,
     )  # fmt: skip
     run = measure(plan, Progress())
@@ -131,6 +137,7 @@ def _measure(options: argparse.Namespace) -> int:
         headline = {name: value for name, value in one.measures.items() if name in HEADLINE}
         shown += [
             tables.measures([replace(one, measures=headline)]),
+            *answer_tables([one]),
             tables.kinds([one]),
             tables.latency([one]),
             tables.trees([one]),
@@ -139,6 +146,7 @@ def _measure(options: argparse.Namespace) -> int:
         notes = [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
         if failed := [record.error for record in run.questions if record.error]:
             notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
+        notes += missing(one)
         show([table for table in shown if table.rows], [*notes, f"The run is in {run.folder}."])
     for said in short:
         sys.stderr.write(f"{said}\n")
@@ -148,6 +156,7 @@ def _measure(options: argparse.Namespace) -> int:
 COMMANDS = {
     "list": Command("the sets of questions: what they are, whether they are here", _list_arguments, _list),
     "run": Command("measure a set, or your own questions", _run_arguments, _measure),
+    "judges": Command("how far judges of answers agree with people's labels", judging.add_arguments, judging.run),
     **READING,
 }
 command = Command("how well pages are found: run question sets, compare, report", _add_arguments, _run)

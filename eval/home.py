@@ -96,7 +96,7 @@ def _index(engine: Engine, files: Sequence[Path], progress: Progress) -> Any:
                 seen += 1
                 step()
 
-        return run(engine.index(list(files), on_progress=on_progress))
+        return run(engine.index(list(files), enrich="never", on_progress=on_progress))
 
 
 def _embed(engine: Engine, embedder: str, progress: Progress) -> None:

@@ -6,20 +6,21 @@ import hashlib
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import hybrid_pageindex
 from hybrid_pageindex import Settings
 
 _ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex")
 _NO_MATTER = {
-    "storage_path", "library", "workers", "top_k", "effort", "expert", "max_cache_size", "image_dpi",
-    "embedding_api_key", "qdrant_api_key", "qdrant_prefix",
+    "storage_path", "library", "workers", "top_k", "effort", "strategy", "expert", "max_cache_size", "image_dpi",
+    "qdrant_prefix",
 }  # fmt: skip
-"""Settings that change no result, are among a run's options, or are secret."""
+"""Settings that change no result, or are among a run's options."""
 
 
 def machine() -> dict[str, Any]:
@@ -37,7 +38,7 @@ def engine_code() -> Mapping[str, str]:
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in _ROOMS:
-        for path in sorted(p for p in (above / room).rglob("*") if p.suffix in (".py", ".yaml")):
+        for path in sorted(p for p in (above / room).rglob("*") if p.suffix in (".py", ".yaml", ".md")):
             digest.update(path.relative_to(above).as_posix().encode() + b"\0" + path.read_bytes())
     return {"version": hybrid_pageindex.__version__, "code": digest.hexdigest()[:12]}
 
@@ -54,11 +55,19 @@ def indexing_code() -> str:
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
+    """Without secrets: neither keys nor what a URL holds beside its place."""
+    secret = {field.name for field in fields(settings) if not field.repr}
     return {
-        name: value
+        name: _place(str(value)) if name.endswith("_url") and value else value
         for name, value in asdict(settings).items()
-        if name not in _NO_MATTER and value is not None and isinstance(value, (str, int, float))
+        if name not in _NO_MATTER | secret and value is not None and isinstance(value, (str, int, float))
     }
+
+
+def _place(url: str) -> str:
+    """A URL without user, password and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def folder_bytes(folder: Path) -> int:

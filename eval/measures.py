@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from eval.answers.measures import answer_values
 from eval.records import QuestionRecord, TreeRecord
 from hybrid_core.extras import require
 from hybrid_core.text import tokenise
@@ -27,9 +28,10 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
     nDCG@k and Rprec on pages; with ``section.`` and ``document.`` in front the same on sections and documents.
     ``doc@1``: the first result is in a right document. ``citation.page``: the first result is on a gold page;
     ``citation.overlap``: the best token F1 of a snippet among the first five results with gold text.
+    ``answers-…`` and ``citations-…``: see ``answer_values``.
     Raises PageIndexError where the extra ``eval`` is not installed.
     """
-    found: dict[str, Values] = {record.id: {} for record in records}
+    found: dict[str, Values] = {record.id: answer_values(record) for record in records}
     asked = [record for record in records if record.answerable]
     _ranked(found, "", {r.id: (_page_gold(r), _page_ranking(r)) for r in asked})
     _ranked(found, "section.", {r.id: (_section_gold(r), _section_ranking(r)) for r in asked})

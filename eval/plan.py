@@ -14,7 +14,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.types import Effort, Fusion, Strategy
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
-RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree")
+RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
 MODELS = ("scripted:oracle", "scripted:random")
 DEPTH = 20
 RUNS = "eval-runs"
@@ -30,8 +30,9 @@ class Plan:
     ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
     words for some of the questions, and those alone are asked.
 
-    ``effort``, ``strategy`` and ``model`` are for the ranker «engine»: a model of eval.scripted, "" for the one that
-    the engine's settings name.
+    ``effort`` and ``strategy`` are for the ranker «engine». ``model`` is one of eval.scripted, "" for the one that the
+    engine's settings name. ``answers``: the model answers each question from the first pages, and ``judge_model``,
+    asked where the settings' model is, says whether the answer is right; "" is the settings' model itself.
     """
 
     dataset: str
@@ -43,6 +44,8 @@ class Plan:
     effort: Effort = "fast"
     strategy: Strategy = "outline"
     model: str = ""
+    answers: bool = False
+    judge_model: str = ""
     sample: int = 0
     seed: int = 0
     distractors: Path | None = None
@@ -68,8 +71,15 @@ class Plan:
             raise UsageError(
                 f"There is no model '{self.model}' here.", f"Choose {' or '.join(MODELS)}; leave it out to use yours."
             )
+        if self.judge_model and not self.answers:
+            raise UsageError("--judge-model judges answers, and none are asked for.", "Add --answers.")
         if self.sample < 0 or self.min_pages < 0:
             raise UsageError("--sample and --min-pages cannot be negative.", "Leave them out to ask everything.")
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether nothing can be measured without a model."""
+        return self.answers or self.ranker == "whole-tree"
 
     @property
     def options(self) -> dict[str, Any]:

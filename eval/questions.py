@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eval.answers.record import Verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Gold:
@@ -46,10 +48,22 @@ class EvalQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledAnswer:
+    """Somebody's answer to a question, and what people say it is worth beside the reference answer."""
+
+    id: str
+    question: str
+    reference: str
+    answer: str
+    label: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """``files`` are the documents' paths; file names are unique among them. ``chinese`` picks the baseline's tokens.
 
     ``outlines`` gives the human outline of a file as (level, title, page), for sets that measure trees.
+    ``labelled`` are answers by which judges can be judged.
     ``notes`` say what of the source is not measured, and why; reports show them.
     """
 
@@ -58,4 +72,5 @@ class Dataset:
     questions: tuple[EvalQuestion, ...]
     chinese: bool = False
     outlines: Mapping[str, tuple[tuple[int, str, int], ...]] = field(default_factory=dict)
+    labelled: tuple[LabelledAnswer, ...] = ()
     notes: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from eval.answers.record import Answered, read_answered
 from eval.rankers.ranker import RankedPage
 from hybrid_core.errors import DocumentError, NotFoundError, StoreError
 
@@ -32,6 +33,8 @@ class RunHead:
     questions, answerable, gold, unplaced, …}, the last ones how gold was placed. ``index`` is {seconds, pages,
     bytes_per_page, first_answer_seconds, reused}; a reused index carries the times of when it was made. ``problems``
     are documents that could not be indexed and gold places that could not be used.
+    ``model`` is who was asked, "" for nobody. ``judge`` is {model, prompt, text}: who judged the answers and how it was
+    asked, empty where nobody did.
     ``measures`` is {"all": {measure: mean}, "kinds": {kind: {measure: mean}}}, empty until the run is finished.
     """
 
@@ -44,6 +47,7 @@ class RunHead:
     machine: Mapping[str, Any]
     embedder: str = ""
     model: str = ""
+    judge: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     index: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -75,8 +79,8 @@ class QuestionRecord:
     """One question as it went. ``given`` are the documents it was asked of, None for the whole library.
 
     ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
-    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``answer`` and ``judgement`` stay None until
-    a model answers.
+    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens`` and ``cost`` are
+    those of the search. ``answer`` is None in a run that asks for none.
     """
 
     id: str
@@ -97,8 +101,7 @@ class QuestionRecord:
     tokens: int = 0
     cost: float = 0.0
     error: str = ""
-    answer: str | None = None
-    judgement: Mapping[str, Any] | None = None
+    answer: Answered | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +219,13 @@ def _question(data: dict[str, Any]) -> QuestionRecord:
         _known(GoldPlace, place | {name: tuple(place.get(name, ())) for name in ("also", "sections_also")})
         for place in data.get("gold", ())
     )
-    given, evidence = data.get("given"), data.get("evidence")
+    given, evidence, answer = data.get("given"), data.get("evidence"), data.get("answer")
     changed = {
         "pages": pages, "gold": gold, "given": None if given is None else tuple(given),
         "evidence": None if evidence is None else (str(evidence[0]), float(evidence[1])),
         "documents": tuple(data.get("documents", ())), "receipts": tuple(data.get("receipts", ())),
         "notes": tuple(data.get("notes", ())),
+        "answer": None if answer is None else read_answered(answer),
     }  # fmt: skip
     return _known(QuestionRecord, data | changed)
 

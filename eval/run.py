@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval import measures
+from eval.answers.asking import Answerer
 from eval.attribution import stage
 from eval.corpus import Corpus
 from eval.datasets.custom import SUFFIXES
@@ -18,6 +19,7 @@ from eval.datasets.registry import load
 from eval.home import Prepared, prepare
 from eval.locate import Located, locate
 from eval.machine import engine_code, machine, settings_that_matter
+from eval.models import RunModels, load_models
 from eval.plan import Plan
 from eval.progress import Progress
 from eval.questions import Dataset, EvalQuestion
@@ -35,10 +37,11 @@ from eval.records import (
 from eval.resume import resumed
 from eval.sampling import sample
 from eval.scope import ask
-from eval.scripted import Pages, scripted
+from eval.scripted import Pages
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.extras import require
 from hybrid_pageindex import run
+from hybrid_pageindex.settings import load_settings
 
 
 def measure(plan: Plan, progress: Progress) -> Run:
@@ -63,25 +66,32 @@ def measure(plan: Plan, progress: Progress) -> Run:
     files = (*dataset.files, *distractors(plan.distractors, dataset))
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
-    answers: dict[str, Pages] = {}
-    chat = scripted(plan.model, answers)
-    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=chat)
-    with closing(prepared.engine):
+    known: dict[str, Pages] = {}
+    models = load_models(plan, load_settings(home), known, {q.text: q.answer for q in dataset.questions})
+    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=models.engine)
+    with closing(prepared.engine), closing(models):
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
         ranker = make_ranker(
             plan.ranker, prepared.engine, corpus, expert=plan.expert, embedder=plan.embedder, fusion=plan.fusion,
             effort=plan.effort, strategy=plan.strategy,
-            in_chinese=dataset.chinese, cache=cache, progress=progress,
+            in_chinese=dataset.chinese, cache=cache, progress=progress, model=models.tree,
         )  # fmt: skip
         questions, left_out = chosen(plan, dataset, corpus)
         located = run(locate(prepared.engine, questions))
-        answers |= {q.text: gold_pages(q) for q in located.questions}
+        known |= {q.text: gold_pages(q) for q in located.questions}
         gold = {q.id: places(q, found, corpus) for q, found in zip(questions, located.questions, strict=True)}
-        head = _head(plan, dataset, prepared, ranker, located, left_out)
+        head = _head(plan, dataset, prepared, ranker, located, left_out, models)
         head = replace(head, started=held.started) if held else head
         write_head(folder, head)
-        _ask_all(plan, folder, ranker, corpus, questions, gold, progress)
+        answerer = None
+        if plan.answers:
+            oracle = (
+                plan.setting == "oracle-pages"
+            )  # a reader of the right pages reads them all, whatever their evidence
+            most = None if oracle else prepared.engine.settings.top_k
+            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=most)
+        _ask_all(plan, folder, ranker, answerer, corpus, questions, gold, progress)
     records = read_run(folder).questions
     measured = {"all": measures.summarise(records), "kinds": measures.summarise_kinds(records)}
     write_head(folder, replace(head, measures=measured, finished=_now()))
@@ -151,6 +161,7 @@ def _ask_all(
     plan: Plan,
     folder: Path,
     ranker: Ranker,
+    answerer: Answerer | None,
     corpus: Corpus,
     questions: Sequence[EvalQuestion],
     gold: dict[str, tuple[GoldPlace, ...]],
@@ -160,12 +171,17 @@ def _ask_all(
     with progress.bar(f"{plan.dataset}, {plan.setting}, {plan.ranker}", len(questions), len(done)) as step:
         for question in questions:
             if question.id not in done:
-                append(folder, _asked(plan, ranker, corpus, question, gold[question.id]))
+                append(folder, _asked(plan, ranker, answerer, corpus, question, gold[question.id]))
                 step()
 
 
 def _asked(
-    plan: Plan, ranker: Ranker, corpus: Corpus, question: EvalQuestion, gold: tuple[GoldPlace, ...]
+    plan: Plan,
+    ranker: Ranker,
+    answerer: Answerer | None,
+    corpus: Corpus,
+    question: EvalQuestion,
+    gold: tuple[GoldPlace, ...],
 ) -> QuestionRecord:
     record = QuestionRecord(
         id=question.id, question=question.text, kind=question.kind, group=question.group,
@@ -174,26 +190,38 @@ def _asked(
     began = time.perf_counter()
     try:
         given, ranking = ask(ranker, corpus, question, gold, plan.setting, plan.depth)
+        spent = {"total": round((time.perf_counter() - began) * 1000, 3), **ranking.timings_ms}
+        answer = None
+        if answerer:
+            answer, spent["answer"] = answerer.answer(question, ranking)
+            spent["total"] = round(spent["total"] + spent["answer"], 3)
     except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
         said = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
-        return replace(record, error=said, stage="failed" if question.answerable else "")
-    spent = round((time.perf_counter() - began) * 1000, 3)
+        failed = None if answerer is None else answerer.failed(question, said)
+        return replace(record, error=said, stage="failed" if question.answerable else "", answer=failed)
     by_page = any(place.page is not None or place.lost for place in gold)
     ended = stage(gold, ranking.pages, ranking.trace, corpus.ids, corpus.sections_on) if by_page else ""
     return replace(
         record, given=given, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence, stage=ended,
-        receipts=ranking.receipts, notes=ranking.notes, timings_ms={"total": spent, **ranking.timings_ms},
-        tokens=ranking.tokens, cost=ranking.cost,
+        receipts=ranking.receipts, notes=ranking.notes, timings_ms=spent, tokens=ranking.tokens,
+        cost=ranking.cost, answer=answer,
     )  # fmt: skip
 
 
 def _head(
-    plan: Plan, dataset: Dataset, prepared: Prepared, ranker: Ranker, located: Located, left_out: Sequence[str]
+    plan: Plan,
+    dataset: Dataset,
+    prepared: Prepared,
+    ranker: Ranker,
+    located: Located,
+    left_out: Sequence[str],
+    models: RunModels,
 ) -> RunHead:
     questions = located.questions
     return RunHead(
         dataset=dataset.name, setting=plan.setting, ranker=ranker.name, options=plan.options, engine=engine_code(),
         settings=settings_that_matter(prepared.engine.settings) | {"ranker": dict(ranker.options)}, machine=machine(),
+        model=models.name, judge=models.judge.about if models.judge else {},
         embedder=str(ranker.options.get("embedder", prepared.embedder if plan.ranker == "engine" else "")),
         counts={
             "documents": len(dataset.files), "pages": int(prepared.figures["pages"]), "questions": len(questions),

@@ -123,6 +123,11 @@ def fold(title: str) -> str:
     return re.sub(r"\W+", " ", _NUMBERING.sub("", lowered) or lowered).strip()
 
 
+def alike(left: str, right: str) -> bool:
+    """Whether two folded titles count as one."""
+    return _likeness(left, right) >= _ALIKE
+
+
 def headings(sections: Sequence[Section]) -> list[Heading]:
     """A tree's headings, levels counted without its synthetic sections."""
     depth: dict[str | None, int] = {None: 0}

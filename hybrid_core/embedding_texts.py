@@ -1,4 +1,4 @@
-"""What of a document is embedded: each page's summary, and each chunk under its section's title and summary.
+"""What of a document is embedded: each page's summary and description, and each chunk under its section's title and summary.
 
 The title and the beginning of the summary make a chunk findable by what it is about; the titles above its
 section are left out, since every page inherits them (docs/benchmarks.md).
@@ -17,7 +17,7 @@ _SUMMARY_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingText:
-    """One text to embed. ``chunk`` is 0 for a page's summary."""
+    """One text to embed. ``chunk`` is 0 for what is said of a page."""
 
     page: int
     chunk: int
@@ -34,8 +34,9 @@ def embedding_texts(
 ) -> Iterator[EmbeddingText]:
     """The texts of one document: pages' first, then chunks', both in order. Blank ones are left out."""
     for page in pages:
-        if page.summary.strip():
-            yield EmbeddingText(page.number, 0, page.summary)
+        about_page = f"{page.summary}\n{page.described}".strip() if page.described else page.summary
+        if about_page.strip():
+            yield EmbeddingText(page.number, 0, about_page)
     by_id = {section.node_id: section for section in sections}
     for chunk in chunks:
         section = by_id[chunk.node_id]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from hybrid_core.types import Effort, EvidenceLevel, Strategy
+from hybrid_core.types import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.usage import Usage
 
 StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
@@ -44,7 +44,8 @@ class SectionHint:
 class SectionFound:
     """A section and its NodeScore (compared among siblings only; higher is better).
 
-    ``flags`` say what its own text holds (has_table, …); ``hints`` are its children with hits, best first.
+    ``flags`` say what its own text holds (has_table, …), ``gaps`` what it announces and does not contain; ``hints``
+    are its children with hits, best first.
     """
 
     node_id: str
@@ -55,6 +56,7 @@ class SectionFound:
     node_score: float
     flags: tuple[str, ...] = ()
     hints: tuple[SectionHint, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +160,26 @@ class Reasoning:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteUsed:
+    """How the documents to look into were chosen, and why so; ``auto`` is by their cards and the words of their pages.
+
+    ``filter`` are the conditions that counted, each as "field operator values"; ``steps`` what a model was asked.
+    """
+
+    asked: Route
+    used: Route
+    why: str
+    filter: tuple[str, ...] = ()
+    steps: tuple[ReasoningStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
 
     ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
     it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
-    times the evidence: what ``auto`` goes by. ``reasoning`` is there where a model was asked, ``usage`` what it took.
+    times the evidence, less for a question of few words: what ``auto`` goes by. ``reasoning`` is there where a model was asked, ``usage`` what it took.
     """
 
     query: str
@@ -181,6 +197,7 @@ class SearchResult:
     sureness: float = 0.0
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
+    route: RouteUsed = RouteUsed("auto", "auto", "")
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""

@@ -18,3 +18,10 @@ def shares(lengths: list[int], budget: int) -> list[int]:
         given[at] = min(lengths[at], left // (len(order) - done))
         left -= given[at]
     return given
+
+
+def cut(text: str, tokens: int) -> str:
+    """The beginning of a text of at most so many tokens, "…" where something is left out."""
+    if estimate(text) <= tokens:
+        return text
+    return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
+Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
 EvidenceLevel = Literal["strong", "weak", "none"]
-HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "synthetic"]
+HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
     "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata"
 ]  # fmt: skip
@@ -103,7 +104,8 @@ class Section:
     ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999).
     The section's text begins at character ``anchor`` of page ``start_page`` and ends before character
     ``end_anchor`` of page ``end_page`` (``None``: at the end of that page); the range includes its
-    children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups).
+    children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups). ``gaps``: what
+    it announces and does not contain, in words of a model.
     """
 
     node_id: str
@@ -119,6 +121,7 @@ class Section:
     synthetic: bool = False
     summary: str = ""
     flags: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,8 @@ class Chunk:
 class Page:
     """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
 
-    ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture.
+    ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture. ``described``: what
+    a model saw on it beyond ``summary``, a line each: key terms, figures, tables.
     """
 
     number: int
@@ -148,6 +152,7 @@ class Page:
     boxes: tuple[tuple[int, int, int, int], ...] = ()
     needs_ocr: bool = False
     ocr: bool = False
+    described: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,7 @@ class Document:
     mtime: float
     indexed_at: str
     warnings: tuple[str, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
     error: str = ""  # why the newest attempt failed; an older version may still be published
 
     @property
@@ -244,6 +250,7 @@ class IndexedContent:
     pages: tuple[Page, ...]
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
-    terms: bytes  # hybrid_core.term_counts.TermCounts of the pages' text
+    terms: bytes  # hybrid_core.term_counts.TermCounts of the pages' text and descriptions
     heading_terms: bytes  # the same, of the headings that begin on each page
     warnings: tuple[str, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

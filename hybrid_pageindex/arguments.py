@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types import Effort, Fusion, Route, Strategy
 
 
 def question(asked: str) -> str:
@@ -55,6 +55,13 @@ def strategy(asked: str) -> Strategy:
     if asked not in get_args(Strategy):
         raise UsageError(f"strategy is {asked!r}.", "Choose outline or mcts.")
     return cast(Strategy, asked)
+
+
+def route(asked: str) -> Route:
+    """Raises UsageError for an unknown one."""
+    if asked not in get_args(Route):
+        raise UsageError(f"route is {asked!r}.", "Choose auto, semantic, metadata or description.")
+    return cast(Route, asked)
 
 
 def number(name: str, given: float) -> float:

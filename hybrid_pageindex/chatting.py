@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.results import ReasoningStep
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Strategy
-from hybrid_pageindex.models import Models
+from hybrid_pageindex.models import Kind, Models
 from hybrid_pageindex.settings import Settings
 from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
 
@@ -30,6 +30,22 @@ class Chat:
         Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing.
         """
         return self._given or self._models.get("vlm" if vision else "llm")
+
+    def named(self, kind: Kind) -> str:
+        """What tells one model from another, "" where none is configured.
+
+        A model that was given sees pages only where a vision model is named, or every page is to be seen.
+        """
+        sees = kind == "llm" or self._settings.vlm_model or self._settings.vision == "always"
+        if self._given is not None and sees:
+            return self._given.name
+        return self._models.named(kind)
+
+    def tried(self, kind: Kind) -> ChatModel | None:
+        """The model, after one cheap call; one that was given is taken as it is. Raises PageIndexError."""
+        if self._given is None:
+            self._models.check(kind)
+        return self.model(vision=kind == "vlm")
 
     def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
         """How a search asks the model, None where there is none."""

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
-from hybrid_core.types import Document, Effort, Fusion, Strategy
+from hybrid_core.types import Document, Effort, Fusion, Route, Strategy
 from hybrid_pageindex import arguments, outline, reading
 from hybrid_pageindex.indexes import Backend, Indexes
 from hybrid_pageindex.indexing import embed_documents, index_paths
@@ -71,18 +71,25 @@ class Engine:
         workers: int | None = None,
         password: str | None = None,
         prune: bool = False,
+        vision: str | None = None,
+        enrich: str | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
         """Index files, folders and globs. Failures are in the report, not raised.
 
-        ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents
-        already published stay.
+        Every file is published as the rules read it; models that are configured then improve it. ``vision`` ("auto",
+        "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
+        ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents already published
+        stay.
         """
         listed, told = arguments.several(paths), on_progress or _not_told
-        settings = self.settings if workers is None else replace(self.settings, workers=workers)
+        wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
+        settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
         name = arguments.library(library, self.settings.library)
         return await stoppable(
-            lambda stop: index_paths(self._catalog(), name, listed, settings, password, prune, told, stop)
+            lambda stop: index_paths(
+                self._catalog(), name, listed, settings, password, prune, told, stop, self._parts().chat
+            )
         )
 
     async def embed(
@@ -120,6 +127,7 @@ class Engine:
         trace: bool = False,
         fusion: Fusion | None = None,
         strategy: Strategy | None = None,
+        route: Route | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> SearchResult:
         """The pages that answer a question, best first.
@@ -128,6 +136,9 @@ class Engine:
         ``expert`` is a pack, the path of an expert file, or ``none``. ``mmr`` below 1 adds variety. ``trace`` has
         the result say where the search looked. ``fusion`` adds words and meaning up by their scores (weighted) or
         ranks (rrf) where the documents have vectors.
+
+        ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata`` makes
+        the question a filter over the documents' fields, ``description`` has a model pick among their descriptions.
 
         With a language model ``deep`` has it say, from the section trees, where the answer stands, and ``auto`` does
         where the first pages are close; ``strategy`` is how: ``outline`` or ``mcts``. ``on_step`` is called from a
@@ -138,7 +149,8 @@ class Engine:
         """
         work = partial(
             self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
-            effort=effort, expert=expert, mmr=mmr, trace=trace, fusion=fusion, strategy=strategy, on_step=on_step,
+            effort=effort, expert=expert, mmr=mmr, trace=trace, fusion=fusion, strategy=strategy, route=route,
+            on_step=on_step,
         )  # fmt: skip
         return await (asyncio.to_thread(work) if effort == "fast" else in_the_background(work))
 
@@ -157,6 +169,7 @@ class Engine:
             trace=wishes.get("trace", False),
             fusion=arguments.fusion(wishes.get("fusion") or self.settings.fusion),
             strategy=arguments.strategy(wishes.get("strategy") or self.settings.strategy),
+            route=arguments.route(wishes.get("route") or self.settings.route),
             on_step=wishes.get("on_step"),
         )
 
@@ -176,19 +189,26 @@ class Engine:
         of the answer. ``wishes`` are those of ``search``. Without a model, and where it fails, the answer has no text
         but the sources, and its ``status`` says so. Raises what ``search`` raises.
         """
-        return await in_the_background(lambda: self._ask(question, force, vision, on_text, wishes))
+        return await in_the_background(
+            lambda: self._answer(self.search_now(question, **wishes), force, vision, on_text)
+        )
 
-    def _ask(
+    async def answer(
         self,
-        question: str,
-        force: bool,
-        vision: bool,
-        on_text: Callable[[str], None] | None,
-        wishes: SearchWishes,
+        found: SearchResult,
+        *,
+        force: bool = False,
+        vision: bool = False,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """The second half of ``ask``: an answer from the pages of a search, or from those that its caller left in it."""
+        return await in_the_background(lambda: self._answer(found, force, vision, on_text))
+
+    def _answer(
+        self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None
     ) -> Answer:
         from hybrid_pageindex.answering import AskOptions, answer  # with pydantic, which search does not wait for
 
-        found = self.search_now(question, **wishes)
         catalog, settings = self._catalog(), self.settings
 
         def image(document: str, page: int) -> bytes:

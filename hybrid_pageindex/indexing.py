@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.embeddings import drop_embedder
+from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
+from hybrid_pageindex.improving import improvers
 from hybrid_pageindex.reading import known
 from hybrid_pageindex.settings import Settings
 
@@ -33,11 +35,13 @@ def index_paths(
     prune: bool,
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
+    chat: Chat,
 ) -> IndexReport:
     from indexers.parse.limits import ParseLimits
     from indexers.parse.tesseract import find_ocr
     from indexers.pipeline import IndexOptions, index
 
+    models, notes = improvers(chat, settings)
     options = IndexOptions(
         workers=settings.workers,
         password=password,
@@ -50,6 +54,8 @@ def index_paths(
         ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
         max_cache_size=settings.max_cache_size,
+        models=models,
+        notes=notes,
     )
     return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
 

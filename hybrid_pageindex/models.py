@@ -52,6 +52,13 @@ class Models:
                 self._made[kind] = self._load(kind)
             return self._made[kind]
 
+    def named(self, kind: Kind) -> str:
+        """The interface and the model's name, "" where none is named."""
+        named = _named(self._settings, kind)
+        if self._settings.replay_replies and (named.model or kind == "llm"):
+            return f"replayed:{named.model}"
+        return f"{named.provider}:{named.model}" if named.model else ""
+
     def check(self, kind: Kind) -> str:
         """One cheap call. Raises ChatError where the model does not work; "" where none is named."""
         from hybrid_core.models.probe import probe
@@ -74,7 +81,7 @@ class Models:
             self._made.clear()
 
     def _load(self, kind: Kind, *, probing: bool = False) -> ChatModel | None:
-        """``probing``: without recording and patience."""
+        """``probing``: without recording, kept replies and patience."""
         said, named = self._settings, _named(self._settings, kind)
         if not named.model and not (said.replay_replies and kind == "llm"):
             return None
@@ -95,7 +102,7 @@ class Models:
         return Caller(
             endpoint,
             limiter=limiter,
-            cache=None if self._catalog is None or taped else ReplyCache(self._catalog, said.max_cache_size),
+            cache=None if self._catalog is None or taped or probing else ReplyCache(self._catalog, said.max_cache_size),
             price=read_prices(said.model_prices).get(named.model, Price()),
             retries=Retries(tries=1) if probing else Retries(),
             timeout=said.model_timeout,

@@ -118,7 +118,8 @@ def _full(node: OutlineNode) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "node_id": section.node_id, "title": section.title, "level": section.level, "start_page": section.start_page,
         "end_page": section.end_page, "summary": section.summary, "source": section.source,
-        "synthetic": section.synthetic, "flags": list(section.flags), "children": node.children,
+        "synthetic": section.synthetic, "flags": list(section.flags), "gaps": list(section.gaps),
+        "children": node.children,
     }  # fmt: skip
     if node.node_score is not None:
         entry |= {"node_score": node.node_score, "best_pages": list(node.best_pages)}

@@ -40,6 +40,7 @@ class PageRead:
     needs_ocr: bool
     ocr: bool
     indexed_at: str
+    described: str
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
@@ -99,7 +100,7 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         PageRead(
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
             _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
-            found.indexed_at,
+            found.indexed_at, pages[number].described,
         )
         for number in wanted
     ]  # fmt: skip

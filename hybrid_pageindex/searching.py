@@ -11,7 +11,7 @@ from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import OTHER_SETTINGS
-from hybrid_core.types import Document, Effort, Fusion, Strategy
+from hybrid_core.types import Document, Effort, Fusion, Route, Strategy
 from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.experts import expert_stamp, find_expert
@@ -61,13 +61,14 @@ class Searcher:
         trace: bool = False,
         fusion: Fusion | None = None,
         strategy: Strategy = "outline",
+        route: Route = "auto",
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> SearchResult:
         if not 0 <= mmr <= 1:
             raise UsageError(f"mmr is {mmr}.", "Choose 0 (all variety) to 1 (by score alone).")
         if not 1 <= top_k <= MOST_RESULTS:
             raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
-        options = SearchOptions(library, documents, where, top_k, effort, mmr, trace)
+        options = SearchOptions(library, documents, where, top_k, effort, mmr, trace, route)
         reasoner = None if effort == "fast" else self._chat.reasoner(strategy, on_step)
         try:
             return self._search(question, options, expert, fusion or self._fusion, reasoner)

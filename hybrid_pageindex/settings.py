@@ -51,6 +51,12 @@ class Settings:
     aliases: str = ""  # path of a file of nicknames: "Organisation: [nickname, …]" lines
     max_cache_size: int = 10**9  # bytes of page images and the like; the longest unused go first. "2GB" is understood
     image_dpi: int = 150
+    image_format: str = "png"  # of pages that a model sees: png or jpeg
+    image_max_side: int = 2000  # pixels; a page that is larger at image_dpi is cut into tiles
+    image_max_tiles: int = 4  # at most so many; a page that needs more is drawn coarser. 1: never cut
+    vision: str = "auto"  # pages that a vision model describes when they are indexed; "always": all, "never": none
+    enrich: str = "auto"  # whether index has models improve documents: where one is configured; "never"
+    max_concurrent_pages: int = 5  # pages that a vision model describes at once
     embedding_model: str = ""  # what embed uses unless told otherwise, for example "bge-m3"
     embedding_base_url: str = ""  # of an OpenAI-compatible endpoint
     embedding_api_key: str = field(default="", repr=False)
@@ -70,6 +76,7 @@ class Settings:
     record_replies: str = ""  # path of a file to which models' replies are added
     replay_replies: str = ""  # path of such a file, which then answers instead of any model
     fusion: str = "weighted"  # of words and meaning; "rrf": by their ranks alone (Reciprocal Rank Fusion)
+    route: str = "auto"  # how the documents to look into are chosen: semantic, metadata, description
     strategy: str = "outline"  # how a model searches the section trees; "mcts": value-guided tree search
     reason_below: float = 0.2  # effort auto asks a model where sureness is below this; 0: never, 1: nearly always
     reason_tokens: int = 6000  # of all inputs of a model that looks for the pages of one question
@@ -94,6 +101,14 @@ class Settings:
         _at_least("max_cache_size", self.max_cache_size, 0)
         if not 18 <= self.image_dpi <= 600:
             raise UsageError(f"image_dpi is {self.image_dpi}.", "Choose 18 to 600.")
+        if not 256 <= self.image_max_side <= 8000:
+            raise UsageError(f"image_max_side is {self.image_max_side}.", "Choose 256 to 8000 pixels.")
+        if not 1 <= self.image_max_tiles <= 16:
+            raise UsageError(f"image_max_tiles is {self.image_max_tiles}.", "Choose 1 to 16.")
+        _at_least("max_concurrent_pages", self.max_concurrent_pages, 1)
+        _one_of("image_format", self.image_format, "png", "jpeg")
+        _one_of("vision", self.vision, "auto", "always", "never")
+        _one_of("enrich", self.enrich, "auto", "never")
         if not re.fullmatch(r"[A-Za-z0-9_-]{0,40}", self.qdrant_prefix):
             raise UsageError(f"qdrant_prefix is '{self.qdrant_prefix}'.", "Use letters, digits, - and _, 40 at most.")
         _at_least("max_concurrent_calls", self.max_concurrent_calls, 1)
@@ -106,6 +121,8 @@ class Settings:
             raise UsageError(f"fusion is '{self.fusion}'.", "Choose weighted or rrf.")
         if self.strategy not in ("outline", "mcts"):
             raise UsageError(f"strategy is '{self.strategy}'.", "Choose outline or mcts.")
+        if self.route not in ("auto", "semantic", "metadata", "description"):
+            raise UsageError(f"route is '{self.route}'.", "Choose auto, semantic, metadata or description.")
         if not 0 <= self.reason_below <= 1:
             raise UsageError(f"reason_below is {self.reason_below}.", "Choose 0 (never ask) to 1.")
         _at_least("reason_tokens", self.reason_tokens, 2000)
@@ -178,6 +195,11 @@ def _bytes(value: Any) -> int:
     word = str(value).strip().lower().replace(" ", "")
     number = word.rstrip("bkmgt")
     return int(float(number) * _UNITS[word[len(number) :]]) if word[len(number) :] in _UNITS else int(word)
+
+
+def _one_of(name: str, value: str, *choices: str) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} is '{value}'.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
 
 
 def _at_least(name: str, value: float, least: float) -> None:

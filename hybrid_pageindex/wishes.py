@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from hybrid_core.results import ReasoningStep
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types import Effort, Fusion, Route, Strategy
 
 
 class SearchWishes(TypedDict, total=False):
@@ -23,4 +23,5 @@ class SearchWishes(TypedDict, total=False):
     trace: bool
     fusion: Fusion | None
     strategy: Strategy | None
+    route: Route | None
     on_step: Callable[[ReasoningStep], None] | None

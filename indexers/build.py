@@ -56,8 +56,8 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
         sections=sections,
         chunks=tuple(chunks.cut(sections, pages)),
         terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
-        heading_terms=_heading_terms(sections, len(pages)).to_bytes(),
-        warnings=(*info.warnings, *(w for spool in spools for w in spool.warnings), *_text_warnings(pages)),
+        heading_terms=heading_terms(sections, len(pages)).to_bytes(),
+        warnings=(*info.warnings, *(w for spool in spools for w in spool.warnings), *text_warnings(pages)),
     )
 
 
@@ -80,7 +80,8 @@ def _int16(points: float) -> int:
     return max(-32_768, min(32_767, round(points)))
 
 
-def _heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
+def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
+    """Term counts of the headings that begin on each page."""
     words: list[list[str]] = [[] for _ in range(pages)]
     for section in sections:
         if not section.synthetic:
@@ -88,7 +89,8 @@ def _heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
     return TermCounts.build([text.counts(page) for page in words], [len(page) for page in words])
 
 
-def _text_warnings(pages: Sequence[Page]) -> list[str]:
+def text_warnings(pages: Sequence[Page]) -> list[str]:
+    """What the user should know of pages without text."""
     unread = [page.number for page in pages if page.needs_ocr]
     read = [page.number for page in pages if page.ocr]
     said = []

@@ -14,7 +14,7 @@ from typing import cast
 
 from hybrid_core.types import IndexedContent
 from indexers.parse.limits import ParseLimits
-from indexers.report import Tally
+from indexers.report import Point, Tally
 from indexers.scans import ReadScans, ScanReader
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import BuildTask, Parsed, ParseTask
@@ -32,18 +32,21 @@ class Made:
 class FileProgress:
     """Shows a file's pages and bytes as they are done; the bytes of a page are guessed until their number is known."""
 
-    def __init__(self, tally: Tally, size: int) -> None:
+    def __init__(self, tally: Tally, file: Path, size: int) -> None:
         self.size, self.shown = size, 0.0
-        self._tally, self._guess = tally, 0.0
+        self._tally, self._file, self._guess = tally, str(file), 0.0
+        self._done = 0
 
     def expect(self, pages: int) -> None:
         """So many pages are to come."""
         self._guess = max(0.0, self.size - self.shown) / max(1.0, pages)
 
-    def page(self) -> None:
+    def page(self, pages: int) -> None:
+        """One more of so many."""
         share = self._guess if self.shown + self._guess <= self.size else 0.0
         self.shown += share
-        self._tally.add(pages=1, size=share)
+        self._done += 1
+        self._tally.add(pages=1, size=share, at=Point(self._file, "parse", pages, self._done))
 
 
 class Maker:
@@ -113,5 +116,5 @@ class Maker:
                 future.cancel()
 
 
-def _unseen() -> None:
+def _unseen(_: int) -> None:
     return None

@@ -17,7 +17,7 @@ from hybrid_core.store.catalog import Catalog
 from indexers.parse.limits import ParseLimits
 from indexers.parse.ocr_pages import cache_key
 from indexers.parse.tesseract import NoOcr, Tesseract
-from indexers.report import Tally
+from indexers.report import Point, Tally
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import ScanTask
 
@@ -89,13 +89,13 @@ class ScanReader:
         keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
         read = {number: page for number, key in keys.items() if (page := self._catalog.cached(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
-        self._show(of_file, len(read), len(numbers))
+        self._show(file, of_file, len(read), len(numbers))
         for number, page in self._new(file, ocr, waiting, of_file, seconds):
             if not _same(found, file):
                 raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
             self._catalog.put_cache(keys[number], page, self._options.max_cache_size)
             read[number] = page
-            self._show(of_file, len(read), len(numbers))
+            self._show(file, of_file, len(read), len(numbers))
         left = len(numbers) - len(read) - len(of_file.failed)
         return ReadScans(
             pages=tuple(read[number] for number in numbers if number in read),
@@ -105,10 +105,11 @@ class ScanReader:
             stopped=bool(of_file.stopped),
         )
 
-    def _show(self, of_file: _File, read: int, pages: int) -> None:
+    def _show(self, file: Path, of_file: _File, read: int, pages: int) -> None:
         """Bring the progress of all files up to what this one's is."""
         done = read + len(of_file.failed)
-        self._tally.add(scans=done - of_file.shown[0], unread=pages - of_file.shown[1])
+        at = Point(str(file), "ocr", pages, done)
+        self._tally.add(scans=done - of_file.shown[0], unread=pages - of_file.shown[1], at=at)
         of_file.shown = done, pages
 
     def _new(

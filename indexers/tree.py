@@ -35,6 +35,21 @@ class TreeLimits:
             raise ValueError("Tree limits must be at least 1.")
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A heading in its place: at character ``anchor`` of the page's text, ``y`` points from the page's top.
+
+    Levels count from 1 and may jump.
+    """
+
+    title: str
+    level: int
+    page: int
+    anchor: int
+    y: float
+    source: HeadingSource
+
+
 @dataclass(slots=True)
 class _Node:
     title: str
@@ -60,6 +75,20 @@ def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> t
     _close(nodes, pages)
     nodes = _split_by_pages(nodes, tokens, limits)
     _close(nodes, pages)
+    return _sections(nodes)
+
+
+def tree_of(
+    marks: Sequence[Mark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
+) -> tuple[Section, ...]:
+    """The tree of headings that are known, in any order; page groups where text runs over the limits."""
+    if not pages:
+        return ()
+    placed = sorted(marks, key=lambda mark: (mark.page, mark.anchor))
+    nodes = _cover(_levelled([(m.title, m.level, (m.page, m.anchor), m.y, m.source) for m in placed]))
+    _close(nodes, len(pages))
+    nodes = _split_by_pages(nodes, _tokens(pages), limits)
+    _close(nodes, len(pages))
     return _sections(nodes)
 
 

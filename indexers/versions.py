@@ -1,12 +1,25 @@
-"""Which version of a file's bytes is stored: by the pipeline that made it, and by how far its scans were read."""
+"""Which version of a file's bytes is stored: by the pipeline that made it, how far its scans were read, which models
+improved it.
+
+A version is CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-m`` with a hash for each model (``0`` where it had
+none) where models improved it, and one more of what came out where they did not do all they should.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
+from typing import Literal
 
 from indexers.build import pipeline
 from indexers.parse.ocr_pages import VERSION
 from indexers.parse.tesseract import Tesseract
+
+Kind = Literal["llm", "vlm"]
+"""A language model, or one that sees."""
+
+_IMPROVED = re.compile(r"(?P<before>.+)-m(?P<llm>\w+)\.(?P<vlm>\w+)(?P<rest>\.\w+)?")
 
 
 def content_id(sha256: str, format: str) -> str:
@@ -24,5 +37,23 @@ def with_some_ocr(content: str, tesseract: Tesseract, pages: int) -> str:
     return f"{with_ocr(content, tesseract)}-{pages}"
 
 
+def with_models(version: str, tags: Mapping[Kind, str], partly: str = "") -> str:
+    """The identity of the same improved by models; ``partly`` is a hash of what came out where something failed."""
+    rest = f".{partly}" if partly else ""
+    return f"{without_models(version)}-m{tags.get('llm', '0')}.{tags.get('vlm', '0')}{rest}"
+
+
+def improved(version: str, tags: Mapping[Kind, str]) -> bool:
+    """Whether every model of ``tags`` has done all it should for a version; others may have too."""
+    found = _IMPROVED.fullmatch(version)
+    return not tags or bool(found and not found["rest"] and all(found[kind] == tag for kind, tag in tags.items()))
+
+
+def without_models(version: str) -> str:
+    found = _IMPROVED.fullmatch(version)
+    return found["before"] if found else version
+
+
 def without_ocr(version: str) -> str:
+    """The content of any version."""
     return version.partition("-")[0]

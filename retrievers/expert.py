@@ -122,7 +122,7 @@ def load_expert(path: Path) -> Expert:
 def read_expert(written: str, name: str) -> Expert:
     """An expert from YAML text; ``name`` is what errors call it."""
     try:
-        data = yaml.safe_load(written) or {}
+        data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:
         raise UsageError(f"{name}: not a YAML file ({' '.join(str(error).split())}).") from error
     if not isinstance(data, dict) or not data.keys() <= _KEYS:

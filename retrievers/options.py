@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.types import Document, Effort, Fusion
+from hybrid_core.types import Document, Effort, Fusion, Route
 from retrievers.page_score import PageScoring
 from retrievers.route import Router
 
@@ -25,6 +25,7 @@ class SearchOptions:
     effort: Effort = "auto"
     mmr: float = 1.0  # lambda: 1 is by value alone, less adds variety
     trace: bool = False  # say where the search looked
+    route: Route = "auto"  # how documents are chosen; "metadata" restricts the search as a filter does
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Weights:
     documents: int = 8  # looked into per question
     pages: int = 2000  # scored per question at most
     routing: float = 3.0  # beside a document's DocScore / best DocScore
+    close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant
+    lead: float = 0.5  # by which one that it picks then leads
     coarse: float = 0.5  # a page's coarse score, beside its score in its document / best page's
     coarse_unnamed: float = 2.0  # the same where the question names no document
     document: float = 4.0  # a document's score / that of one that leads the hits and is named for sure

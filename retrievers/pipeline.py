@@ -25,6 +25,7 @@ from retrievers.reason.sureness import sureness
 from retrievers.receipts import Writer
 from retrievers.rerank import Reranked, rerank
 from retrievers.route import Routing
+from retrievers.routing.choose import Choice, choose_documents
 from retrievers.tracing import trace
 from retrievers.tree_walk import Steps, Walkable, walk
 
@@ -51,22 +52,30 @@ def search(
     clock = _Clock()
     question = read_question(question_text)
     scope = searched(view, options)
-    routing = view.router.route(question)
+    cards = view.router.route(question)
     clock.lap("question")
 
     advice = expert.advise(question_text, view.types(scope))
     words = {**advice.terms, **dict.fromkeys(question.terms, 1.0)}
     query = {text.cached_hash(term): weight for term, weight in words.items()}
     hits = coarse_pass(index, query, meaning, view.documents, scope, weights)
+    clock.lap("coarse")
+
+    documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
+    choice = Choice(question, cards, hits, documents, scope, weights)
+    routed = choose_documents(options.route, choice, options.effort, reasoner)
+    routing = routed.routing
+    if routed.scope != scope:
+        hits = coarse_pass(index, query, meaning, view.documents, routed.scope, weights)
+    clock.lap("routing")
     best_hit = max((hit.score for hit in hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in hits}
-    clock.lap("coarse")
 
     def hits_within(document: Document) -> list[Hit]:
         only, many = {document.doc_id: document}, replace(weights, coarse_hits=weights.pages // 2)
         return coarse_pass(index, query, meaning, only, frozenset(only), many)
 
-    candidates = choose(hits, routing, view, scope, snapshot, cache, weights, hits_within)
+    candidates = choose(hits, routing, view, routed.scope, snapshot, cache, weights, hits_within)
     clock.lap("gather")
 
     asked = inside_query(question, routing)
@@ -91,7 +100,7 @@ def search(
     looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
     judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
     evidence = judge(asked, judged, routing)
-    sure = sureness(evidence.score, reached, valued)
+    sure = sureness(evidence.score, len(asked), reached, valued)
     reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
@@ -116,12 +125,13 @@ def search(
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
         expert=advice.sources,
-        notes=_notes(routing, valued, options, (meaning.note, reranked.note, reasoned.note), scope),
+        notes=_notes(routing, valued, options, (meaning.note, *routed.notes, reranked.note, reasoned.note), scope),
         timings_ms=clock.laps,
         trace=None if steps is None else trace(hits, valued, steps, reached),
         sureness=sure,
         reasoning=reasoned.reasoning,
-        usage=reasoned.usage,
+        usage=routed.usage + reasoned.usage,
+        route=routed.used,
     )
 
 

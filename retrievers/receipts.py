@@ -116,7 +116,7 @@ class Writer:
         )
         return SectionFound(
             section.node_id, section.title, path, section.start_page, section.end_page, _r(valued.nodes[at]),
-            section.flags, hints,
+            section.flags, hints, section.gaps,
         )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ class Routing:
     reasons: Mapping[str, str] = field(default_factory=dict)
     matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
     organisations: tuple[str, ...] = ()  # those the question names, by their best name
+    named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
     tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
 
 
@@ -100,6 +101,7 @@ class Router:
             {self._ids[n]: self._reason(asked, n) for n in explained},
             named,
             tuple(self._clusters.name(cluster) for cluster in organisations),
+            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= _SURE),
             tied,
         )
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eval.datasets.labels import own
 from eval.datasets.reading import documents, lines, physical, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
 
 SUFFIXES = (".pdf", ".md", ".markdown")
@@ -15,7 +16,7 @@ SUFFIXES = (".pdf", ".md", ".markdown")
 
 def read(docs: Path, questions: Path) -> Dataset:
     """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
-    "kind"?, "group"?}.
+    "kind"?, "group"?, "labelled"?: [{"answer", "label"}]}.
 
     Documents are named with or without their ending. No evidence means that the documents do not answer. Raises
     NotFoundError, and DocumentError with the line for malformed JSON, an unknown document or a page below 1.
@@ -24,18 +25,21 @@ def read(docs: Path, questions: Path) -> Dataset:
         raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
     files = documents(docs, *SUFFIXES)
     named = _names(files)
+    labelled: list[LabelledAnswer] = []
 
     def question(entry: Mapping[str, Any], line: int) -> EvalQuestion:
         if not isinstance(entry["evidence"], list):
             raise ValueError("'evidence' must be a list")
         gold = tuple(_gold(e, named) for e in entry["evidence"])
+        labelled.extend(own(entry, str(entry.get("id", line))))
         return EvalQuestion(
             str(entry.get("id", line)), words(entry["question"], "question"), gold,
             answer=str(entry.get("answer", "")), kind=str(entry.get("kind", "")), group=str(entry.get("group", "")),
             answerable=bool(gold),
         )  # fmt: skip
 
-    return Dataset("custom", files, tuple(lines(questions, question)))
+    asked = tuple(lines(questions, question))
+    return Dataset("custom", files, asked, labelled=tuple(labelled))
 
 
 def _names(files: tuple[Path, ...]) -> dict[str, str]:

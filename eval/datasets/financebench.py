@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eval.datasets.labels import published_results
 from eval.datasets.reading import documents, lines, physical, words
 from eval.questions import Dataset, EvalQuestion, Gold
 
@@ -14,10 +15,14 @@ _COMPANY = re.compile(r"(.+?)_\d{4}")
 
 
 def read(root: Path) -> Dataset:
-    """The public repository (data/ and pdfs/, pages from 0), or questions.jsonl beside pdfs/ with pages from 1."""
+    """The public repository (data/ and pdfs/, pages from 0), or questions.jsonl beside pdfs/ with pages from 1.
+
+    The repository's results/ are answers of models that the set's authors have labelled.
+    """
     public = root / "data" / "financebench_open_source.jsonl"
     asked = lines(public, _published) if public.is_file() else lines(root / "questions.jsonl", _plain)
-    return Dataset("financebench", documents(root / "pdfs", ".pdf"), tuple(asked))
+    labelled = tuple(published_results(root / "results"))
+    return Dataset("financebench", documents(root / "pdfs", ".pdf"), tuple(asked), labelled=labelled)
 
 
 def _published(entry: Mapping[str, Any], _: int) -> EvalQuestion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.corpus import Corpus
 from eval.plan import RANKERS
@@ -11,6 +12,9 @@ from eval.rankers.ranker import Ranker
 from hybrid_core.errors import UsageError
 from hybrid_core.types import Effort, Fusion, Strategy
 from hybrid_pageindex import Engine
+
+if TYPE_CHECKING:
+    from hybrid_core.models.chat import ChatModel
 
 
 def make_ranker(
@@ -26,8 +30,10 @@ def make_ranker(
     in_chinese: bool,
     cache: Path,
     progress: Progress,
+    model: ChatModel | None = None,
 ) -> Ranker:
-    """One of eval.plan.RANKERS. ``cache`` keeps what a baseline makes slowly; ``embedder`` is a spec, "" for none.
+    """One of eval.plan.RANKERS. ``cache`` keeps what a baseline makes slowly; ``embedder`` is a spec, "" for none;
+    ``model`` is whole-tree's.
 
     Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
     """
@@ -53,4 +59,10 @@ def make_ranker(
         from eval.rankers.pageindex_tree import PageIndexTree
 
         return PageIndexTree(corpus, cache / "pageindex", progress, in_chinese=in_chinese)
+    if name == "whole-tree":
+        from eval.rankers.whole_tree import WholeTree
+
+        if model is None:
+            raise UsageError("The ranker whole-tree needs a language model.", "Set llm_model, or name a --model.")
+        return WholeTree(corpus, model)
     raise UsageError(f"There is no ranker '{name}'.", f"Choose one of: {', '.join(RANKERS)}.")

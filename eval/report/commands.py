@@ -92,6 +92,7 @@ def _compare(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from eval.compare import compare, names_of
     from eval.report import tables
+    from eval.report.answers import answer_tables, judges, missing
     from eval.report.summary import summary
 
     runs = _read(options.runs)
@@ -100,16 +101,25 @@ def _report(options: argparse.Namespace) -> int:
     compared = compare(runs) if len(runs) > 1 and asked else None
     shown = tables.attributions(summaries)
     shown.append(tables.compared(compared, options.all) if compared else tables.measures(summaries, options.all))
+    shown += answer_tables(summaries)
     shown += [tables.kinds(summaries), tables.latency(summaries), tables.steps(summaries)]
     shown.append(tables.trees(summaries))
     shown += [tables.flips(compared)] if compared else []
-    shown += [tables.problems(summaries), tables.index(summaries), tables.settings(summaries)]
-    data = {"runs": [asdict(one) for one in summaries], "comparison": asdict(compared) if compared else None}
+    shown += [tables.problems(summaries), tables.index(summaries), tables.settings(summaries), judges(summaries)]
+    notes = [
+        *(compared.notes if compared else ()),
+        *(f"{one.run}: {note}" for one in summaries for note in missing(one)),
+    ]
+    data = {
+        "runs": [asdict(one) for one in summaries],
+        "notes": notes,
+        "comparison": asdict(compared) if compared else None,
+    }
     if options.html:
         from eval.report.page import page
 
         _write(options.html, page(runs, summaries, compared))
-    _out(options, shown, data, compared.notes if compared else ())
+    _out(options, shown, data, notes)
     return 0
 
 

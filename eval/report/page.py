@@ -10,6 +10,7 @@ from importlib.resources import files
 from eval.compare import Comparison
 from eval.records import Run
 from eval.report import plots, tables
+from eval.report.answers import answer_tables, missing
 from eval.report.markup import Markup, element, join
 from eval.report.questions import questions
 from eval.report.summary import HIT, Summary
@@ -57,6 +58,7 @@ def _sections(
     parts: list[tuple[str, str, list[Markup]]] = [
         ("lost", "Where questions were lost", [*traced, *_stages(summaries), *untraced]),
         ("measures", "Measures", _measures(summaries, comparison)),
+        ("answers", "Answers", _answers(summaries)),
         ("kinds", "By kind", [_table(tables.kinds(summaries))]),
         (
             "time",
@@ -69,6 +71,7 @@ def _sections(
         ("questions", "Questions", [questions(runs, [one.run for one in summaries])]),
         ("index", "Index", [_table(tables.index(summaries))]),
         ("settings", "Settings", [_table(tables.settings(summaries))]),
+        ("judge", "Judge", _judges(summaries)),
     ]
     return [(identity, name, content) for identity, name, made in parts if (content := join(made))]
 
@@ -143,6 +146,54 @@ def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> li
     return made
 
 
+def _answers(summaries: Sequence[Summary]) -> list[Markup]:
+    notes = [element("p", f"{one.run}: {note}", class_="soft") for one in summaries for note in missing(one)]
+    return [*map(_table, answer_tables(summaries)), *notes, *_accuracy(summaries)]
+
+
+def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
+    """Right answers against what a question takes: by the judge where every run with answers has one, else by rules."""
+    held = [one for one in summaries if one.answers]
+    measure = "answers-strict" if all("answers-strict" in one.measures for one in held) else "answers-rules"
+    drawn = [
+        _figure("Right answers against cost", plots.scatter(points, measure, across, f"answers-{identity}"))
+        for identity, across, points in _against_cost(summaries, measure)
+    ]
+    return [element("div", *drawn, class_="plots")] if drawn else []
+
+
+def _judges(summaries: Sequence[Summary]) -> list[Markup]:
+    """Who judged; each prompt once, as it is written."""
+    judges = [(one.run, one.head.judge) for one in summaries if one.head.judge]
+    if not judges:
+        return []
+    said = [
+        element("p", element("strong", run), f": {judge['model']}, prompt {judge['prompt']}") for run, judge in judges
+    ]
+    texts = [element("pre", text, class_="wide") for text in dict.fromkeys(str(judge["text"]) for _, judge in judges)]
+    return [element("h2", "How the judge was asked"), *said, *texts]
+
+
+def _against_cost(
+    summaries: Sequence[Summary], measure: str
+) -> list[tuple[str, str, dict[str, tuple[float, float] | None]]]:
+    """(id, what is across, points by run) for tokens and for money, where anything was spent."""
+    held = [one for one in summaries if measure in one.measures]
+    spent = (("tokens", {one.run: float(one.tokens) for one in held}), ("cost", {one.run: one.cost for one in held}))
+    return [
+        (
+            name,
+            f"{name} of one question",
+            {
+                one.run: (by_run[one.run] / one.questions, one.measures[measure]) if one in held else None
+                for one in summaries
+            },
+        )
+        for name, by_run in spent
+        if any(by_run.values())
+    ]
+
+
 def _times(summaries: Sequence[Summary]) -> list[Markup]:
     if not any(one.times for one in summaries):
         return []
@@ -154,12 +205,11 @@ def _times(summaries: Sequence[Summary]) -> list[Markup]:
         points = {one.run: latencies.get(one.run) for one in summaries}
         drawn = plots.scatter(points, HIT, "median milliseconds for one question", "accuracy-latency")
         made.append(_figure("Accuracy against latency", drawn))
-    if any(one.cost for one in scored):
-        costs = {one.run: (one.cost / one.questions, one.measures[HIT]) if one in scored else None for one in summaries}
-        drawn = plots.scatter(costs, HIT, "cost of one question", "accuracy-cost")
-        made.append(_figure("Accuracy against cost", drawn))
-    else:
-        said = "Accuracy against cost is not drawn: no question of these runs cost anything."
+    spent = _against_cost(summaries, HIT)
+    for identity, across, points in spent:
+        made.append(_figure("Accuracy against cost", plots.scatter(points, HIT, across, f"accuracy-{identity}")))
+    if not spent:
+        said = "Accuracy against cost is not drawn: no question of these runs took a model's tokens or cost anything."
         after.append(element("p", said, class_="soft"))
     return [element("div", *made, class_="plots"), *after]
 

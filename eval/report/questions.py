@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eval.answers.measures import gold_places
+from eval.answers.record import Answered
 from eval.attribution import FIRST
 from eval.records import STAGES, GoldPlace, QuestionRecord, Run
 from eval.report.markup import Markup, element, join
@@ -66,16 +68,14 @@ def _place(place: GoldPlace) -> list[str]:
 
 
 def _came(record: QuestionRecord) -> Markup:
-    wanted = {(g.document, page) for g in record.gold if g.page is not None for page in (g.page, *g.also)}
+    wanted = gold_places(record)
     facts: dict[str, Any] = {"ended": _ends(record)}
     if record.error:
         facts["error"] = record.error
     if record.evidence:
         facts["evidence"] = f"{record.evidence[0]} ({record.evidence[1]:.2f})"
     if record.answer is not None:
-        facts["answer"] = record.answer
-    if record.judgement is not None:
-        facts["judgement"] = record.judgement
+        facts |= _answer(record.answer)
     if record.notes:
         facts["notes"] = "; ".join(record.notes)
     if record.timings_ms:
@@ -101,6 +101,18 @@ def _came(record: QuestionRecord) -> Markup:
         said = f"The receipts of the other {len(record.receipts) - _RECEIPTS} results are in the run's folder."
         made.append(element("p", said, class_="soft"))
     return join(made)
+
+
+def _answer(answer: Answered) -> dict[str, Any]:
+    facts: dict[str, Any] = {"answer": answer.text or f"{answer.status}: {answer.why}"}
+    if answer.judgement is not None:
+        facts["judge"] = f"{answer.judgement.verdict or 'not judged'}: {answer.judgement.why}"
+    if answer.by_rules is not None:
+        facts["by rules"] = answer.by_rules
+    facts["sources"] = "; ".join(f"{s.number}: {s.document}, page {s.page}" for s in answer.sources) or "none"
+    if unsupported := [f"{claim.text} ({claim.why})" for claim in answer.claims if not claim.supported]:
+        facts["unsupported"] = "; ".join(unsupported)
+    return facts
 
 
 def _span(first: int, last: int) -> str:

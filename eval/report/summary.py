@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eval.answers.figures import AnswerFigures, figures
 from eval.attribution import FIRST, Loss, losses
 from eval.measures import Values, mean, per_question, summarise, summarise_kinds, summarise_trees
 from eval.records import QuestionRecord, Run, RunHead
+from hybrid_core.usage import Usage
 
 HIT = f"hit@{FIRST}"
 
@@ -27,7 +29,8 @@ class Summary:
     """``attribution`` is empty where the ranker leaves no trace. ``failed`` counts questions that raised an error.
 
     ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
-    ``tokens`` and ``cost`` are sums over the questions. ``kinds`` and ``kind_counts`` are by kind of question.
+    ``search_tokens`` and ``search_cost`` are sums over the questions; ``answers`` is None where none were asked for.
+    ``kinds`` and ``kind_counts`` are by kind of question.
     """
 
     run: str
@@ -42,8 +45,20 @@ class Summary:
     curve: tuple[float, ...]
     times: tuple[float, ...]
     latency: Latency | None
-    tokens: int
-    cost: float
+    search_tokens: int
+    search_cost: float
+    answers: AnswerFigures | None
+
+    @property
+    def tokens(self) -> int:
+        """What searches and answers took, without the judge."""
+        used = self.answers.answer_usage if self.answers else Usage()
+        return self.search_tokens + used.input_tokens + used.output_tokens
+
+    @property
+    def cost(self) -> float:
+        """The same in money."""
+        return self.search_cost + (self.answers.answer_usage.cost if self.answers else 0.0)
 
 
 def summary(name: str, run: Run) -> Summary:
@@ -65,8 +80,9 @@ def summary(name: str, run: Run) -> Summary:
         curve=_curve(records, values),
         times=times,
         latency=_latency(records, times) if times else None,
-        tokens=sum(record.tokens for record in records),
-        cost=sum(record.cost for record in records),
+        search_tokens=sum(record.tokens for record in records),
+        search_cost=sum(record.cost for record in records),
+        answers=figures(records),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eval.answers.record import ANSWERS
 from eval.compare import Comparison
 from eval.folds import CrossFold
 from eval.report.summary import Summary
@@ -13,10 +14,11 @@ from eval.significance import Interval
 
 _MAIN = (
     "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
-    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
+    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false", *ANSWERS,
 )  # fmt: skip
 _QUESTION = 100  # characters; the question's id leads to the whole of it
-_KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.r-precision", "citation.overlap")
+_KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.r-precision", "citation.overlap",
+          "answers-strict", "answers-lenient", "answers-rules")  # fmt: skip
 
 
 def attributions(summaries: Sequence[Summary]) -> list[Table]:
@@ -107,7 +109,7 @@ def latency(summaries: Sequence[Summary]) -> Table:
         spent = (number(one.tokens), number(one.cost, 4), number(one.failed))
         rows.append((text(one.run), *(number(value, 1) for value in timed), *spent))
     columns = ("run", "median ms", "95 % within ms", "slowest ms", "tokens", "cost", "failed")
-    note = "Times are for one question; tokens and cost are sums."
+    note = "Times are for one question; tokens and cost are sums, of searches and answers."
     return Table("Time and cost of the questions", columns, tuple(rows), note)
 
 

@@ -69,7 +69,7 @@ class Caller:
         deadline: float | None = None,
     ) -> Reply[T]:
         request = _checked(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
-        key = request_key(self.name, prompt, request)
+        key = request_key(self.name, prompt, request) if self._cache else ""
         if (held := self._held(key)) is not None:
             with contextlib.suppress(ValueError):  # it was kept before the schema's own checks changed
                 return Reply(held, read_reply(held, schema), Usage(cached=1))
@@ -92,7 +92,7 @@ class Caller:
         deadline: float | None = None,
     ) -> Reply[Any]:
         request = _checked(Request(tuple(messages), max_tokens))
-        key = request_key(self.name, prompt, request)
+        key = request_key(self.name, prompt, request) if self._cache else ""
         if (held := self._held(key)) is not None:
             if on_text is not None:
                 on_text(held)

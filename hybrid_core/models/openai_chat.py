@@ -78,14 +78,19 @@ class OpenAIChat:
 
     def _whole(self, options: dict[str, Any], timeout: float) -> Completion:
         with self._translating(options, timeout):
-            answer = self._client.chat.completions.create(**options, timeout=timeout)
-            choices = getattr(answer, "choices", None)
+            # JSON both ways: fitting request and answer to the SDK's types takes as long as all the rest of a call
+            given = {"timeout": timeout}
+            answer = self._client.post("/chat/completions", cast_to=object, body=options, options=given)
+            choices = _part(answer, "choices")
             if not isinstance(choices, list) or not choices:
                 raise unusable(self._name, "it holds no choices")
-            message = getattr(choices[0], "message", None)
-            if refused := getattr(message, "refusal", None):
+            message = _part(choices[0], "message")
+            if refused := _part(message, "refusal"):
                 raise refusal(self._name, str(refused))
-            return self._completion(getattr(message, "content", None) or "", choices[0].finish_reason, answer)
+            text = _part(message, "content") or ""
+            if not isinstance(text, str):
+                raise unusable(self._name, "its content is no text")
+            return self._completion(text, _part(choices[0], "finish_reason"), answer)
 
     def _streamed(
         self, options: dict[str, Any], timeout: float, max_tokens: int, on_text: Callable[[str], None]
@@ -123,11 +128,11 @@ class OpenAIChat:
         ):
             yield from sent
 
-    def _completion(self, text: str, reason: str | None, answer: Any) -> Completion:
+    def _completion(self, text: str, reason: Any, answer: Any) -> Completion:
         if reason == "content_filter":
             raise refusal(self._name, "the content filter stopped it")
-        usage = getattr(answer, "usage", None)
-        tokens = [getattr(usage, name, None) or 0 for name in ("prompt_tokens", "completion_tokens")]
+        usage = _part(answer, "usage")
+        tokens = [_part(usage, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
         return Completion(text, reason != "length", *tokens)
 
     @contextmanager
@@ -152,14 +157,18 @@ class _UnknownError(Exception):
         self.meaning = meaning
 
 
+def _part(answer: Any, name: str) -> Any:
+    """A field of an answer, which is JSON where it came whole and the SDK's object in a stream; None without it."""
+    return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
+
+
 def _unknown(said: str, options: dict[str, Any]) -> str | None:
     """The option that a refusal is about. One without reasons is taken to be about the schema, where one was sent."""
     said = said.lower()
-    sent = {**options, **options.get("extra_body", {})}
     for option, words in _OPTIONS.items():
-        if option in sent and any(word in said for word in words):
+        if option in options and any(word in said for word in words):
             return option
-    return "response_format" if "response_format" in sent and "image" not in said else None
+    return "response_format" if "response_format" in options and "image" not in said else None
 
 
 def _options(model: str, request: Request, refused: set[str], *, streamed: bool) -> dict[str, Any]:
@@ -174,9 +183,7 @@ def _options(model: str, request: Request, refused: set[str], *, streamed: bool)
     if request.schema is not None and "response_format" not in options:
         last = messages[-1]
         messages[-1] = replace(last, text=f"{last.text}\n\n{instruction(request.schema)}")
-    # in extra_body the SDK leaves it as it is; otherwise it walks through the whole schema for every call
-    body = {name: options.pop(name) for name in ("response_format",) if name in options}
-    return options | {"model": model, "messages": [_turn(message) for message in messages], "extra_body": body}
+    return options | {"model": model, "messages": [_turn(message) for message in messages]}
 
 
 def _turn(message: Message) -> dict[str, Any]:

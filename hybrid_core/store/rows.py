@@ -23,6 +23,7 @@ def insert_content(connection: Connection, content_id: str, content: IndexedCont
             sections=len(content.sections), title=content.title, description=content.description,
             metadata=json.dumps(dict(content.metadata), ensure_ascii=False),
             warnings=json.dumps(content.warnings, ensure_ascii=False),
+            models=json.dumps(dict(content.models), ensure_ascii=False),
         )
     )  # fmt: skip
     connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
@@ -66,6 +67,7 @@ def _page_values(page: Page) -> dict[str, Any]:
     return {
         "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
         "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
+        "described": page.described,
     }  # fmt: skip
 
 
@@ -75,7 +77,7 @@ def _section_values(section: Section) -> dict[str, Any]:
         "title": section.title, "start_page": section.start_page, "end_page": section.end_page,
         "anchor": section.anchor, "end_anchor": section.end_anchor, "anchor_y": section.anchor_y,
         "source": section.source, "synthetic": section.synthetic, "summary": section.summary,
-        "flags": " ".join(section.flags),
+        "flags": " ".join(section.flags), "gaps": json.dumps(section.gaps, ensure_ascii=False),
     }  # fmt: skip
 
 
@@ -89,7 +91,7 @@ def to_section(row: Row[Any]) -> Section:
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
         title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
         end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
-        summary=row.summary, flags=tuple(row.flags.split()),
+        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
     )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def to_page(row: Row[Any]) -> Page:
     return Page(
         number=row.number, label=row.label, width=row.width, height=row.height, text=row.text, summary=row.summary,
         boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
-        ocr=bool(row.ocr),
+        ocr=bool(row.ocr), described=row.described,
     )  # fmt: skip
 
 
@@ -110,5 +112,6 @@ def to_document(row: Row[Any]) -> Document:
         title=row.title or "", description=row.description or "",
         metadata=json.loads(row.metadata) if published else {}, card=card_from_json(json.loads(row.card)),
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
-        warnings=tuple(json.loads(row.warnings)) if published else (), error=row.error,
+        warnings=tuple(json.loads(row.warnings)) if published else (),
+        models=json.loads(row.models) if published else {}, error=row.error,
     )  # fmt: skip

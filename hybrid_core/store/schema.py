@@ -33,7 +33,7 @@ from sqlalchemy.exc import DBAPIError
 
 from hybrid_core.errors import SchemaError, StoreError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_SECONDS = 60
 
 metadata = MetaData()
@@ -84,6 +84,7 @@ contents = Table(
     Column("description", Text, nullable=False),
     Column("metadata", Text, nullable=False),  # JSON object of strings
     Column("warnings", Text, nullable=False),  # JSON list of strings
+    Column("models", Text, nullable=False, server_default="{}"),  # JSON object: which ones improved it, at what cost
 )  # fmt: skip
 
 documents = Table(
@@ -113,6 +114,7 @@ pages = Table(
     Column("boxes", LargeBinary, nullable=False),  # zlib of int16 (lines, 4)
     Column("needs_ocr", Boolean, nullable=False),
     Column("ocr", Boolean, nullable=False, server_default="0"),  # whether the text was read from the page's picture
+    Column("described", Text, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -132,6 +134,7 @@ sections = Table(
     Column("synthetic", Boolean, nullable=False),
     Column("summary", Text, nullable=False),
     Column("flags", String, nullable=False),  # space separated
+    Column("gaps", Text, nullable=False, server_default="[]"),  # JSON list of strings
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -178,6 +181,11 @@ _UPGRADES = {
         "ALTER TABLE embeddings ADD COLUMN weights BLOB",
     ),
     2: ("ALTER TABLE pages ADD COLUMN ocr BOOLEAN NOT NULL DEFAULT '0'",),
+    3: (
+        "ALTER TABLE contents ADD COLUMN models TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE pages ADD COLUMN described TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sections ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'",
+    ),
 }
 """What makes a catalog of one version into one of the next."""
 

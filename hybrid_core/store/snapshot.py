@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store import rows, schema
 from hybrid_core.store.vectors import Change
 from hybrid_core.term_counts import TermCounts
-from hybrid_core.types import Chunk, Document, Page, Section, StoredEmbedder
+from hybrid_core.types import Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -151,6 +152,22 @@ class Snapshot:
             )
         ).one()
         return row.title, row.metadata
+
+    def content(self, content_id: str) -> IndexedContent | None:
+        """Everything that was published as a content; None where it is gone."""
+        contents, terms = schema.contents.c, schema.terms.c
+        row = self._connection.execute(select(schema.contents).where(contents.content_id == content_id)).one_or_none()
+        if row is None:
+            return None
+        counts = self._connection.execute(
+            select(terms.body, terms.headings).where(terms.content_id == content_id)
+        ).one()
+        return IndexedContent(
+            sha256=row.sha256, format=row.format, metadata=json.loads(row.metadata), title=row.title,
+            description=row.description, pages=tuple(self.pages(content_id)), sections=self.sections(content_id),
+            chunks=tuple(self.chunks(content_id)), terms=counts.body, heading_terms=counts.headings,
+            warnings=tuple(json.loads(row.warnings)), models=json.loads(row.models),
+        )  # fmt: skip
 
     def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
         """Pages in order; only those asked for that exist."""

@@ -43,10 +43,12 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             workers=options.workers,
             password=options.password,
             prune=options.prune,
+            vision=options.vision,
+            enrich=options.enrich,
             on_progress=on_progress,
         )
     if _json(options):
-        dump({"files": [asdict(file) for file in report.files], "removed": list(report.removed)})
+        dump(asdict(report) | {"usage": asdict(report.usage)})
     else:
         show.index_report(report)
     return 1 if any(file.status == "failed" for file in report.files) else 0
@@ -88,8 +90,8 @@ async def _ask(engine: Engine, options: argparse.Namespace) -> int:
 def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None] | None) -> SearchWishes:
     return {
         "library": _library(options), "documents": options.doc or None, "where": options.where,
-        "top_k": options.top_k, "effort": options.effort, "strategy": options.strategy, "expert": options.expert,
-        "mmr": options.mmr, "fusion": options.fusion, "on_step": on_step,
+        "top_k": options.top_k, "effort": options.effort, "strategy": options.strategy, "route": options.route,
+        "expert": options.expert, "mmr": options.mmr, "fusion": options.fusion, "on_step": on_step,
     }  # fmt: skip
 
 

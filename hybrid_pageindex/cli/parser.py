@@ -54,6 +54,12 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     index.add_argument("--workers", type=_count, metavar="N", help="parsing processes (default: one per core)")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
+    index.add_argument(
+        "--vision", choices=("auto", "always", "never"), help="pages that a vision model describes (default: auto)"
+    )
+    index.add_argument(
+        "--enrich", choices=("auto", "never"), help="whether models that are configured improve documents"
+    )
 
     embed = commands.add_parser("embed", parents=[scoped], help="give the documents of a library vectors")
     embed.add_argument(
@@ -73,6 +79,11 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     asked.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
     asked.add_argument(
         "--strategy", choices=("outline", "mcts"), help="how a model searches the section trees (default: outline)"
+    )
+    asked.add_argument(
+        "--route",
+        choices=("auto", "semantic", "metadata", "description"),
+        help="how documents are chosen (default: auto, by cards and text)",
     )
     asked.add_argument(
         "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @contextmanager
 def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
     """A callback for ``Engine.index``. ``quiet`` leaves out the lines, not the bar."""
+    told = _Notes()
     if not sys.stderr.isatty():
-        yield _ignore if quiet else _lines
+        yield _ignore if quiet else partial(_lines, told)
         return
     lock = threading.Lock()
     with _bar("indexing", "files, {task.fields[more]}") as bar:
@@ -36,6 +38,10 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
                 if progress.scans:  # they take most of the time
                     done *= (1 + progress.scans_done / progress.scans) / 2
                     more += f", {progress.scans_done} of {progress.scans} scans read"
+                if progress.stage not in ("parse", "ocr") and progress.finished is None:
+                    more = f"models: {_model_work(progress)}"
+                for note in told.new(progress):
+                    bar.console.print(f"note: {visible(note)}", markup=False)
                 bar.update(files, total=progress.files, completed=round(done, 1), more=more)
 
         yield show
@@ -76,11 +82,33 @@ def _bar(what: str, unit: str) -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120)
 
 
+class _Notes:
+    """What was not told yet of the run's notes."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def new(self, progress: IndexProgress) -> tuple[str, ...]:
+        notes = progress.notes[self._told :]
+        self._told = max(self._told, len(progress.notes))
+        return notes
+
+
+def _model_work(progress: IndexProgress) -> str:
+    name = visible(Path(progress.file).name)
+    if progress.stage == "describe":
+        return f"page {progress.stage_done} of {progress.stage_pages} of {name}"
+    return f"{progress.stage} of {name}"
+
+
 def _ignore(_: object) -> None:
     return None
 
 
-def _lines(progress: IndexProgress) -> None:
+def _lines(told: _Notes, progress: IndexProgress) -> None:
+    for note in told.new(progress):
+        with suppress(OSError):
+            sys.stderr.write(f"note: {visible(note)}\n")
     if progress.finished is not None:
         with suppress(OSError):  # whoever reads the progress may go away; the work goes on
             sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(line(progress.finished))}\n")

@@ -56,6 +56,31 @@ def index_report(report: IndexReport) -> None:
             console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
         elif file.note:
             console.print(f"  [yellow]note[/] {escape(Path(file.path).name)}: {escape(file.note)}")
+    if any(file.steps for file in report.files):
+        _models(report)
+    for note in report.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
+
+
+def _models(report: IndexReport) -> None:
+    """What models did for each file, and what it took."""
+    table = Table(
+        "models", "pages", "sections", "failed", "calls", "cached", "tokens in", "out", "cost", "seconds",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    worked = [file for file in report.files if file.steps]
+    for name, files, usage in [
+        *((Path(file.path).name, [file], file.usage) for file in worked),
+        *([("together", worked, report.usage)] if len(worked) > 1 else []),
+    ]:
+        steps = [step for file in files for step in file.steps]
+        done = {kind: sum(step.done for step in steps if step.step == kind) for kind in ("pages", "sections")}
+        table.add_row(
+            escape(name), str(done["pages"]), str(done["sections"]), str(sum(step.failed for step in steps)),
+            f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}",
+            f"{usage.cost:.4f}" if usage.cost else "-", f"{sum(file.model_seconds for file in files):.1f}",
+        )  # fmt: skip
+    _tables().print(table)
 
 
 def embed_report(report: EmbedReport | None) -> None:
@@ -77,6 +102,9 @@ def search_result(result: SearchResult) -> None:
         f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}) · effort {result.effort.used}"
         f" ({escape(result.effort.why)}) · {result.timings_ms['total']:.0f} ms"
     )
+    if result.route.used != "auto":
+        said = f": filter {'; '.join(result.route.filter)}" if result.route.filter else ""
+        console.print(f"documents by {result.route.used} ({escape(result.route.why)}){escape(said)}")
     for note in result.notes:
         console.print(f"[yellow]note[/] {escape(note)}")
     for rank, found in enumerate(result.results, 1):
@@ -134,6 +162,9 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
             console.print("[dim]read by OCR: letters may be wrong; see the page with --image[/]")
         if page.summary:
             console.print(f"[italic]Summary: {escape(page.summary)}[/]")
+        if page.described:
+            for said in page.described.split("\n"):
+                console.print(f"[italic]{escape(said)}[/]")
         text = "\n".join(escape(line) for line in page.text.split("\n"))
         console.print(f"\n{text}\n")
     for image in images:

@@ -3,54 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from hybrid_core.errors import StoreError
 from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.mcp.locks import DocumentLocks
 
 if TYPE_CHECKING:
-    from indexers.report import IndexProgress, IndexReport
+    from indexers.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
-_LOCKS = 64  # files that stand for all documents' locks; two documents may share one
+_POLL = 0.1  # seconds between two tries of a lock that another build has
+_AT_ONCE = 4  # builds that work: each has worker processes of its own
 _KEPT = 50  # finished builds that can still be asked for
+_STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
+           "summaries": "writing summaries"}  # fmt: skip
 
 
 class Build:
-    """One run of the engine's ``index`` over some files."""
+    """The indexing of some files: all of them at once, but for those that another build has in work."""
 
     def __init__(self, files: tuple[Path, ...], library: str) -> None:
         self.files, self.library = files, library
-        self.began = time.monotonic()
-        self.progress: IndexProgress | None = None
+        self.results: list[FileResult] = []
+        self.blocked = False  # another build has all that is left in work
+        self.progress: IndexProgress | None = None  # of the run of the engine that goes on now
+        self.pages = 0  # of earlier runs
         self.kept = False  # goes on without anybody waiting
         self.waiting = 0
         self.stopping = False
-        self.task: asyncio.Task[IndexReport]
+        self.task: asyncio.Task[list[FileResult]]
 
     @property
     def share(self) -> float:
         """How much is done, 0 to 1."""
         if self.task.done():
             return 1.0
-        return self.progress.bytes_done / self.progress.bytes if self.progress and self.progress.bytes else 0.0
+        now = self.progress
+        running = now.files * now.bytes_done / now.bytes if now and now.bytes else 0.0
+        return (len(self.results) + running) / len(self.files)
 
     def said(self) -> str:
-        if self.progress is None:
-            return "waiting for its turn"
-        done = self.progress
-        scans = f", {done.scans_done} by OCR" if done.scans_done else ""
-        return f"{done.files_done} of {done.files} files, {done.pages_done} pages{scans}"
+        now = self.progress
+        if now is None:
+            return "another call indexes the same, waiting for it" if self.blocked else "waiting for its turn"
+        said = f"{len(self.results) + now.files_done} of {len(self.files)} files, {self.pages + now.pages_done} pages"
+        scans = f", {now.scans_done} by OCR" if now.scans_done else ""
+        return f"{said}{scans}{_place(now)}"
 
-    async def watch(self, tell: Callable[[Build], Awaitable[None]], seconds: float | None = None) -> IndexReport | None:
-        """Wait for the report, telling how far it is; None where it takes longer than ``seconds`` and goes on alone.
+    async def watch(
+        self, tell: Callable[[Build], Awaitable[None]], seconds: float | None = None
+    ) -> list[FileResult] | None:
+        """Wait for what became of each file, telling how far it is; None where it takes longer than ``seconds`` and
+        goes on alone.
 
         Cancelling the wait stops the work if nobody else waits for it. Raises what the work raises.
         """
@@ -81,11 +89,16 @@ class Builds:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._locks = DocumentLocks(engine.home)
         self._running: dict[tuple[object, ...], Build] = {}
         self._finished: list[Build] = []
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._closed = False
 
     def start(self, files: tuple[Path, ...], library: str | None) -> Build:
-        """Begin to index files, or join the build that does so already."""
+        """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
+        if self._closed:
+            raise StoreError("The server is ending.", "Call it again when it runs again; what was indexed stays.")
         name = library or self._engine.settings.library
         key = (name, *sorted(files))
         held = self._running.get(key)
@@ -110,18 +123,43 @@ class Builds:
         ]
 
     async def close(self) -> None:
-        """Stop everything; what was published stays."""
+        """Stop everything; what was published stays. Safe to call twice."""
+        self._closed = True
         tasks = [build.task for build in self._running.values()]
         for build in self.running():
             build.stop()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._locks.close()
 
-    async def _work(self, build: Build) -> IndexReport:
+    async def _work(self, build: Build) -> list[FileResult]:
+        left = set(build.files)
+        while True:
+            mine = [file for file in build.files if file in left and self._locks.take(build.library, file)]
+            left -= set(mine)
+            build.blocked = not mine
+            try:
+                if mine:
+                    async with self._turn:
+                        await self._index(build, mine)
+            finally:
+                for file in mine:
+                    self._locks.give(build.library, file)
+            if not left:
+                return build.results
+            await asyncio.sleep(_POLL)
+
+    async def _index(self, build: Build, files: list[Path]) -> None:
+        """Index files whose locks are held; a file's is given back as soon as nothing of it is left to do."""
+
         def told(progress: IndexProgress) -> None:
             build.progress = progress
+            if (done := progress.finished) is not None and not done.unread:
+                self._locks.give(build.library, Path(done.path))
 
-        async with _lock(self._engine.home, build):
-            return await self._engine.index(build.files, library=build.library, on_progress=told)
+        report = await self._engine.index(files, library=build.library, on_progress=told)
+        build.pages += build.progress.pages_done if build.progress else 0
+        build.progress = None
+        build.results += report.files
 
     def _ended(self, key: tuple[object, ...], build: Build) -> None:
         if self._running.get(key) is build:
@@ -131,26 +169,9 @@ class Builds:
         self._finished = [*self._finished[-_KEPT + 1 :], build]
 
 
-@asynccontextmanager
-async def _lock(home: Path, build: Build) -> AsyncIterator[None]:
-    """Held by one process at a time for a document; several documents at once need none: doing one twice is no harm."""
-    if len(build.files) != 1:
-        yield
-        return
-    stripe = int(hashlib.sha256(f"{build.library}/{build.files[0]}".encode()).hexdigest(), 16) % _LOCKS
-    folder = home / "locks"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be created ({error.strerror}).", "Choose another home.") from error
-    lock = FileLock(folder / f"build-{stripe}", thread_local=False)
-    while True:
-        try:
-            lock.acquire(blocking=False)
-            break
-        except Timeout:
-            await asyncio.sleep(0.1)
-    try:
-        yield
-    finally:
-        lock.release()
+def _place(now: IndexProgress) -> str:
+    """Where the file that moved last is."""
+    if not now.file:
+        return ""
+    where = f"; {Path(now.file).name}: {_STAGES[now.stage]}"
+    return f"{where} {now.stage_done} of {now.stage_pages}" if now.stage_pages else where * (now.stage != "parse")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from logging import INFO
@@ -20,24 +21,25 @@ from hybrid_core.types import Document
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Build, Builds
-from indexers.report import IndexReport
+from indexers.report import FileResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PATIENCE = 20.0  # seconds that a background build is waited for before its call answers «building»
+_PATIENCE = 20.0  # seconds
 _QUESTION = 10_000  # characters
 _NAME = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``budget`` is the tokens that one answer may take."""
+    """``budget`` is the tokens that one answer may take. ``turn`` is held by a call while it works."""
 
     engine: Engine
     access: Access
     builds: Builds
     budget: int
+    turn: asyncio.Semaphore
 
     async def document(self, name: str, library: str = "") -> Document:
         """A published document by id, name or path. Raises NotFoundError."""
@@ -63,8 +65,7 @@ class Door:
         known = known or await self._known(str(path))
         if known is not None and known.published and self.access.unchanged(path, known):
             return known
-        report = await self.builds.start((path,), None).watch(teller(ctx))
-        check_built(report)
+        check_built(await self.builds.start((path,), None).watch(teller(ctx)) or ())
         return await self.document(str(path))
 
     async def _known(self, name: str) -> Document | None:
@@ -74,11 +75,16 @@ class Door:
             return None
 
 
-def check_built(report: IndexReport | None) -> None:
-    """Raises DocumentError with the first failure of a report."""
-    for file in report.files if report else ():
+def check_built(files: Iterable[FileResult]) -> None:
+    """Raises DocumentError with the first failure."""
+    for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
+
+
+def patience(ctx: Context) -> float | None:
+    """How long a build is waited for before the call answers «building»: to its end in a background task."""
+    return None if ctx.is_background_task else _PATIENCE
 
 
 def teller(ctx: Context) -> Any:

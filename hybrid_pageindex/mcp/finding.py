@@ -54,7 +54,7 @@ def register(server: FastMCP, door: Door) -> None:
         start, _ = budget.resume(call, cursor)
         found = await door.engine.search(
             question, library=library or None, documents=documents or None, where=where, top_k=start + top_k,
-            effort=effort,
+            effort=effort, trace=True,
         )  # fmt: skip
         wanted = found.results[start:]
         results = budget.fitting([shapes.result(page) for page in wanted], door.budget)
@@ -151,7 +151,7 @@ def _texts(wanted: Sequence[PageRead], at: tuple[int, int], most: int) -> tuple[
     left = most - _PAGE_FRAME
     said: list[dict[str, Any]] = []
     for read in wanted[position : position + _AHEAD]:
-        left -= _PAGE_FRAME
+        left -= _PAGE_FRAME + budget.tokens(shapes.described(read))
         rest = read.text[within:]
         whole = budget.tokens(rest) <= left
         if said and not whole:

@@ -12,9 +12,10 @@ from hybrid_core.errors import UsageError
 from hybrid_core.text import fold
 from hybrid_core.types import Document
 from hybrid_pageindex.mcp import budget, shapes
-from hybrid_pageindex.mcp.door import PATIENCE, Door, short, teller, told
+from hybrid_pageindex.mcp.door import Door, patience, short, teller, told
 from hybrid_pageindex.mcp.finding import READING, Library
 from hybrid_pageindex.mcp.shapes import hint, schema, without_empty
+from hybrid_pageindex.mcp.tasks import as_task
 
 _ORDERS = {
     "name": lambda d: (d.name.casefold(), d.doc_id),
@@ -77,6 +78,7 @@ def register(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         output_schema=schema(status="s", indexed="i?", unchanged="i?", failed="a?", progress="s?", next="a"),
+        task=as_task(),
     )
     @told
     async def add_documents(
@@ -91,13 +93,12 @@ def register(server: FastMCP, door: Door) -> None:
         if not files:
             return {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN], "next": []}
         build = door.builds.start(files, library or None)
-        report = await build.watch(teller(ctx), PATIENCE)
-        if report is None:
+        done = await build.watch(teller(ctx), patience(ctx))
+        if done is None:
             later = hint("index_status", "see how far it is", library=library)
             return {"status": "building", "progress": build.said(), "next": [later]}
-        failed = [{"path": file.path, "error": file.error or ""} for file in report.files if file.status == "failed"]
-        failed = refused + failed
-        counts = {kind: sum(file.status == kind for file in report.files) for kind in ("indexed", "unchanged")}
+        failed = refused + [{"path": file.path, "error": file.error or ""} for file in done if file.status == "failed"]
+        counts = {kind: sum(file.status == kind for file in done) for kind in ("indexed", "unchanged")}
         listed = hint("list_documents", "see them", library=library)
         return {"status": "success", **counts, "failed": failed[:_SHOWN], "next": [listed]}
 

@@ -9,8 +9,9 @@ from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import NotFoundError
 from hybrid_pageindex.mcp.budget import cost, cursor, fitting, longest, resume
-from hybrid_pageindex.mcp.door import PATIENCE, Door, check_built, pictured, short, teller, told
+from hybrid_pageindex.mcp.door import Door, check_built, patience, pictured, short, teller, told
 from hybrid_pageindex.mcp.shapes import hint, page_range, relevance, schema, without_empty
+from hybrid_pageindex.mcp.tasks import as_task
 
 FilePath = Annotated[str, "Path of a PDF or Markdown file"]
 _SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
@@ -33,19 +34,18 @@ def register(server: FastMCP, door: Door) -> None:
         document = await door.at_path(file_path, ctx)
         head = {"file_path": document.path, "total_pages": document.pages}
         call = {"file_path": file_path, "query": query, "top_k": top_k}
-        if query.strip():
-            return {
-                "status": "search",
-                **head,
-                "query": short("query", query),
-                **await _found(door, document.doc_id, call, cursor),
-            }
-        shown = await _pages(door, document.doc_id, document.pages, call, cursor)
-        return {"status": "success", **head, "indexed_at": document.indexed_at, **shown}
+        async with door.turn:
+            if query.strip():
+                asked = {"query": short("query", query)}
+                return {"status": "search"} | head | asked | await _found(door, document.doc_id, call, cursor)
+            shown = await _pages(door, document.doc_id, document.pages, call, cursor)
+            return {"status": "success"} | head | {"indexed_at": document.indexed_at} | shown
 
     @server.tool(
         annotations={"readOnlyHint": True, "openWorldHint": False},
-        output_schema=schema(file_path="s", page="i", text="s", summary="s", indexed_at="s", cursor="s?"),
+        output_schema=schema(
+            file_path="s", page="i", text="s", summary="s", indexed_at="s", described="s?", cursor="s?"
+        ),
     )
     @told
     async def get_detail(file_path: FilePath, page: int, image: bool = False, cursor: str = "") -> ToolResult:
@@ -54,9 +54,10 @@ def register(server: FastMCP, door: Door) -> None:
         (read,) = await door.engine.pages(document.doc_id, page)
         call = {"file_path": file_path, "page": page}
         _, start = resume(call, cursor)
-        text = longest(read.text[start:], door.budget - 2 * _SUMMARY)
+        text = longest(read.text[start:], door.budget - 3 * _SUMMARY)
         end = start + len(text)
-        said = without_empty({"cursor": _goes_on(call, end) if end < len(read.text) else ""})
+        described = "" if start else longest(read.described, _SUMMARY)
+        said = without_empty({"described": described, "cursor": _goes_on(call, end) if end < len(read.text) else ""})
         said = {
             "file_path": document.path, "page": page, "text": text, "summary": read.summary,
             "indexed_at": read.indexed_at, **said,
@@ -66,6 +67,7 @@ def register(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         output_schema=schema(status="s", file_path="s", total_pages="i?", indexed_at="s?", progress="s?", next="a"),
+        task=as_task(),
     )
     @told
     async def build_index(file_path: FilePath, ctx: Context) -> dict[str, Any]:
@@ -73,11 +75,11 @@ def register(server: FastMCP, door: Door) -> None:
         door.access.check_writing()
         file = door.access.file(short("file_path", file_path, 2000))
         build = door.builds.start((file,), None)
-        report = await build.watch(teller(ctx), PATIENCE)
-        if report is None:
+        done = await build.watch(teller(ctx), patience(ctx))
+        if done is None:
             later = hint("index_status", "see how far it is")
             return {"status": "building", "file_path": str(file), "progress": build.said(), "next": [later]}
-        check_built(report)
+        check_built(done)
         document = await door.document(str(file))
         ask = hint(
             "search", "ask this document; put your question in", question="YOUR QUESTION", documents=[document.doc_id]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from logging import INFO
 
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.exceptions import ResourceError
 from fastmcp.resources import ResourceContent, ResourceResult
 
-from hybrid_core.errors import PageIndexError
+from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.text import fold
 from hybrid_pageindex.mcp import budget, shapes
 from hybrid_pageindex.mcp.door import Door
+from hybrid_pageindex.reading import PageRead
 
 _MOST = 100  # names that a completion may give
 
@@ -39,15 +41,14 @@ def register(server: FastMCP, door: Door) -> None:
     async def page(library: str, document: str, page: str) -> str:
         """The text of a page."""
         with _Told():
-            (read,) = await door.engine.pages(document, page, library=library)
-            return read.text
+            return (await _page(door, library, document, page)).text
 
     @server.resource("pageindex://{library}/{document}/page/{page}/image", mime_type="image/png")
     async def page_image(library: str, document: str, page: str) -> bytes:
         """A page drawn from the original file."""
         with _Told():
-            (read,) = await door.engine.pages(document, page, library=library)
-            return await door.engine.page_image(document, read.page, library=library)
+            number = (await _page(door, library, document, page)).page
+            return await door.engine.page_image(document, number, library=library)
 
     @server.completion
     async def complete(
@@ -80,7 +81,14 @@ class _Told:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, PageIndexError):
-            raise ResourceError(str(error)) from error
+            raise ResourceError(str(error), log_level=INFO) from error
+
+
+async def _page(door: Door, library: str, document: str, page: str) -> PageRead:
+    """Raises UsageError for anything but one page that is there."""
+    if not page.isdecimal():
+        raise UsageError(f"'{page[:50]}' is no page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
+    return (await door.engine.pages(document, int(page[:9]), library=library))[0]
 
 
 def _json(value: object) -> ResourceResult:

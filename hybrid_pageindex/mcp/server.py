@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from logging import INFO
 
 import mcp_types
 from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.exceptions import PromptError, ToolError, ValidationError
+from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from pydantic import ValidationError as PydanticValidationError
 
 from hybrid_pageindex import __version__
 from hybrid_pageindex.engine import Engine
-from hybrid_pageindex.mcp import finding, keeping, light, prompts, resources
+from hybrid_pageindex.mcp import finding, keeping, light, prompts, resources, tasks
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.budget import BUDGET
 from hybrid_pageindex.mcp.builds import Builds
@@ -28,12 +30,14 @@ If evidence is weak, outline(document, question) scores the section tree: open f
 best_pages. Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+_PATIENT = ("get_index", "build_index", "add_documents")  # mostly wait for builds, which must keep nobody from reading
 
 
 def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMCP:
     """``budget`` is the tokens that one answer may take."""
     builds = Builds(engine)
-    door = Door(engine, access, builds, budget)
+    turn = asyncio.Semaphore(_AT_ONCE)
+    door = Door(engine, access, builds, budget, turn)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
@@ -47,19 +51,20 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[_Calls()],
+        middleware=[_Calls(turn)],
         mask_error_details=True,  # of errors that are not ours
     )
     for part in (finding, light, keeping, resources, prompts):
         part.register(server, door)
+    tasks.add(server, builds)
     return server
 
 
 class _Calls(Middleware):
-    """Around every tool call: a limit on how many work at once, and arguments that do not fit are named."""
+    """Around calls: a limit on how many tools work at once, and arguments that do not fit are named."""
 
-    def __init__(self) -> None:
-        self._turn = asyncio.Semaphore(_AT_ONCE)
+    def __init__(self, turn: asyncio.Semaphore) -> None:
+        self._turn = turn
 
     async def on_call_tool(
         self,
@@ -69,11 +74,23 @@ class _Calls(Middleware):
         if context.message.arguments:  # some clients send null for what is not given
             given = {name: value for name, value in context.message.arguments.items() if value is not None}
             context = context.copy(message=context.message.model_copy(update={"arguments": given}))
-        async with self._turn:
+        async with nullcontext() if context.message.name in _PATIENT else self._turn:
             try:
                 return await call_next(context)
             except ValidationError as error:
                 raise ToolError(_complaint(error)) from error
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
+    ) -> PromptResult:
+        server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
+        prompt = await server.get_prompt(context.message.name) if server else None
+        wanted = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
+        if missing := [name for name in wanted if name not in (context.message.arguments or {})]:
+            raise PromptError(f"{', '.join(missing)}: missing.", log_level=INFO)
+        return await call_next(context)
 
 
 def _complaint(error: ValidationError) -> str:

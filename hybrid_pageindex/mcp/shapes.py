@@ -14,7 +14,7 @@ from hybrid_pageindex.upkeep import LibrarySize
 
 _PATH = " › "
 _LINE = 200  # characters of a one-line relevance
-_READ, _OPEN, _FEW = 5, 3, 3  # pages, sections and hints that are suggested at once
+_READ, _NEXT, _OPEN, _FEW = 5, 5, 3, 3  # pages, pages after them, sections and hints that are suggested at once
 _SUMMARY = 300
 _KINDS = {"a": "array", "i": "integer", "s": "string", "o": "object"}
 
@@ -68,27 +68,31 @@ def relevance(found: PageFound) -> str:
 
 
 def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, scope: Mapping[str, Any]) -> list[Any]:
-    """Read the best pages; where they say little of the question, look at the trees; then more results.
+    """Read the best pages, then the next best; where they say little of the question, look at the trees; more results.
 
-    ``more`` is the cursor, "" at the end, and ``scope`` what else the search was called with.
+    ``found`` carries its trace: the pages that come after those shown. ``more`` is the cursor, "" at the end, and
+    ``scope`` what else the search was called with.
     """
     where = {"library": scope.get("library")}
     hints = []
+    known = {(page.doc_id, page.page) for page in found.results[: found.results.index(shown[-1]) + 1]} if shown else ()
+    reached = [place for place in (found.trace.read if found.trace else ()) if place not in known]
+    later = [(page.doc_id, page.page) for page in shown[_READ:]] + reached
     pages: dict[str, list[PageFound]] = {}
     for page in shown[:_READ]:
         pages.setdefault(page.doc_id, []).append(page)
     for doc_id, here in list(pages.items())[:2]:
         first = here[0]
-        numbers = ",".join(str(page.page) for page in here)
-        why_read = f"best pages of {first.doc_name}, the first in «{first.section.title}»"
-        hints.append(hint("read", why_read, document=doc_id, pages=numbers, **where))
+        numbers = [page.page for page in here] + [number for document, number in later if document == doc_id][:_NEXT]
+        why_read = f"best pages of {first.doc_name} in order, the first in «{first.section.title}»"
+        hints.append(hint("read", why_read, document=doc_id, pages=",".join(map(str, numbers)), **where))
     if more:
         again = dict(scope) | {"question": found.query, "cursor": more}
         hints.insert(1 if found.evidence.level != "strong" else len(hints), hint("search", "more results", **again))
     if found.evidence.level != "strong" and found.documents:
-        best = found.documents[0]
-        tree = f"evidence is {found.evidence.level}: see which sections of {best.doc_name} could hold it"
-        hints.append(hint("outline", tree, document=best.doc_id, question=found.query, **where))
+        likely = found.documents[0]
+        tree = f"evidence is {found.evidence.level}: see which sections of {likely.doc_name} could hold it"
+        hints.append(hint("outline", tree, document=likely.doc_id, question=found.query, **where))
     return hints
 
 
@@ -126,21 +130,30 @@ def page(read: PageRead, text: str) -> dict[str, Any]:
         "page": read.page, "label": read.label if read.label != str(read.page) else "",
         "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
                      for s in read.sections[:_OPEN]],
-        "text": text, "needs_ocr": read.needs_ocr or None, "ocr": read.ocr or None,
+        "text": text, "described": described(read), "needs_ocr": read.needs_ocr or None, "ocr": read.ocr or None,
     })  # fmt: skip
 
 
+def described(read: PageRead) -> str:
+    """The beginning of what a model saw on a page."""
+    return longest(read.described, _SUMMARY // 2)
+
+
 def read_hints(document: Document, pages: Sequence[PageRead], library: str) -> list[Any]:
-    """The rest of the section that the last page is in."""
+    """What comes after the first page, and those read with it, in the section that it is in."""
     if not pages:
         return []
-    last = pages[-1]
+    read = {page.page: page for page in pages}
+    last = pages[0]
+    while last.page + 1 in read:
+        last = read[last.page + 1]
     rest = [s for s in last.sections if s.end_page > last.page]
     if not rest:
         return []
     section = rest[-1]
-    numbers = page_range(last.page + 1, min(section.end_page, last.page + _READ))
+    until = min([section.end_page, last.page + _READ, *(page - 1 for page in read if page > last.page)])
     goes_on = f"«{section.path[-1]}» goes on to page {section.end_page}"
+    numbers = page_range(last.page + 1, until)
     return [hint("read", goes_on, document=document.doc_id, pages=numbers, library=library)]
 
 

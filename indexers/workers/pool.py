@@ -61,7 +61,7 @@ class WorkerPool:
         return Allowance(self._limits.seconds_per_file)
 
     def submit(
-        self, task: Task, allowance: Allowance, on_page: Callable[[], None] = lambda: None, stretches: int = 1
+        self, task: Task, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None, stretches: int = 1
     ) -> Future[object]:
         """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
 
@@ -81,7 +81,7 @@ class WorkerPool:
         for process in running:
             _reap(process)
 
-    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[], None], stretches: int) -> object:
+    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
         most, left = self._limits.seconds_per_task * stretches, allowance.left()
         if left <= 0:
             raise self._too_slow(whole_file=True)
@@ -158,14 +158,14 @@ class WorkerPool:
         self._local.process = None
 
 
-def _converse(process: subprocess.Popen[bytes], task: Task, on_page: Callable[[], None]) -> Reply | None:
+def _converse(process: subprocess.Popen[bytes], task: Task, on_page: Callable[[int], None]) -> Reply | None:
     """Hand over a task and wait for its last reply; None where the process is gone first."""
     try:
         send(cast(BinaryIO, process.stdin), task)
         while isinstance(reply := receive(cast(BinaryIO, process.stdout)), Reply):
             if reply.kind != "page":
                 return reply
-            on_page()
+            on_page(cast(int, reply.value))
     except BrokenPipeError:
         pass
     return None

@@ -14,7 +14,19 @@ from indexers.build import build_content
 from indexers.parse import pdf
 from indexers.parse.formats import OpenFile, open_file
 from indexers.parse.ocr_pages import pack, unpack
-from indexers.workers.protocol import BuildTask, Parsed, ParseTask, Reply, ScanTask, Task, portable, receive, send
+from indexers.workers.protocol import (
+    BuildTask,
+    DrawTask,
+    LookTask,
+    Parsed,
+    ParseTask,
+    Reply,
+    ScanTask,
+    Task,
+    portable,
+    receive,
+    send,
+)
 from indexers.workers.spool import PageTerms, Spool, load_spools, save_spool
 
 _WARNINGS = 5  # of one range of pages
@@ -38,6 +50,14 @@ class _Worker:
             from indexers.parse.ocr import read_scan
 
             return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
+        if isinstance(task, LookTask):
+            from indexers.parse.looks import look
+
+            return look(task.path, task.password, task.start, task.stop, task.limits)
+        if isinstance(task, DrawTask):
+            from indexers.parse.draw import draw
+
+            return draw(task.path, task.password, task.page, task.drawing, task.limits)
         return self._parse(task)
 
     def _parse(self, task: ParseTask) -> Parsed:
@@ -47,7 +67,7 @@ class _Worker:
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
-        found = file.read(range(task.start, stop), lambda number: send(self._replies, Reply("page", number)))
+        found = file.read(range(task.start, stop), lambda _: send(self._replies, Reply("page", file.pages)))
         for number, page in enumerate(found, task.start):
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
+from indexers.parse.drawing import Drawing
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import Tesseract
 
@@ -47,6 +48,28 @@ class ScanTask:
 
 
 @dataclass(frozen=True, slots=True)
+class LookTask:
+    """Tell what pages ``start`` to ``stop`` (1-based, ``stop`` excluded) show: a list of PageLook."""
+
+    path: Path
+    password: str | None
+    start: int
+    stop: int
+    limits: ParseLimits
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTask:
+    """Draw one page; its value are the pictures, a tuple of bytes."""
+
+    path: Path
+    password: str | None
+    page: int
+    limits: ParseLimits
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
 class BuildTask:
     """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
 
@@ -57,12 +80,14 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | BuildTask
+Task = ParseTask | ScanTask | LookTask | DrawTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``ready`` for tasks. ``page``: one more was parsed. ``done``: the task's value. ``failed``: its error."""
+    """``ready`` for tasks. ``page``: one more was parsed, its value is how many the file has. ``done``: the task's
+    value. ``failed``: its error.
+    """
 
     kind: Literal["ready", "page", "done", "failed"]
     value: object = None

@@ -8,16 +8,19 @@ from retrievers.candidates import Valued
 from retrievers.tree_walk import Reached
 
 _BESIDE = 5  # the rank the best page is compared with
+_HALF = 5  # terms of a question that say half of what many would
 
 
-def sureness(evidence: float, reached: Sequence[Reached], valued: Sequence[Valued]) -> float:
-    """Evidence · (1 - own part of the fifth page's value / that of the first): 0 to 1, higher is surer.
+def sureness(evidence: float, terms: int, reached: Sequence[Reached], valued: Sequence[Valued]) -> float:
+    """Evidence · (1 - own part of the fifth page's value / that of the first) · terms / (terms + 5): 0 to 1, higher is
+    surer.
 
-    The own part leaves out what a page's document gives it, which all pages of that document share. Of what a search
-    knows by itself this tells best whether the right page is among the first five (docs/answers.md has the figures).
+    The own part leaves out what a page's document gives it, which all pages of that document share. ``terms`` are those
+    that pages are scored by: of two questions the longer says more of its page (query length as a predictor: He and
+    Ounis 2004). Of what a search knows by itself this tells best whether the right page comes first (docs/answers.md).
     """
     own = [float(valued[one.doc].from_page[one.page - 1]) for one in reached[:_BESIDE]]
     if not own or own[0] <= 0:
         return 0.0
     beside = own[_BESIDE - 1] if len(own) == _BESIDE else 0.0
-    return round(evidence * max(0.0, 1.0 - beside / own[0]), 4)
+    return round(evidence * max(0.0, 1.0 - beside / own[0]) * terms / (terms + _HALF), 4)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 
 REVISION = "2025-06-18"
+MODERN = "2026-07-28"  # without a handshake: every request says what its client can
 QUESTION = "net sales of Corvane Optics in fiscal 2023"  # page 3 of its report
 
 
@@ -87,6 +88,15 @@ class Stdio:
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         return self.answer(self.send(method, params))
+
+    def ask_modern(self, method: str, extensions: dict[str, Any], **params: Any) -> dict[str, Any]:
+        """A request of the revision of 2026, by a client with these extensions."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": {"extensions": extensions},
+        }
+        return self.ask(method, params | {"_meta": meta})
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """A tool's result; its ``structuredContent`` where it worked."""

@@ -63,6 +63,22 @@ def test_search_then_follow_the_hint_to_the_text(served: Stdio) -> None:
     assert read["document"] == best["document"] and "$418.2 million" in read["pages"][0]["text"]
 
 
+def test_each_hint_that_is_followed_reads_pages_that_were_not_read(library: Engine) -> None:
+    with stdio(library.home, "--read-only", "--max-tokens", 900) as served:
+        question = "revenue and borrowings of the plants"
+        found = answer(served.call("search", question=question, documents=["book.pdf"], top_k=2))
+        best = [page["page"] for page in found["results"]]
+        hint = found["next"][0]
+        listed = [int(number) for number in hint["arguments"]["pages"].split(",")]
+        assert listed[: len(best)] == best and len(set(listed)) == len(listed) > len(best)
+        read: list[int] = []
+        while read != listed:
+            said = answer(served.call(hint["tool"], **hint["arguments"]))
+            read += [page["page"] for page in said["pages"]]
+            assert len(set(read)) == len(read), "nothing is read twice"
+            hint = said["next"][0] if said["next"] else {}
+
+
 def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
     call = {"question": "net sales", "top_k": 4}
     whole = answer(served.call("search", question="net sales", top_k=8))["results"]
@@ -97,6 +113,9 @@ def test_reading_sections_and_pictures(served: Stdio) -> None:
         3,
         4,
     ]
+    goes_on = answer(served.call("read", document="book.pdf", pages="3,7"))["next"][0]
+    assert goes_on["arguments"]["pages"] == "4" and "Plants" in goes_on["why"]
+    assert answer(served.call("read", document="book.pdf", pages="4,3"))["next"] == []
     result = served.call("read", document="book.pdf", pages="7", format="image")
     assert answer(result)["pages"][0]["page"] == 7
     assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/png")

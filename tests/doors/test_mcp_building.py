@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
 
+from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.mcp.builds import Build, Builds
 from tests import pdfs
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio
 
@@ -82,7 +85,7 @@ def _building(client: Stdio, file: Path) -> int:
     while True:
         message = client.receive()
         assert message.get("id") != number, message
-        if " 0 pages" not in message["params"].get("message", " 0 pages"):
+        if re.search(r"[1-9]\d* pages", message["params"].get("message", "")):
             return number
 
 
@@ -132,3 +135,37 @@ def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Pat
         assert [f["results"][0]["page"] for f in found] == [150, 150]
         answer(one.call("remove_documents", documents=["a.pdf"]))
         assert "No document" in refusal(two.call("read", document="a.pdf", pages="1"))
+
+
+async def test_a_document_is_built_once_whichever_calls_ask_for_it(root: Path, tmp_path: Path) -> None:
+    """One call for a folder and one for a file of it, at the same time; a file is free as soon as it is done."""
+    small, long = pdfs.numbered(root / "a.pdf", 3, "reeds"), pdfs.numbered(root / "b.pdf", LONG, "marsh")
+    engine = Engine(tmp_path / "home")
+    builds = Builds(engine)
+
+    async def tell(_: Build) -> None:
+        return None
+
+    folder = builds.start((small, long), None)
+    file = builds.start((small,), None)
+    assert builds.start((small,), None) is file, "the same call joins"
+    second = await file.watch(tell)
+    assert second is not None and [result.status for result in second] == ["unchanged"]
+    assert not folder.task.done(), "the other file is still being built"
+    first = await folder.watch(tell)
+    assert first is not None and {result.status for result in first} == {"indexed"} and len(first) == 2
+    await builds.close()
+    with pytest.raises(StoreError, match="ending"):
+        builds.start((small,), None)
+    engine.close()
+
+
+def test_servers_share_the_work_of_overlapping_calls(root: Path, tmp_path: Path) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        pdfs.numbered(root / name, 200, name[0])
+    home = tmp_path / "home"
+    with stdio(home, "--root", root) as one, stdio(home, "--root", root) as two:
+        both = one.send("tools/call", {"name": "add_documents", "arguments": {"paths": [str(root)]}})
+        single = two.send("tools/call", {"name": "add_documents", "arguments": {"paths": [str(root / "b.pdf")]}})
+        found = [answer(one.answer(both)["result"]), answer(two.answer(single)["result"])]
+        assert sum(f["indexed"] for f in found) == 2 and sum(f["unchanged"] for f in found) == 1

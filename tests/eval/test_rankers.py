@@ -21,6 +21,7 @@ from eval.rankers.okapi import Okapi
 from eval.rankers.page_bm25 import PageBM25
 from eval.rankers.page_scores import chinese
 from eval.rankers.ranker import Ranker
+from eval.scripted import scripted
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.models.hashed import HashedEmbedder
 from hybrid_core.types import Section
@@ -49,6 +50,7 @@ def made(name: str, library: Engine, corpus: Corpus, cache: Path, embedder: str 
         in_chinese=False,
         cache=cache,
         progress=QUIET,
+        model=scripted("scripted:oracle", {QUESTION: [(NAME, PAGE)]}),
     )
 
 

@@ -33,6 +33,7 @@ from tests.pdfs.pages import (
     scanned,
     tables,
 )
+from tests.pdfs.pictured import PICTURED, pictured
 from tests.pdfs.sheet import HEIGHT, LEFT, RIGHT, WIDTH, Outline, Sheet, landmark, prose
 from tests.pdfs.unreadable import (
     PASSWORD,
@@ -53,6 +54,7 @@ __all__ = [
     "HEIGHT",
     "LEFT",
     "PASSWORD",
+    "PICTURED",
     "PRINTED",
     "PRINTED_LABELS",
     "PRINTED_PAGES",
@@ -81,6 +83,7 @@ __all__ = [
     "one_blank_page",
     "outside_bookmarks",
     "permissions_only",
+    "pictured",
     "printed_contents",
     "prose",
     "rotated",

@@ -1,0 +1,74 @@
+"""A model that judges answers: it sees the question, the reference answer and the answer, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from eval.answers.record import Judgement, Verdict
+from eval.answers.rules import CITATION
+from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.prompts import prompt
+from hybrid_pageindex import Settings
+from hybrid_pageindex.models import Models
+
+if TYPE_CHECKING:
+    from hybrid_core.models.chat import ChatModel
+
+PROMPT = "judge-answer"
+NOT_HELD = "The documents do not hold the answer."
+_REPLY = 1000  # tokens; models that think first need some
+
+
+class Judged(BaseModel):
+    """The reply to the prompt ``judge-answer``."""
+
+    reasoning: str
+    verdict: Verdict
+
+
+class Judge:
+    """Asks ``model``. Close it at the end."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """{model, prompt, text}: who judges, the prompt's name and version, and its turns as they are written."""
+        written = prompt(PROMPT)
+        return {
+            "model": self._model.name,
+            "prompt": written.id,
+            "text": "\n\n".join(f"=== {role}\n{text}" for role, text in written.turns),
+        }
+
+    def judge(self, question: str, reference: str, answer: str) -> Judgement:
+        """The verdict; where the model fails there is none, and ``why`` says what happened."""
+        written = prompt(PROMPT)
+        said = CITATION.sub("", answer)
+        messages = written.messages({"question": question, "reference": reference, "answer": said})
+        try:
+            reply = self._model.ask(messages, Judged, prompt=written.id, max_tokens=_REPLY)
+        except ChatError as error:
+            return Judgement(None, f"not judged: {error}", error.usage)
+        assert reply.value is not None
+        return Judgement(reply.value.verdict, reply.value.reasoning, reply.usage)
+
+    def close(self) -> None:
+        self._model.close()
+
+
+def load_judge(name: str, settings: Settings) -> Judge | None:
+    """The judge of a model's name, asked where the language model of the settings is; that model itself for "".
+
+    None where neither names one. Raises UsageError where a model is named that nothing can serve.
+    """
+    named = replace(settings, llm_model=name or settings.llm_model)
+    model = Models(named, None).get("llm")
+    if name and model is None:
+        raise UsageError(f"The judge '{name}' cannot be asked.", "Look at the settings llm_provider and llm_base_url.")
+    return None if model is None else Judge(model)

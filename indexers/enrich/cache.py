@@ -1,0 +1,42 @@
+"""What a model said of one part of a document (a page, a section), kept so that an unchanged part is paid for once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import Protocol
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.catalog import Catalog
+
+
+class PartCache(Protocol):
+    """Safe for several threads."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, value: str) -> None: ...
+
+
+class CatalogParts:
+    """Parts in the cache of a catalog, whose ``limit`` is in bytes; durable when ``put`` returns."""
+
+    def __init__(self, catalog: Catalog, limit: int) -> None:
+        self._catalog, self._limit = catalog, limit
+
+    def get(self, key: str) -> str | None:
+        held = self._catalog.cached(f"part/{key}")
+        return None if held is None else held.decode("utf-8")
+
+    def put(self, key: str, value: str) -> None:
+        with contextlib.suppress(StoreError):  # what cannot be kept has been given all the same
+            self._catalog.put_caches({f"part/{key}": value.encode("utf-8", "replace")}, self._limit)
+
+
+def part_key(kind: str, *decisive: str | bytes) -> str:
+    """A key from everything that decides a part: the model's name, the prompt's id, the contents. No page numbers."""
+    digest = hashlib.sha256()
+    for one in decisive:
+        data = one.encode("utf-8", "replace") if isinstance(one, str) else one
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return f"{kind}/{digest.hexdigest()[:40]}"

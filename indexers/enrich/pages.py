@@ -1,0 +1,138 @@
+"""Pages described by a model that sees them: summary, key terms, figures, tables, and the text of scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import BaseModel, StringConstraints, ValidationError
+
+from hybrid_core.errors import ChatError, DocumentError
+from hybrid_core.models.chat import ChatModel, Message
+from hybrid_core.prompts import prompt
+from hybrid_core.text import clean
+from hybrid_core.token_estimate import cut
+from hybrid_core.types import Page
+from indexers.enrich.cache import PartCache, part_key
+
+PROMPT = "page-description"
+_SHOWN = 4_000  # tokens of a page's text that go along
+_REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
+_SUMMARY, _LINE, _TERM, _TEXT = 900, 600, 60, 60_000  # characters kept
+_TERMS, _LINES = 12, 12
+_WANTED = "all text of the page as it stands there, in reading order, a line for each line; rows of tables as lines"
+_UNWANTED = '"" (it is known)'
+
+Drawn = Callable[[int], "Future[object]"]
+
+
+class PageSaid(BaseModel):
+    """The reply to the prompt ``page-description``."""
+
+    summary: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    key_terms: list[str] = []
+    figures: list[str] = []
+    tables: list[str] = []
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesDescribed:
+    """All pages, those described changed. ``kept`` of the described came from the cache; ``failed`` says why by number.
+
+    ``read`` had no readable text and have that of their pictures now.
+    """
+
+    pages: tuple[Page, ...]
+    described: tuple[int, ...]
+    read: tuple[int, ...]
+    kept: int
+    failed: Mapping[int, str]
+
+
+def describe_pages(
+    model: ChatModel,
+    pages: Sequence[Page],
+    chosen: Sequence[int],
+    drawn: Drawn,
+    cache: PartCache,
+    at_once: Executor,
+    on_page: Callable[[], None],
+) -> PagesDescribed:
+    """Describe the pages ``chosen`` (1-based), as many side by side as ``at_once`` has threads.
+
+    ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no model's and no
+    document's failure is raised (Cancelled).
+    """
+    by_number = {page.number: page for page in pages}
+    running = {at_once.submit(_described, model, by_number[n], drawn, cache): n for n in chosen}
+    said: dict[int, PageSaid] = {}
+    failed: dict[int, str] = {}
+    kept = 0
+    try:
+        for future in as_completed(running):
+            number = running[future]
+            try:
+                said[number], from_cache = future.result()
+                kept += from_cache
+            except (ChatError, DocumentError) as error:
+                failed[number] = error.message
+            on_page()
+    finally:
+        for future in running:
+            future.cancel()
+    read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
+    changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
+    return PagesDescribed(changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())))
+
+
+def _described(model: ChatModel, page: Page, drawn: Drawn, cache: PartCache) -> tuple[PageSaid, bool]:
+    """What the model says of a page, and whether it was kept from before."""
+    images = drawn(page.number).result()
+    if not isinstance(images, tuple):
+        raise TypeError(f"a page was drawn as {type(images).__name__}")
+    written = prompt(PROMPT)
+    text = cut(page.text, _SHOWN)
+    wanted = _WANTED if page.needs_ocr else _UNWANTED
+    key = part_key("page", model.name, written.id, wanted, text, *images)
+    if (held := cache.get(key)) is not None:
+        try:
+            return PageSaid.model_validate_json(held), True
+        except ValidationError:  # kept before the shape changed
+            pass
+    *before, last = written.messages({"text": wanted, "page": text})
+    messages = [*before, Message(last.role, last.text, images)]
+    most = _REPLY_WITH_TEXT if page.needs_ocr else _REPLY
+    reply = model.ask(messages, PageSaid, prompt=written.id, max_tokens=most)
+    said = reply.value
+    if said is None:
+        raise ChatError("the model gave no description.", failure="reply")
+    cache.put(key, said.model_dump_json())
+    return said, False
+
+
+def _with(page: Page, said: PageSaid) -> Page:
+    """The page with what was said; its own text is never replaced where it can be read."""
+    summary = _short(said.summary, _SUMMARY)
+    terms = "; ".join(list(dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms))))[:_TERMS])
+    seen = [f"Figure: {line}" for one in said.figures[:_LINES] if (line := _short(one, _LINE))]
+    seen += [f"Table: {line}" for one in said.tables[:_LINES] if (line := _short(one, _LINE))]
+    described = "\n".join(filter(None, (terms, *seen)))
+    text = "\n".join(map(_line, said.text[:_TEXT].splitlines()))
+    if not page.needs_ocr or not text.strip():
+        return replace(page, summary=summary, described=described)
+    page = replace(page, text=text.strip("\n"), boxes=(), ocr=True, needs_ocr=False)
+    return replace(page, summary=summary, described=described)
+
+
+def _line(line: str) -> str:
+    """A line of text; the cells of a Markdown row apart as parsers write them."""
+    cells = [clean(cell).strip() for cell in line.strip().strip("|").split("|")]
+    return "" if all(set(cell) <= {"-", ":"} for cell in cells) else "  ".join(cells)
+
+
+def _short(text: str, most: int) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"

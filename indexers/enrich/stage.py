@@ -1,0 +1,238 @@
+"""What models do for one document, in order: its pages, its tree, its sections, its description.
+
+A step that fails leaves what the rules made, and is told; what was answered is kept for the next run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from hybrid_core.errors import Cancelled, PageIndexError
+from hybrid_core.types import IndexedContent, Page, Section
+from hybrid_core.usage import Usage
+from indexers.build import ranges
+from indexers.enrich.cache import PartCache
+from indexers.enrich.choose import PageLook, choose
+from indexers.enrich.compose import compose
+from indexers.enrich.describe import Described, describe_document
+from indexers.enrich.guard import Guard, Metered
+from indexers.enrich.options import EnrichOptions, Models
+from indexers.enrich.pages import describe_pages
+from indexers.enrich.rebuild import rebuilt, within
+from indexers.enrich.sections import SectionsSaid, summarise_sections
+from indexers.enrich.tree import TreeImproved, improve_tree
+from indexers.report import Stage, StepDone, StepName
+from indexers.versions import Kind
+
+T = TypeVar("T")
+Pages = tuple[Page, ...]
+Sections = tuple[Section, ...]
+Told = Callable[[Stage, int, int], None]
+"""The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
+_REASONS = 3  # for pages that failed, that are named
+
+
+class Sight(Protocol):
+    """How a document's pages are looked at and drawn, in worker processes. Both raise DocumentError."""
+
+    def looks(self) -> Sequence[PageLook]: ...
+
+    def drawn(self, number: int) -> Future[object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """``content`` is None where nothing was added. ``partly`` tells what came out from what another run will make of
+    the same, "" where everything was done.
+    """
+
+    content: IndexedContent | None
+    done: bool
+    partly: str
+    steps: tuple[StepDone, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made(Generic[T]):
+    value: T
+    done: int
+    failed: int
+    notes: Sequence[str] = ()
+    kept: int = 0
+
+
+class Enricher:
+    """For all documents of a run, several at once. ``page_threads`` bounds the pages described at once over all."""
+
+    def __init__(
+        self,
+        models: Models,
+        options: EnrichOptions,
+        cache: PartCache,
+        page_threads: Executor,
+        stopped: threading.Event,
+    ) -> None:
+        self._tags = options.tags(models)
+        given: dict[Kind, Any] = {"llm": models.llm, "vlm": models.vlm}
+        self._guards = {kind: Guard(model, stopped) for kind, model in given.items() if model is not None}
+        self._options, self._cache, self._threads = options, cache, page_threads
+
+    def tags_for(self, pictured: bool) -> dict[Kind, str]:
+        """Which models have something to do for a document, and how; ``pictured``: its pages can be drawn."""
+        return {kind: tag for kind, tag in self._tags.items() if pictured or kind != "vlm"}
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is left that answers."""
+        return any(guard.down is None for guard in self._guards.values())
+
+    def given_up(self) -> list[str]:
+        """Which models were given up in this run, and why."""
+        return [
+            f"{guard.model.name} was given up, so what was left is as the rules made it: {guard.down.message}"
+            for guard in self._guards.values()
+            if guard.down is not None
+        ]
+
+    def enrich(
+        self, base: IndexedContent, sight: Sight | None, tags: Mapping[Kind, str], told: Told, moot: str = ""
+    ) -> Enriched:
+        """``sight`` is None where pages cannot be drawn; ``tags`` are of the models to ask. Raises Cancelled.
+
+        ``moot`` is a warning that falls away where every page has text then.
+        """
+        work = _Work(self._guards)
+        pages, sections, description = base.pages, base.sections, base.description
+        seen: tuple[int, ...] = ()
+        if "vlm" in tags and sight is not None:
+            pages, seen = self._pages(work, base.pages, sight, told)
+            sections = within(sections, pages)
+        if "llm" in tags:
+            told("tree", 0, 0)
+            sections = work.step(
+                "tree", "llm", sections, lambda model: _tree(model, base, pages, sections, self._cache)
+            )
+            told("summaries", 0, 0)
+            with_tree = sections
+            sections = work.step("sections", "llm", sections, lambda model: _said(model, pages, with_tree, self._cache))
+            summarised = sections
+            description = work.step(
+                "description", "llm", description, lambda model: _line(model, base, pages, summarised, self._cache)
+            )
+        elif seen:
+            sections = compose(sections, pages, seen)
+        failed = any(step.failed for step in work.steps)
+        if (pages, sections, description) == (base.pages, base.sections, base.description):
+            return Enriched(None, not failed, "", tuple(work.steps), tuple(work.notes))
+        names = {kind: guard.model.name for kind, guard in self._guards.items()}
+        content = rebuilt(
+            base, pages, sections, description=description, said=work.notes, moot=moot,
+            models=names | _record(work.steps),
+        )  # fmt: skip
+        return Enriched(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
+
+    def _pages(self, work: _Work, pages: Pages, sight: Sight, told: Told) -> tuple[Pages, tuple[int, ...]]:
+        """The pages, and the numbers of those that were described."""
+        vision = self._options.vision
+
+        def describe(model: Metered) -> _Made[tuple[Pages, tuple[int, ...]]]:
+            chosen = choose(pages, sight.looks() if vision == "auto" else (), vision)
+            done = itertools.count(1)
+            told("describe", 0, len(chosen))
+            found = describe_pages(
+                model, pages, chosen, sight.drawn, self._cache, self._threads,
+                lambda: told("describe", next(done), len(chosen)),
+            )  # fmt: skip
+            notes = [_failed_pages(found.failed)] if found.failed else []
+            return _Made((found.pages, found.described), len(found.described), len(found.failed), notes, found.kept)
+
+        before: tuple[Pages, tuple[int, ...]] = (pages, ())
+        return work.step("pages", "vlm", before, describe)
+
+
+class _Work:
+    """The steps of one document."""
+
+    def __init__(self, guards: Mapping[Kind, Guard]) -> None:
+        self._guards = guards
+        self.steps: list[StepDone] = []
+        self.notes: list[str] = []
+
+    def step(self, name: StepName, kind: Kind, before: T, work: Callable[[Metered], _Made[T]]) -> T:
+        """What a step makes, or ``before`` where it fails or its model is down."""
+        guard = self._guards.get(kind)
+        if guard is None:  # wanted, but it did not work when the run began, which the report says once
+            self.steps.append(StepDone(name, failed=1))
+            return before
+        if guard.down is not None:
+            self.steps.append(StepDone(name, failed=1))
+            self._note(f"given up in this run: {guard.down.message}")
+            return before
+        model, began = guard.metered(), time.monotonic()
+        try:
+            made = work(model)
+        except Cancelled:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
+            reason = error.message if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
+            made = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+        usage = model.usage + Usage(cached=made.kept)
+        self.steps.append(StepDone(name, made.done, made.failed, usage, round(time.monotonic() - began, 3)))
+        for note in made.notes:
+            self._note(note)
+        return made.value
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note.removesuffix("."))
+
+
+def _tree(model: Metered, base: IndexedContent, pages: Pages, sections: Sections, cache: PartCache) -> _Made[Sections]:
+    found = improve_tree(model, pages, sections, base.title, cache)
+    return _Made(found.sections, 1, int(found.failure is not None), found.notes, _kept(found, model))
+
+
+def _said(model: Metered, pages: Pages, sections: Sections, cache: PartCache) -> _Made[Sections]:
+    found = summarise_sections(model, pages, sections, cache)
+    said = sum(a.summary != b.summary for a, b in zip(sections, found.sections, strict=True))
+    return _Made(found.sections, said, int(found.failure is not None), found.notes, _kept(found, model))
+
+
+def _line(model: Metered, base: IndexedContent, pages: Pages, sections: Sections, cache: PartCache) -> _Made[str]:
+    found = describe_document(model, base.title, sections, pages, cache)
+    failed = found.failure is not None
+    line = base.description if failed else found.line
+    return _Made(line, int(not failed), int(failed), found.notes, _kept(found, model))
+
+
+def _kept(found: TreeImproved | SectionsSaid | Described, model: Metered) -> int:
+    """How many replies came from the cache of parts, which the model knows nothing of."""
+    return found.usage.cached - model.usage.cached
+
+
+def _failed_pages(failed: Mapping[int, str]) -> str:
+    why = list(dict.fromkeys(failed.values()))
+    reasons = "; ".join(reason.removesuffix(".") for reason in why[:_REASONS])
+    more = f"; and {len(why) - _REASONS} other reasons" if len(why) > _REASONS else ""
+    pages = "1 page was" if len(failed) == 1 else f"{len(failed)} pages were"
+    return f"{pages} not described ({ranges(list(failed))}): {reasons}{more}"
+
+
+def _record(steps: Sequence[StepDone]) -> dict[str, Any]:
+    """What is stored with the version."""
+    return {"steps": {step.step: {"done": step.done, "failed": step.failed, **asdict(step.usage)} for step in steps}}
+
+
+def _hashed(content: IndexedContent) -> str:
+    said: list[object] = [content.description, content.warnings]
+    said += [(page.text, page.summary, page.described) for page in content.pages]
+    said += [(s.title, s.start_page, s.anchor, s.summary, s.gaps) for s in content.sections]
+    return hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()[:8]

@@ -1,0 +1,118 @@
+"""A sample of the headings, checked by a model against passages of their pages; and the model by what is known.
+
+Among the entries that are checked stand others whose title is nowhere in their passage. A model that takes one of
+them for right says nothing about the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pydantic import BaseModel
+
+from indexers.enrich.asking import Asker
+from indexers.enrich.tree.marks import unit_of
+from indexers.enrich.tree.shown import passage
+from indexers.outline.numbering import bare
+from indexers.outline.view import DocumentView
+from indexers.tree import Mark
+
+SAMPLE = 16
+_PER_CALL = 40
+_BEGINS = 14  # letters by which a title is known
+_FALSE = 4  # entries of a call that are wrong on purpose
+
+
+class Check(BaseModel):
+    entry: int
+    begins: bool
+
+
+class Checks(BaseModel):
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """``right`` says of each heading that was checked, by its place, whether its section begins where it should.
+
+    ``trusted`` is False where the model took a wrong entry for a right one, or left entries out.
+    """
+
+    right: Mapping[int, bool]
+    trusted: bool
+
+    def share(self, places: Collection[int]) -> float:
+        """Of those among the places that were checked, how many are right; 1 where none was."""
+        asked = [self.right[at] for at in places if at in self.right]
+        return sum(asked) / len(asked) if asked else 1.0
+
+
+def sample(marks: Sequence[Mark], among: Sequence[int], size: int = SAMPLE) -> list[int]:
+    """Places of headings from the beginning, the middle and the end, and of those with the longest text."""
+    if len(among) <= size:
+        return list(among)
+    spread = size - size // 4
+    chosen = {among[at * (len(among) - 1) // (spread - 1)] for at in range(spread)}
+    lengths = {at: marks[after].page - marks[at].page for at, after in pairwise(among)}
+    longest = sorted(lengths, key=lambda at: -lengths[at])
+    for at in longest:
+        if len(chosen) == size:
+            break
+        chosen.add(at)
+    return sorted(chosen)
+
+
+def check(asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequence[int]) -> Checked:
+    """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError."""
+    right: dict[int, bool] = {}
+    trusted = True
+    shown = [(at, text) for at in places if (text := _passage(doc, marks[at]))]
+    for start in range(0, len(shown), _PER_CALL):
+        if not asker.left or not trusted:
+            break
+        batch = shown[start : start + _PER_CALL]
+        entries: list[tuple[int | None, str, str]] = [(at, marks[at].title, text) for at, text in batch]
+        for place, title, text in _false(doc, marks, shown, start):
+            entries.insert(place % (len(entries) + 1), (None, title, text))
+        listed = "\n\n".join(f"{n}. Title: {title}\n{text}" for n, (_, title, text) in enumerate(entries, 1))
+        said = {
+            one.entry: one.begins for one in reversed(asker.ask("headings-check", Checks, {"entries": listed}).checks)
+        }
+        for number, (at, _, _) in enumerate(entries, 1):
+            if at is None:
+                trusted = trusted and said.get(number) is False
+            elif number in said:
+                right[at] = said[number]
+        answered = sum(number in said for number in range(1, len(entries) + 1))
+        trusted = trusted and answered >= 0.8 * len(entries)
+    return Checked(right, trusted)
+
+
+def _passage(doc: DocumentView, mark: Mark) -> str:
+    page = doc[mark.page]
+    if not page.units:
+        return ""
+    unit = unit_of(page, mark)
+    if unit is None:
+        unit = next((i for i in range(len(page.units)) if page.offset(i) >= mark.anchor), 0)
+    return passage(page, unit)
+
+
+def _false(
+    doc: DocumentView, marks: Sequence[Mark], shown: Sequence[tuple[int, str]], start: int
+) -> list[tuple[int, str, str]]:
+    """Titles beside passages of other headings whose pages do not hold them: (where to put it, title, passage)."""
+    made: list[tuple[int, str, str]] = []
+    for i in range(len(shown)):
+        title = marks[shown[(start + 7 * i) % len(shown)][0]].title
+        at, text = shown[(start + 11 * i + len(shown) // 2) % len(shown)]
+        begins = bare(title)[:_BEGINS]
+        near = doc.pages[max(0, marks[at].page - 2) : marks[at].page + 1]
+        if len(begins) > 5 and not any(begins in "".join(page.compact) for page in near):
+            made.append((5 * i + 3, title, text))
+        if len(made) == _FALSE:
+            break
+    return made

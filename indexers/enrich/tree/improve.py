@@ -1,0 +1,212 @@
+"""The section tree with a model's help: asked only where the rules' tree is uncertain, believed only where it checks.
+
+A tree whose outline stands on its pages costs nothing. Otherwise a stratified sample of its headings is checked; what
+is found wrong is looked for between its neighbours. Where there is too little to check, or too much of it is wrong,
+the headings are looked for anew on three paths, each taken where the one before did not come true: printed contents
+with page labels, contents without, and the pages themselves. At the end stands the tree that was there before.
+Stretches over the limits are split by reading them. A section begins at its heading, so that what stands above it on
+its page belongs to the one before; text before the first heading has a section of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hybrid_core.errors import ChatError, ChatFailure
+from hybrid_core.models.chat import ChatModel
+from hybrid_core.types import Page, ParsedPage, Section
+from hybrid_core.usage import Usage
+from indexers.enrich.asking import Asker, language_of
+from indexers.enrich.cache import PartCache
+from indexers.enrich.tree.checking import Checked, check, sample
+from indexers.enrich.tree.contents import read_contents, with_labels, without_labels
+from indexers.enrich.tree.finish import finish
+from indexers.enrich.tree.judge import Stretch, judge, stretches
+from indexers.enrich.tree.marks import SURE, Counts, find, graft, in_places, mark_at, marks_of, unit_of
+from indexers.enrich.tree.placing import Wanted, ask_places
+from indexers.enrich.tree.reading import read_pages, split
+from indexers.enrich.tree.shown import seen
+from indexers.outline.view import DocumentView
+from indexers.tree import Mark, TreeLimits, tree_of
+
+TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
+_CALLS, _PAGES_PER_CALL = 10, 8  # at most so many calls, and one more for so many pages
+_GOOD, _FAIR = 0.85, 0.6  # shares of a sample that is right: nothing to do; each of its kind to be checked
+_ROUNDS = 2  # of looking for wrong entries, and of splitting
+_WIDER = 3  # headings to either side between which the second round looks
+_FEWEST = 3
+_ALL = 240  # headings that are checked one by one at most
+
+
+@dataclass(frozen=True, slots=True)
+class TreeImproved:
+    """``path`` is how the headings came about. Where ``failure`` says that the model failed, the sections are those
+    of the last step that succeeded, the first of which is the tree as it was.
+    """
+
+    sections: tuple[Section, ...]
+    path: TreePath
+    notes: tuple[str, ...]
+    usage: Usage
+    failure: ChatFailure | None = None
+
+
+def improve_tree(
+    model: ChatModel,
+    pages: Sequence[Page],
+    sections: Sequence[Section],
+    title: str,
+    cache: PartCache,
+    *,
+    deadline: float | None = None,
+    limits: TreeLimits = TreeLimits(),
+) -> TreeImproved:
+    """A tree over the same pages, with the same invariants. ``deadline`` is in seconds."""
+    doc = seen(pages)
+    most = _CALLS + len(pages) // _PAGES_PER_CALL
+    language = language_of([page.text for page in pages])
+    work = _Work(Asker(model, cache, language=language, deadline=deadline, most=most), doc, title, limits)
+    work.marks = marks_of(sections)
+    judged = judge(doc, pages, sections)
+    failure: ChatFailure | None = None
+    try:
+        if judged.action == "check":
+            work.verify()
+        elif judged.action == "rebuild":
+            work.rebuild()
+        work.split(sections)
+    except ChatError as error:
+        failure = error.failure
+        work.notes.append(f"tree: {error.message} What was found before that stays.")
+    if not work.changed:
+        return TreeImproved(tuple(sections), work.path, work.told(), work.asker.usage, failure)
+    made = tree_of(work.marks, work.parsed, limits)
+    return TreeImproved(finish(made, sections, pages, work.parsed), work.path, work.told(), work.asker.usage, failure)
+
+
+@dataclass(slots=True)
+class _Work:
+    """The headings so far. Every step changes them as a whole or, where it fails, not at all."""
+
+    asker: Asker
+    doc: DocumentView
+    title: str
+    limits: TreeLimits
+    marks: list[Mark] = field(default_factory=list)
+    path: TreePath = "kept"
+    changed: bool = False
+    notes: list[str] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+    @property
+    def parsed(self) -> list[ParsedPage]:
+        return [page.page for page in self.doc.pages]
+
+    def told(self) -> tuple[str, ...]:
+        return (*self.notes, *self.counts.told())
+
+    def verify(self) -> None:
+        """A sample; where a kind of heading fails it, all of that kind; where nearly all do, the headings anew."""
+        checked = self._sampled(self.marks)
+        if checked is None:
+            return
+        self.path = "checked"
+        if checked.share(checked.right) < _FAIR / 2:
+            self.rebuild()
+        else:
+            self._correct(self.marks, checked)
+
+    def rebuild(self) -> None:
+        """The first path whose headings come true in a sample; none: the tree stays as it is."""
+        for path, found in self._paths():
+            if len(found) < _FEWEST:
+                continue
+            marks = found if path == "pages" else graft(found, self.marks)
+            checked = self._sampled(marks)
+            if checked is None:
+                return
+            of_path = [at for at, mark in enumerate(marks) if mark.source == "model"]
+            if checked.share(of_path) >= _FAIR:
+                self.path, self.changed = path, True
+                self._correct(marks, checked)
+                return
+            self.notes.append(f"tree: {checked.share(of_path):.0%} of a sample was right by way of {path}")
+        self.notes.append("tree: no way to its headings came true; the tree made without a model stays.")
+
+    def _paths(self) -> Iterator[tuple[TreePath, list[Mark]]]:
+        printed = read_contents(self.asker, self.doc, self.limits.toc_pages, self.counts)
+        if printed is not None:
+            if printed.labelled:
+                yield "contents", with_labels(self.asker, self.doc, printed, self.counts)
+            yield "contents without pages", without_labels(self.asker, self.doc, printed, self.counts)
+        yield "pages", read_pages(self.asker, self.doc, self.title, self.counts)
+
+    def split(self, sections: Sequence[Section]) -> None:
+        """Headings in stretches over the limits; twice, where the parts are over them too."""
+        asked: set[Stretch] = set()
+        for _ in range(_ROUNDS):
+            tree = tree_of(self.marks, self.parsed, self.limits) if self.changed else sections
+            large = [stretch for stretch in stretches(tree) if stretch not in asked]
+            if not large or not self.asker.left:
+                return
+            asked.update(large)
+            new = split(self.asker, self.doc, self.title, large, self.marks, self.counts)
+            chosen = sample(new, range(len(new)))
+            checked = check(self.asker, self.doc, new, chosen) if new else Checked({}, False)
+            if not checked.trusted or checked.share(chosen) < _FAIR:
+                return
+            wrong = {at for at, right in checked.right.items() if not right}
+            self.marks = in_places([*self.marks, *(mark for at, mark in enumerate(new) if at not in wrong)])
+            self.changed = True
+            self.path = "split" if self.path == "kept" else self.path
+
+    def _sampled(self, marks: Sequence[Mark]) -> Checked | None:
+        """A sample of each kind of heading, and all of a kind whose sample is not good; None: not to be trusted."""
+        kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
+        chosen = [sample(marks, places) for places in kinds]
+        checked = check(self.asker, self.doc, marks, sorted(chosen[0] + chosen[1]))
+        right = dict(checked.right)
+        for places in kinds:
+            if checked.trusted and _FAIR / 2 <= checked.share(places) < _GOOD:
+                more = check(self.asker, self.doc, marks, [at for at in places if at not in right][:_ALL])
+                checked = Checked(checked.right, more.trusted)
+                right |= more.right
+        if not checked.trusted:
+            self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
+            return None
+        return Checked(right, True)
+
+    def _correct(self, marks: list[Mark], checked: Checked) -> None:
+        """Wrong headings move to where they are found, else go: unless an outline says that they are there."""
+        wrong = {at for at, right in checked.right.items() if not right}
+        moved = self._moved(marks, wrong)
+        kept: list[Mark] = []
+        for at, mark in enumerate(marks):
+            stands = mark.source in SURE - {"model"} and unit_of(self.doc[mark.page], mark) is not None
+            if at not in wrong or at in moved or stands:
+                kept.append(moved.get(at, mark))
+        self.counts.moved += len(moved)
+        self.counts.dropped += len(marks) - len(kept)
+        self.changed = self.changed or kept != self.marks
+        self.marks = in_places(kept)
+
+    def _moved(self, marks: Sequence[Mark], wrong: Collection[int]) -> dict[int, Mark]:
+        """Headings of an outline that stand elsewhere, looked for between their neighbours; the second time wider."""
+        found: dict[int, Mark] = {}
+        others = [at for at in range(len(marks)) if at not in wrong]
+        for reach in (1, _WIDER)[:_ROUNDS]:
+            wanted = []
+            for at in sorted(wrong):
+                if marks[at].source in SURE and at not in found:
+                    before = [marks[i].page for i in others if i < at][-reach:]
+                    after = [marks[i].page for i in others if i > at][:reach]
+                    bounds = before[0] if before else 1, after[-1] if after else len(self.doc.pages)
+                    wanted.append(Wanted(at, marks[at].title, *bounds))
+            for at, page in ask_places(self.asker, self.doc, wanted, (), self.counts).items():
+                unit = find(self.doc, marks[at].title, page)
+                placed = mark_at(self.doc, marks[at].title, marks[at].level, page, -1 if unit is None else unit)
+                if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):
+                    found[at] = placed
+        return found
