@@ -1,10 +1,13 @@
 """What a model that reads the section trees can add, and what `auto` saves: accuracy against cost, without an endpoint.
 
-    python benchmarks/reasoning.py financebench [--data DIR] [--home DIR] [--setting library|given] [--strategy outline]
+    python benchmarks/reasoning.py financebench [--data DIR] [--home DIR] [--setting library|given]
+                                                [--strategy outline|mcts] [--svg FILE]
 
 Each question is searched without a model and then with two scripted ones, which see what any model would see: an oracle
 that knows the gold pages (the ceiling) and one that guesses (the floor). A row of the table is a threshold of
-`reason_below`: the share of questions for which `auto` makes no call, tokens per question, and hit@1 / hit@5.
+`reason_below`: the share of questions whose pages `auto` asks for, input tokens per question, and hit@1 / hit@5; beside
+them what asking as many questions, chosen at random, would give. The model may also be asked for documents that are
+close (route `auto`); that is part of every row but the first.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from reasoning_curve import Line, draw
+
 from eval.datasets.registry import load
 from eval.home import prepare
 from eval.locate import locate
@@ -28,49 +33,125 @@ from eval.scripted import Pages, scripted
 from hybrid_core.errors import PageIndexError
 from hybrid_core.results import SearchResult
 from hybrid_core.types import Strategy
-from hybrid_pageindex import Engine, run
+from hybrid_pageindex import Engine, Settings, run
 
-THRESHOLDS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)
+DEFAULT = Settings().reason_below
+THRESHOLDS = tuple(sorted({0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 1.0, DEFAULT}))
+NEVER = 1e-9  # below this sureness no page is asked for, while close documents still are
+MODELS = ("oracle", "guess")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question: how sure the search was, ranks of the first gold page (0: none), tokens of the oracle."""
+class Found:
+    """Ranks of the first gold page (0: none), how sure the search was, and what it took."""
 
+    rank: int
     sureness: float
-    fast: int
-    oracle: int
-    guess: int
     tokens: int
     calls: int
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One question. ``routed`` and ``deep`` are by model: asked for documents only, and for pages too."""
+
+    fast: Found
+    routed: dict[str, Found]
+    deep: dict[str, Found]
+
+    def at(self, model: str, below: float) -> Found:
+        routed = self.routed[model]
+        return self.deep[model] if routed.sureness < below else routed
+
+
 def measure(
-    engines: dict[str, Engine], questions: Sequence[EvalQuestion], setting: str, strategy: Strategy
+    home: Path, questions: Sequence[EvalQuestion], ids: dict[str, str], setting: str, strategy: Strategy
 ) -> list[Asked]:
-    asked = []
-    ids = {document.name: document.doc_id for document in run(engines["fast"].documents())}
-    for question in questions:
-        gold = gold_pages(question)
-        given = [ids[name] for name in question.documents] if setting == "given" else None
-        found = {
-            name: engine.search_now(
-                question.text, documents=given, top_k=20, effort="fast" if name == "fast" else "deep", strategy=strategy
-            )
-            for name, engine in engines.items()
-        }
-        ranks = {name: _rank(result, gold) for name, result in found.items()}
-        usage = found["oracle"].usage
-        asked.append(
-            Asked(
-                found["fast"].sureness, ranks["fast"], ranks["oracle"], ranks["guess"], usage.input_tokens, usage.calls
-            )
+    gold: dict[str, Pages] = {question.text: gold_pages(question) for question in questions}
+    settings = Settings(storage_path=home, reason_below=NEVER)
+    names = {"oracle": "scripted:oracle", "guess": "scripted:random"}
+    found: dict[tuple[str, str], list[Found]] = {}
+    for model in ("", *MODELS):
+        with closing(Engine(settings=settings, chat=scripted(names.get(model, ""), gold))) as engine:
+            for effort in ("auto", "deep") if model else ("fast",):
+                results = []
+                for question in questions:
+                    given = [ids[name] for name in question.documents] if setting == "given" else None
+                    result = engine.search_now(
+                        question.text, documents=given, top_k=20, effort=effort, strategy=strategy
+                    )
+                    results.append(_found(result, gold[question.text]))
+                found[model, effort] = results
+    return [
+        Asked(
+            found["", "fast"][at],
+            {model: found[model, "auto"][at] for model in MODELS},
+            {model: found[model, "deep"][at] for model in MODELS},
         )
-    return asked
+        for at in range(len(questions))
+    ]
 
 
-def _rank(result: SearchResult, gold: Pages) -> int:
-    return next((at for at, page in enumerate(result.results, 1) if (page.doc_name, page.page) in gold), 0)
+def _found(result: SearchResult, gold: Pages) -> Found:
+    rank = next((at for at, page in enumerate(result.results, 1) if (page.doc_name, page.page) in gold), 0)
+    return Found(rank, result.sureness, result.usage.input_tokens, result.usage.calls)
+
+
+def hit(ranks: Sequence[int], k: int) -> float:
+    return sum(1 <= rank <= k for rank in ranks) / len(ranks)
+
+
+def share_asked(asked: Sequence[Asked], model: str, below: float) -> float:
+    return sum(one.routed[model].sureness < below for one in asked) / len(asked)
+
+
+def at_random(asked: Sequence[Asked], model: str, k: int, share: float) -> float:
+    """hit@k where that share of the questions, whichever, has its pages asked for."""
+    without, always = ([one.at(model, below).rank for one in asked] for below in (0.0, 2.0))
+    return (1 - share) * hit(without, k) + share * hit(always, k)
+
+
+def auroc(sure: Sequence[float], right: Sequence[bool]) -> float:
+    """How often a question that is right is surer than one that is wrong; .5 is chance, nan where all are alike."""
+    good = [value for value, well in zip(sure, right, strict=True) if well]
+    bad = [value for value, well in zip(sure, right, strict=True) if not well]
+    if not good or not bad:
+        return float("nan")
+    return sum((a > b) + 0.5 * (a == b) for a in good for b in bad) / len(good) / len(bad)
+
+
+def table(asked: Sequence[Asked]) -> list[str]:
+    fast = [one.fast.rank for one in asked]
+    lines = [
+        f"{'':8} {'pages':>6} {'input':>7}   ceiling: at random:      floor: at random:",
+        f"{'below':>8} {'asked':>6} {'tokens':>7}   @1   @5     @1   @5     @1   @5     @1   @5",
+        f"{'no model':>8} {0:6.2f} {0:7}  {hit(fast, 1):.3f} {hit(fast, 5):.3f}",
+    ]
+    for below in (0.0, *THRESHOLDS):
+        share = share_asked(asked, "oracle", below)
+        tokens = statistics.mean(one.at("oracle", below).tokens for one in asked)
+        row = f"{below:8.2f} {share:6.2f} {tokens:7.0f} "
+        for model in MODELS:
+            ranks = [one.at(model, below).rank for one in asked]
+            own = share_asked(asked, model, below)
+            row += f" {hit(ranks, 1):.3f} {hit(ranks, 5):.3f}"
+            row += f" ({at_random(asked, model, 1, own):.3f} {at_random(asked, model, 5, own):.3f})"
+        lines.append(row + (" *" if below == DEFAULT else ""))
+    return lines
+
+
+def curves(asked: Sequence[Asked]) -> list[Line]:
+    """hit@1 and hit@5 of both models for every threshold that tells two questions apart."""
+    lines = []
+    for model, colour in zip(MODELS, ("#1f77b4", "#d62728"), strict=True):
+        levels = sorted({one.routed[model].sureness for one in asked})
+        for k in (5, 1):
+            points = [
+                (share_asked(asked, model, below), hit([one.at(model, below).rank for one in asked], k))
+                for below in (0.0, *levels[1:], 2.0)
+            ]
+            lines.append(Line(f"{model}, hit@{k}", colour, k == 5, points))
+    return lines
 
 
 def main() -> int:
@@ -80,42 +161,33 @@ def main() -> int:
     parser.add_argument("--home", type=Path)
     parser.add_argument("--setting", choices=("library", "given"), default="library")
     parser.add_argument("--strategy", choices=("outline", "mcts"), default="outline")
+    parser.add_argument("--svg", type=Path, help="draw the curves into this file")
     options = parser.parse_args()
     dataset = load(options.dataset, options.data)
     with TemporaryDirectory() as folder:
         home = options.home or Path(folder)
         prepared = prepare(home, dataset.files, "", Progress(), ours=False)
-        with closing(prepared.engine) as fast:
-            located = run(locate(fast, dataset.questions)).questions
-            questions = [question for question in located if gold_pages(question)]
-            gold: dict[str, Pages] = {question.text: gold_pages(question) for question in questions}
-            oracle = Engine(home, chat=scripted("scripted:oracle", gold))
-            guess = Engine(home, chat=scripted("scripted:random", gold))
-            with closing(oracle), closing(guess):
-                engines = {"fast": fast, "oracle": oracle, "guess": guess}
-                asked = measure(engines, questions, options.setting, options.strategy)
-    spent = [one.tokens for one in asked]
-    print(f"{options.dataset}, {options.setting}, {options.strategy}: {len(asked)} questions with gold pages")
-    print(
-        f"deep: {statistics.mean(spent):.0f} input tokens a question, most {max(spent)}, "
-        f"{statistics.mean(one.calls for one in asked):.2f} calls"
-    )
-    print(" below  no call  tokens   ceiling: hit@1  hit@5   floor: hit@1  hit@5")
-    for below in THRESHOLDS:
-        print(_row(asked, below))
+        with closing(prepared.engine) as engine:
+            located = run(locate(engine, dataset.questions)).questions
+            ids = {document.name: document.doc_id for document in run(engine.documents())}
+        questions = [question for question in located if gold_pages(question)]
+        asked = measure(home, questions, ids, options.setting, options.strategy)
+    spent = [one.deep["oracle"].tokens for one in asked]
+    named = f"{options.dataset}, {options.setting}, {options.strategy}"
+    print(f"{named}: {len(asked)} questions with gold pages")
+    calls = statistics.mean(one.deep["oracle"].calls for one in asked)
+    print(f"deep: {statistics.mean(spent):.0f} input tokens a question, most {max(spent)}, {calls:.2f} calls")
+    routed = statistics.mean(one.routed["oracle"].calls for one in asked)
+    print(f"asked for documents: {routed:.2f} calls a question")
+    sure = [one.fast.sureness for one in asked]
+    told = [auroc(sure, [1 <= one.fast.rank <= k for one in asked]) for k in (1, 5)]
+    print(f"sureness tells questions with a gold page first from others with AUROC {told[0]:.2f}, ", end="")
+    print(f"within five {told[1]:.2f}")
+    print("\n".join(table(asked)))
+    if options.svg:
+        title = f"hit@k against the share of questions a model is asked ({named}); thin: asked at random"
+        draw(title, curves(asked), share_asked(asked, "oracle", DEFAULT), options.svg)
     return 0
-
-
-def _row(asked: Sequence[Asked], below: float) -> str:
-    calls = [one.sureness < below for one in asked]
-    tokens = statistics.mean(one.tokens if call else 0 for one, call in zip(asked, calls, strict=True))
-    shares = []
-    for name in ("oracle", "guess"):
-        ranks = [getattr(one, name) if call else one.fast for one, call in zip(asked, calls, strict=True)]
-        shares += [sum(1 <= rank <= k for rank in ranks) / len(ranks) for k in (1, 5)]
-    silent = 1 - sum(calls) / len(calls)
-    top1, top5, low1, low5 = shares
-    return f"{below:6.2f} {silent:8.2f} {tokens:7.0f}   {top1:14.3f} {top5:6.3f}   {low1:12.3f} {low5:6.3f}"
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def _measure(options: argparse.Namespace) -> int:
         notes = [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
         if failed := [record.error for record in run.questions if record.error]:
             notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
-        notes += missing(one)
+        notes += missing([one])
         show([table for table in shown if table.rows], [*notes, f"The run is in {run.folder}."])
     for said in short:
         sys.stderr.write(f"{said}\n")
@@ -157,6 +157,7 @@ COMMANDS = {
     "list": Command("the sets of questions: what they are, whether they are here", _list_arguments, _list),
     "run": Command("measure a set, or your own questions", _run_arguments, _measure),
     "judges": Command("how far judges of answers agree with people's labels", judging.add_arguments, judging.run),
+    "rejudge": Command("judge the answers of a run again", judging.add_again_arguments, judging.run_again),
     **READING,
 }
 command = Command("how well pages are found: run question sets, compare, report", _add_arguments, _run)

@@ -38,7 +38,8 @@ class RunModels:
 def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answers: Mapping[str, str]) -> RunModels:
     """``gold`` and ``answers`` are what scripted models know; they may be filled later.
 
-    Raises UsageError where the plan needs a model and none is named.
+    Raises UsageError where the plan needs a model and none is named. A model that nothing can be measured without
+    is asked for one word first: ChatError where it does not work, before any document is touched.
     """
     made = scripted(plan.model, gold, answers)
     own = settings.llm_model or settings.replay_replies
@@ -48,6 +49,8 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
             f"{what} a language model, and none is configured.",
             "Set llm_model and, for a server of your own, llm_base_url; or try --model scripted:oracle.",
         )
+    if plan.needs_model and made is None:
+        Models(settings, None).check("llm")
     tree = None
     if plan.ranker == "whole-tree":
         tree = made or Models(settings, None).get("llm")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -157,6 +157,19 @@ def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
             file.write(line)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Free space and run it again.") from error
+
+
+def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
+    """Put these in place of the run's questions, all or none. Raises StoreError."""
+    target = folder / QUESTIONS_FILE
+    draft = target.with_suffix(".new")
+    try:
+        draft.write_text(
+            "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records), encoding="utf-8"
+        )
+        draft.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Free space and try again.") from error
 
 
 def drop_torn_line(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What of a document is embedded: each page's summary and description, and each chunk under its section's title and summary.
+"""What of a document is embedded: what is said of each page, and each chunk under its section's title and summary.
 
 The title and the beginning of the summary make a chunk findable by what it is about; the titles above its
 section are left out, since every page inherits them (docs/benchmarks.md).

@@ -201,12 +201,10 @@ class Engine:
         vision: bool = False,
         on_text: Callable[[str], None] | None = None,
     ) -> Answer:
-        """The second half of ``ask``: an answer from the pages of a search, or from those that its caller left in it."""
+        """The second half of ``ask``: an answer from the pages of a search, or from those left in it."""
         return await in_the_background(lambda: self._answer(found, force, vision, on_text))
 
-    def _answer(
-        self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None
-    ) -> Answer:
+    def _answer(self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None) -> Answer:
         from hybrid_pageindex.answering import AskOptions, answer  # with pydantic, which search does not wait for
 
         catalog, settings = self._catalog(), self.settings

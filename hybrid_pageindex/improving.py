@@ -66,7 +66,7 @@ _KINDS: tuple[Kind, ...] = ("llm", "vlm")
 
 
 def _try(chat: Chat, named: dict[Kind, str], tried: Future[Models]) -> None:
-    """One cheap call of each model: a wrong key, a missing model and one that does not see are known before any work."""
+    """One cheap call of each: a wrong key, a missing model and one that does not see are known before any work."""
     from indexers.enrich.options import Models
 
     notes: list[str] = []

@@ -78,7 +78,7 @@ class Settings:
     fusion: str = "weighted"  # of words and meaning; "rrf": by their ranks alone (Reciprocal Rank Fusion)
     route: str = "auto"  # how the documents to look into are chosen: semantic, metadata, description
     strategy: str = "outline"  # how a model searches the section trees; "mcts": value-guided tree search
-    reason_below: float = 0.2  # effort auto asks a model where sureness is below this; 0: never, 1: nearly always
+    reason_below: float = 0.1  # effort auto asks a model where sureness is below this; 0: never, 1: nearly always
     reason_tokens: int = 6000  # of all inputs of a model that looks for the pages of one question
     reason_rounds: int = 3  # replies of the model with the strategy outline
     reason_calls: int = 8  # the same with mcts

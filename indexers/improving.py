@@ -25,7 +25,7 @@ from indexers.publishing import Publisher
 from indexers.report import FileResult, Point, Stage, Tally
 from indexers.sight import WorkerSight
 from indexers.stored import Stored, card_of
-from indexers.versions import Kind, improved, with_models, without_models
+from indexers.versions import Kind, completely_improved, improved, with_models, without_models
 from indexers.workers.pool import WorkerPool
 
 _LOOK = 0.2  # seconds between two looks whether the run was stopped
@@ -140,10 +140,15 @@ class Improver:
             now = self._document(document.doc_id)
             if now is None or now.content_id != document.content_id:
                 return _noted(result, "it was changed or removed while models worked on it")
+            if made.partly and completely_improved(document.content_id):
+                return _noted(result, *made.notes, "what models said of it before stays")
             new = with_models(version, tags, made.partly)
+            if new == document.content_id:
+                return _noted(result, *made.notes)
             run.publisher.switch(file, stat, document.doc_id, new, made.content, card_of(file, made.content))
-        note = "; ".join(made.content.warnings)
-        return replace(result, status="indexed", sections=len(made.content.sections), note=note)
+        result = replace(result, status="indexed", sections=len(made.content.sections))
+        apart = "" if before.note == "; ".join(base.warnings) else before.note  # moved from where, say
+        return replace(result, note="; ".join(filter(None, (apart, *made.content.warnings))))
 
     def _base(self, file: Path, stat: os.stat_result, sha256: str, document: Document) -> tuple[str, IndexedContent]:
         """What the rules made of a file, from the catalog where that is what is published, else made again."""
@@ -164,8 +169,8 @@ class Improver:
 
     def _document(self, doc_id: str | None) -> Document | None:
         with self._run.catalog.snapshot() as snapshot:
-            documents = snapshot.documents(self._run.library)
-        return next((d for d in documents if d.doc_id == doc_id and d.published), None)
+            found = snapshot.document(doc_id or "")
+        return found if found is not None and found.published else None
 
     def _nothing_new(self, version: str, tags: Mapping[Kind, str]) -> bool:
         """Whether these models found nothing to add to a version before."""

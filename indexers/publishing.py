@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.store.catalog import Catalog
-from hybrid_core.types import Card, Document, IndexedContent
+from hybrid_core.types import Card, IndexedContent
 from indexers.files import fingerprint
 from indexers.making import FileProgress, Maker
 from indexers.parse.formats import format_of
@@ -59,9 +59,11 @@ class Publisher:
         content = content_id(sha256, format_of(file))
         with self.content_lock(content):  # the same bytes twice in one run are parsed once
             if (shared := self._shared(file, content)) is not None:
-                document = self.switch(file, stat, doc_id, shared, None, self._stored.card(file, shared))
+                self.switch(file, stat, doc_id, shared, None, self._stored.card(file, shared))
+                with self._catalog.snapshot() as snapshot:
+                    pages, sections = snapshot.extent(shared)
                 note = "same bytes as a file indexed before"
-                return FileResult(str(file), "indexed", None, doc_id, document.pages, document.sections, note=note)
+                return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
             made = self.make(file, stat, sha256, ocr_seconds, progress)
             self.switch(file, stat, doc_id, made.version, made.content, card_of(file, made.content))
         pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
@@ -89,14 +91,12 @@ class Publisher:
         version: str,
         content: IndexedContent | None,
         card: Card,
-    ) -> Document:
-        """Point a document to a version, whose ``content`` is None where the catalog holds it; the document then."""
+    ) -> None:
+        """Point a document to a version, whose ``content`` is None where the catalog holds it."""
         self._catalog.publish(
             library=self._library, doc_id=doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime,
             content_id=version, content=content, card=card,
         )  # fmt: skip
-        with self._catalog.snapshot() as snapshot:
-            return next(d for d in snapshot.documents(self._library) if d.doc_id == doc_id)
 
     def content_lock(self, content: str) -> threading.Lock:
         """Held by whoever makes something of a content."""

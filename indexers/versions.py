@@ -46,7 +46,14 @@ def with_models(version: str, tags: Mapping[Kind, str], partly: str = "") -> str
 def improved(version: str, tags: Mapping[Kind, str]) -> bool:
     """Whether every model of ``tags`` has done all it should for a version; others may have too."""
     found = _IMPROVED.fullmatch(version)
-    return not tags or bool(found and not found["rest"] and all(found[kind] == tag for kind, tag in tags.items()))
+    done = found is not None and completely_improved(version)
+    return not tags or bool(found and done and all(found[kind] == tag for kind, tag in tags.items()))
+
+
+def completely_improved(version: str) -> bool:
+    """Whether models have done all they should for a version, whichever they were."""
+    found = _IMPROVED.fullmatch(version)
+    return bool(found and not found["rest"])
 
 
 def without_models(version: str) -> str:

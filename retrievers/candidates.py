@@ -115,7 +115,8 @@ def value_pages(
     A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
     what only headings are asked for) and against the library (``coarse``). The latter is what compares pages of
     documents that the question does not tell apart: it counts more the less surely one is named, and not at all
-    within a single document. A document counts by how surely the question names it, not by how far it leads.
+    within a single document. A document counts by how surely the question names it, not by how far it leads, and
+    half as much where none is named: that others of its pages hold the question's words says less than that one does.
     ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
@@ -129,7 +130,8 @@ def value_pages(
     dense = weights.dense if similar else 0.0
     named = max((c.routing for c in candidates), default=0.0)
     compared = named * weights.coarse + (1.0 - named) * weights.coarse_unnamed if len(candidates) > 1 else 0.0
-    total = 1.0 + compared + dense + weights.document + weights.structure
+    by_document = named * weights.document + (1.0 - named) * weights.document_unnamed
+    total = 1.0 + compared + dense + by_document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)
     by_rank = _by_document(_fused_ranks(candidates, raw, similar)) if similar and weights.fusion == "rrf" else None
     valued = []
@@ -145,7 +147,7 @@ def value_pages(
         own = (spoken + compared * library * (spoken > 0)) / total  # not for the words that name its document
         if candidate.only is not None:
             own *= candidate.only
-        from_document = weights.document * candidate.score / surest / total
+        from_document = by_document * candidate.score / surest / total
         values = np.where(own > 0, own + from_document + structure, 0.0)
         valued.append(Valued(candidate, values, own, from_document, structure, nodes))
     return valued

@@ -14,6 +14,7 @@ from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
 from retrievers.mmr import page_vector
+from retrievers.title_cover import Titles
 
 Ints = npt.NDArray[np.int64]
 
@@ -39,6 +40,10 @@ class Content:
             np.array([section.start_page - 1 for section in self.sections], np.int64),
             np.array([section.end_page for section in self.sections], np.int64),
         )
+
+    @cached_property
+    def titles(self) -> Titles:
+        return Titles.of(self.sections)
 
     @cached_property
     def parents(self) -> Ints:

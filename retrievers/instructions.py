@@ -47,6 +47,23 @@ _PHRASES = {
     r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",
 }
 _PHRASE = re.compile("|".join(_PHRASES.values()), re.IGNORECASE)
+# «Mark the passages of this lease about subletting that a lawyer should read»: only «subletting» is searched for.
+_POINTING = re.compile(
+    r"\b(?:highlight|mark|underline|flag|quote|list|find|identify|extract|show|point\s+(?:out|to))"
+    r"(?:\s+(?:me|us|all|any|every|each|the|those|of)){0,3}"
+    r"\s+(?:parts?|passages?|portions?|sentences?|sections?|paragraphs?|clauses?|provisions?|excerpts?|places?)"
+    r"(?:\s*\(if\s+any\)|\s*,?\s*if\s+any\s*,?)?"
+    r"(?:\s+(?:of|in|from|within)\s+(?:this|the|that|our)\s+(?:\w+\s+){0,2}?\w+)?"
+    r"\s+(?:(?:that|which)\s+(?:are\s+|is\s+)?)?"
+    r"(?:relat(?:ed?|es|ing)\s+to|about|on|concern(?:s|ing)?|regarding|discuss(?:es|ing)?|mention(?:s|ing)?"
+    r"|deal(?:s|ing)?\s+with)"
+    r"\s+(?P<what>[^.?!:;\n]{1,200}?)"
+    r"(?:\s+(?:that|which)\s+(?:\w+\s+){0,3}?(?:should|must|ought\s+to|needs?\s+to)\s+(?:be\s+)?"
+    r"(?:review|read|check|examine|look)[^.?!:;\n]{0,60})?"
+    r"\s*(?=[.?!:;\n]|$)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?:^|(?<=[.?!:;\n]))\s{0,3}(?:details?|context|description|question)\s*:", re.IGNORECASE)
 
 _VERBS = """
 answer answers answering respond responding response reply question questions round rounded rounding assume assuming
@@ -76,6 +93,7 @@ _BREAK = re.compile(r"[.?!:;\n]")
 
 def strip_instructions(text: str) -> str:
     """The text without what it tells the answerer to do; what that points to («the balance sheet») stays."""
+    text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", text))
     text = _PHRASE.sub(" . ", text)
     kept, position = [], 0
     for run in _runs(text):

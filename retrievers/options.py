@@ -41,6 +41,7 @@ class Weights:
     coarse: float = 0.5  # a page's coarse score, beside its score in its document / best page's
     coarse_unnamed: float = 2.0  # the same where the question names no document
     document: float = 4.0  # a document's score / that of one that leads the hits and is named for sure
+    document_unnamed: float = 2.0  # the same where the question names no document
     structure: float = 0.1
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's

@@ -2,7 +2,8 @@
 
 A word that every page of a filing holds says nothing inside it, however rare it is in the library: idf
 is therefore taken over the document's own pages. Headings that begin on a page are a second, light
-field (BM25F's idea, Robertson et al. 2004, with the fields' scores added).
+field (BM25F's idea, Robertson et al. 2004, with the fields' scores added). A title that the question covers
+counts besides.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """``heading_weight`` is what a heading's BM25 adds to the text's."""
+    """``heading_weight`` is what a heading's BM25 adds to the text's, ``title_weight`` what covering a title does."""
 
     k1: float = 2.0
     b: float = 1.0
     heading_weight: float = 0.5
+    title_weight: float = 0.2
 
 
 def page_scores(
@@ -47,6 +49,8 @@ def page_scores(
     if scoring.heading_weight:
         in_headings = {**(headings or {}), **query}
         total += scoring.heading_weight * _field(content.headings, in_headings, scoring, only)
+    if scoring.title_weight:
+        total += scoring.title_weight * (total > 0) * content.titles.covered(query, content.pages)
     return total
 
 
@@ -66,6 +70,8 @@ def matched(
                 part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
                 add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])
                 adds[term] = adds.get(term, 0.0) + add
+    for term, add in content.titles.adds(query, page).items():
+        adds[term] = adds.get(term, 0.0) + scoring.title_weight * add
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 

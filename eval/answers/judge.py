@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from eval.answers.record import Judgement, Verdict
 from eval.answers.rules import CITATION
-from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.errors import ChatError
 from hybrid_core.prompts import prompt
 from hybrid_pageindex import Settings
 from hybrid_pageindex.models import Models
@@ -65,10 +65,11 @@ class Judge:
 def load_judge(name: str, settings: Settings) -> Judge | None:
     """The judge of a model's name, asked where the language model of the settings is; that model itself for "".
 
-    None where neither names one. Raises UsageError where a model is named that nothing can serve.
+    None where neither names one. A judge that is named is asked for one word first. Raises UsageError and ChatError
+    where it cannot be asked.
     """
-    named = replace(settings, llm_model=name or settings.llm_model)
-    model = Models(named, None).get("llm")
-    if name and model is None:
-        raise UsageError(f"The judge '{name}' cannot be asked.", "Look at the settings llm_provider and llm_base_url.")
+    models = Models(replace(settings, llm_model=name or settings.llm_model), None)
+    if name:
+        models.check("llm")
+    model = models.get("llm")
     return None if model is None else Judge(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.answers.agreement import Agreement
 from eval.answers.figures import AnswerFigures
 from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
@@ -12,9 +11,9 @@ from hybrid_core.usage import Usage
 
 
 def answer_tables(summaries: Sequence[Summary]) -> list[Table]:
-    """Answers, citations, and cost; none without rows where no run asked for answers."""
+    """Answers, how far judge and rules agree on them, citations, and cost; none where no run asked for answers."""
     held = [(one, one.answers) for one in summaries if one.answers is not None]
-    return [_answers(held), _citations(held), _costs(held)] if held else []
+    return [_answers(held), _agreements(held), _citations(held), _costs(held)] if held else []
 
 
 def judges(summaries: Sequence[Summary]) -> Table:
@@ -27,8 +26,17 @@ def judges(summaries: Sequence[Summary]) -> Table:
     return Table("How the judge was asked", ("run", "judge", "prompt", "its text"), tuple(rows))
 
 
-def missing(one: Summary) -> list[str]:
-    """What a reader of strict and lenient accuracy must know."""
+def missing(summaries: Sequence[Summary]) -> list[str]:
+    """What a reader of strict and lenient accuracy must know; behind the runs' names where there are several."""
+    said: dict[str, list[str]] = {}
+    for one in summaries:
+        for note in _missing(one):
+            said.setdefault(note, []).append(one.run)
+    several = len(summaries) > 1
+    return [f"{', '.join(runs)}: {note}" if several else note for note, runs in said.items()]
+
+
+def _missing(one: Summary) -> list[str]:
     figures = one.answers
     if figures is None:
         return []
@@ -54,24 +62,37 @@ def _answers(held: Held) -> Table:
     for one, figures in held:
         values = one.measures
         rows.append((
-            text(one.run), text(one.head.judge.get("model", "none")), number(figures.asked),
+            text(one.run), number(figures.asked),
             share(values.get("answers-strict")), share(values.get("answers-lenient")),
             share(values.get("answers-rules")), share(values.get("answers-rules-lenient")),
             number(figures.not_judged if one.head.judge else None),
             _of(figures.refused_right, figures.unanswerable),
             _of(figures.refused_wrong, figures.asked - figures.unanswerable), number(figures.failed),
-            _agreed(figures.strict), _agreed(figures.lenient),
         ))  # fmt: skip
     columns = (
-        "run", "judge", "questions", "strict", "lenient", "rules strict", "rules lenient", "not judged",
-        "refused rightly", "refused wrongly", "failed", "judge and rules agree: strict", "lenient",
+        "run", "questions", "strict", "lenient", "rules strict", "rules lenient", "not judged", "refused rightly",
+        "refused wrongly", "failed",
     )  # fmt: skip
     note = (
         "Strict: the same fact, the number with its unit and rounding. Lenient: also right but incomplete, coarser, "
-        "or with more. Refused: «not in the library». Rules compare numbers, yes and no, and words. Agreement is over "
-        "answers that were given: the share, and Cohen's kappa."
+        "or with more. Refused: «not in the library». Rules compare numbers, yes and no, and words."
     )
     return Table("Answers", columns, tuple(rows), note)
+
+
+def _agreements(held: Held) -> Table:
+    rows = [
+        (
+            text(one.run), text(one.head.judge["model"]), text(name), number(agreed.answers), share(agreed.accuracy),
+            number(agreed.kappa, 2), number(agreed.first), number(agreed.second),
+        )
+        for one, figures in held
+        if one.head.judge
+        for name, agreed in (("strict", figures.strict), ("lenient", figures.lenient))
+    ]  # fmt: skip
+    columns = ("run", "judge", "as", "answers", "agree", "kappa", "right by judge alone", "right by rules alone")
+    note = "Answers that were given and that both judged; refusals say nothing of either. Kappa is Cohen's."
+    return Table("Judge and rules", columns, tuple(rows), note if rows else "")
 
 
 def _citations(held: Held) -> Table:
@@ -117,10 +138,3 @@ def _each(usage: Usage, count: int) -> tuple[Cell, Cell]:
 
 def _of(count: int, total: int) -> Cell:
     return Cell(f"{count} of {total}", count / total) if total else NONE
-
-
-def _agreed(one: Agreement) -> Cell:
-    if one.accuracy is None:
-        return NONE
-    kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
-    return Cell(f"{one.accuracy:.2f} of {one.answers}, κ {kappa}", one.accuracy)

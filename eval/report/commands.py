@@ -108,7 +108,7 @@ def _report(options: argparse.Namespace) -> int:
     shown += [tables.problems(summaries), tables.index(summaries), tables.settings(summaries), judges(summaries)]
     notes = [
         *(compared.notes if compared else ()),
-        *(f"{one.run}: {note}" for one in summaries for note in missing(one)),
+        *missing(summaries),
     ]
     data = {
         "runs": [asdict(one) for one in summaries],

@@ -1,4 +1,4 @@
-"""``eval judges``: how far rules and a model agree with people on labelled answers."""
+"""``eval judges``: how far rules and a model agree with labels. ``eval rejudge``: the answers of a run judged again."""
 
 from __future__ import annotations
 
@@ -65,6 +65,41 @@ def run(options: argparse.Namespace) -> int:
         f"{one.judge}: {one.not_judged} were not judged; the first: {one.failure}" for one in found if one.not_judged
     ]
     show([_table(found)], notes if judge else ["No judge was named (--judge-model): only the rules are compared."])
+    return 0
+
+
+def add_again_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of a finished run with answers")
+    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
+    add("--all", action="store_true", help="judge every answer again, not only those without a verdict")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run_again(options: argparse.Namespace) -> int:
+    """Raises UsageError where no judge is named."""
+    from eval.answers.again import judge_again
+    from eval.answers.judge import load_judge
+    from eval.progress import Progress
+    from eval.report.answers import answer_tables, missing
+    from eval.report.summary import summary
+    from eval.report.table import show
+    from hybrid_core.errors import UsageError
+    from hybrid_pageindex.cli.output import dump
+    from hybrid_pageindex.settings import load_settings
+
+    judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
+    if judge is None:
+        raise UsageError("No judge is named.", "Set llm_model, or name one with --judge-model.")
+    try:
+        made = judge_again(options.run, judge, Progress(), everything=options.all)
+    finally:
+        judge.close()
+    one = summary(made.name, made)
+    if options.json:
+        dump({"folder": str(made.folder), **asdict(one)})
+    else:
+        show([table for table in answer_tables([one]) if table.rows], missing([one]))
     return 0
 
 

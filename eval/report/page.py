@@ -147,7 +147,7 @@ def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> li
 
 
 def _answers(summaries: Sequence[Summary]) -> list[Markup]:
-    notes = [element("p", f"{one.run}: {note}", class_="soft") for one in summaries for note in missing(one)]
+    notes = [element("p", note, class_="soft") for note in missing(summaries)]
     return [*map(_table, answer_tables(summaries)), *notes, *_accuracy(summaries)]
 
 

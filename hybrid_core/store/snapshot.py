@@ -66,6 +66,11 @@ class Snapshot:
         )
         return [rows.to_document(row) for row in found]
 
+    def document(self, doc_id: str) -> Document | None:
+        """One document, published or not."""
+        row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
+        return None if row is None else rows.to_document(row)
+
     def published(self, library: str) -> dict[str, str]:
         """doc_id -> content_id of every searchable document."""
         found = self._connection.execute(
@@ -137,6 +142,13 @@ class Snapshot:
         named = (contents.content_id == content) | contents.content_id.startswith(f"{content}-", autoescape=True)
         found = self._connection.execute(select(contents.content_id, contents.pages).where(named))
         return {row.content_id: row.pages for row in found}
+
+    def extent(self, content_id: str) -> tuple[int, int]:
+        """How many pages and sections a content has; none where it is gone."""
+        contents = schema.contents.c
+        query = select(contents.pages, contents.sections).where(contents.content_id == content_id)
+        row = self._connection.execute(query).one_or_none()
+        return (0, 0) if row is None else (row.pages, row.sections)
 
     def needs_ocr(self, content_id: str) -> bool:
         """Whether some page of a content shows what could not be read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,9 @@ _AT_ONCE = 4  # builds that work: each has worker processes of its own
 _KEPT = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
            "summaries": "writing summaries"}  # fmt: skip
+
+Tell = Callable[["Build"], Awaitable[None]]
+Leave = Callable[[], Awaitable[bool]]
 
 
 class Build:
@@ -54,21 +56,18 @@ class Build:
         scans = f", {now.scans_done} by OCR" if now.scans_done else ""
         return f"{said}{scans}{_place(now)}"
 
-    async def watch(
-        self, tell: Callable[[Build], Awaitable[None]], seconds: float | None = None
-    ) -> list[FileResult] | None:
-        """Wait for what became of each file, telling how far it is; None where it takes longer than ``seconds`` and
-        goes on alone.
+    async def watch(self, tell: Tell, leave: Leave) -> list[FileResult] | None:
+        """Wait for what became of each file, telling how far it is; None where ``leave`` says that the work may go on
+        alone.
 
         Cancelling the wait stops the work if nobody else waits for it. Raises what the work raises.
         """
-        end = None if seconds is None else time.monotonic() + seconds
         self.waiting += 1
         try:
             while not self.task.done():
                 await asyncio.wait({self.task}, timeout=_TICK)
                 await tell(self)
-                if end is not None and time.monotonic() >= end and not self.task.done():
+                if not self.task.done() and await leave():
                     self.kept = True
                     return None
         except asyncio.CancelledError:
@@ -134,10 +133,11 @@ class Builds:
     async def _work(self, build: Build) -> list[FileResult]:
         left = set(build.files)
         while True:
-            mine = [file for file in build.files if file in left and self._locks.take(build.library, file)]
-            left -= set(mine)
-            build.blocked = not mine
+            mine: list[Path] = []
             try:
+                mine.extend(file for file in build.files if file in left and self._locks.take(build.library, file))
+                left -= set(mine)
+                build.blocked = not mine
                 if mine:
                     async with self._turn:
                         await self._index(build, mine)
@@ -149,12 +149,10 @@ class Builds:
             await asyncio.sleep(_POLL)
 
     async def _index(self, build: Build, files: list[Path]) -> None:
-        """Index files whose locks are held; a file's is given back as soon as nothing of it is left to do."""
+        """Index files whose locks are held."""
 
         def told(progress: IndexProgress) -> None:
             build.progress = progress
-            if (done := progress.finished) is not None and not done.unread:
-                self._locks.give(build.library, Path(done.path))
 
         report = await self._engine.index(files, library=build.library, on_progress=told)
         build.pages += build.progress.pages_done if build.progress else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
@@ -20,7 +21,7 @@ from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, Usa
 from hybrid_core.types import Document
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.builds import Build, Builds
+from hybrid_pageindex.mcp.builds import Build, Builds, Leave, Tell
 from indexers.report import FileResult
 
 P = ParamSpec("P")
@@ -65,7 +66,16 @@ class Door:
         known = known or await self._known(str(path))
         if known is not None and known.published and self.access.unchanged(path, known):
             return known
-        check_built(await self.builds.start((path,), None).watch(teller(ctx)) or ())
+        build, late = self.builds.start((path,), None), patience(ctx)
+
+        async def leave() -> bool:
+            """Published: what is left, by OCR or by models, or of other files, need not be waited for long."""
+            if not build.blocked and not await late():
+                return False
+            now = await self._known(str(path))
+            return now is not None and now.published and self.access.unchanged(path, now)
+
+        check_built(await build.watch(teller(ctx), leave) or ())
         return await self.document(str(path))
 
     async def _known(self, name: str) -> Document | None:
@@ -82,12 +92,17 @@ def check_built(files: Iterable[FileResult]) -> None:
             raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
 
 
-def patience(ctx: Context) -> float | None:
-    """How long a build is waited for before the call answers «building»: to its end in a background task."""
-    return None if ctx.is_background_task else _PATIENCE
+def patience(ctx: Context) -> Leave:
+    """Whether a call has waited long enough for a build; a background task never has."""
+    end = time.monotonic() + _PATIENCE
+
+    async def late() -> bool:
+        return not ctx.is_background_task and time.monotonic() >= end
+
+    return late
 
 
-def teller(ctx: Context) -> Any:
+def teller(ctx: Context) -> Tell:
     """Reports a build's progress to the client; the protocol wants every number to be larger than the last."""
     last = 0.0
 

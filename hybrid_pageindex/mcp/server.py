@@ -85,10 +85,10 @@ class _Calls(Middleware):
         context: MiddlewareContext[mcp_types.GetPromptRequestParams],
         call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
-        server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
-        prompt = await server.get_prompt(context.message.name) if server else None
+        prompt = context.fastmcp_context and await context.fastmcp_context.fastmcp.get_prompt(context.message.name)
+        given = context.message.arguments or {}
         wanted = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
-        if missing := [name for name in wanted if name not in (context.message.arguments or {})]:
+        if missing := [name for name in wanted if name not in given]:
             raise PromptError(f"{', '.join(missing)}: missing.", log_level=INFO)
         return await call_next(context)
 

@@ -40,7 +40,7 @@ class EnrichOptions:
     """``documents`` and ``pages`` are how many of them models work on at once."""
 
     vision: Vision = "auto"
-    drawing: Drawing = Drawing()
+    drawing: Drawing = field(default_factory=Drawing)
     documents: int = 8
     pages: int = 5
 

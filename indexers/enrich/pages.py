@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ from hybrid_core.types import Page
 from indexers.enrich.cache import PartCache, part_key
 
 PROMPT = "page-description"
+_AHEAD = 4  # pages drawn before anybody takes them
 _SHOWN = 4_000  # tokens of a page's text that go along
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
 _SUMMARY, _LINE, _TERM, _TEXT = 900, 600, 60, 60_000  # characters kept
@@ -67,7 +70,8 @@ def describe_pages(
     document's failure is raised (Cancelled).
     """
     by_number = {page.number: page for page in pages}
-    running = {at_once.submit(_described, model, by_number[n], drawn, cache): n for n in chosen}
+    ahead = _Ahead(drawn, chosen)
+    running = {at_once.submit(_described, model, by_number[n], ahead, cache): n for n in chosen}
     said: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
     kept = 0
@@ -83,14 +87,47 @@ def describe_pages(
     finally:
         for future in running:
             future.cancel()
+        ahead.close()
     read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
     changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
     return PagesDescribed(changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())))
 
 
-def _described(model: ChatModel, page: Page, drawn: Drawn, cache: PartCache) -> tuple[PageSaid, bool]:
+class _Ahead:
+    """Pages drawn while the model is at work on those before them, a few so that memory stays small."""
+
+    def __init__(self, drawn: Drawn, numbers: Sequence[int]) -> None:
+        self._drawn, self._waiting = drawn, deque(numbers)
+        self._begun: dict[int, Future[object]] = {}
+        self._lock = threading.Lock()
+        with self._lock:
+            self._begin()
+
+    def take(self, number: int) -> Future[object]:
+        """The pictures of a page, which is asked for once."""
+        with self._lock:
+            if number not in self._begun:
+                self._waiting.remove(number)
+                self._begun[number] = self._drawn(number)
+            future = self._begun.pop(number)
+            self._begin()
+        return future
+
+    def close(self) -> None:
+        with self._lock:
+            self._waiting.clear()
+            for future in self._begun.values():
+                future.cancel()
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._begun) < _AHEAD:
+            number = self._waiting.popleft()
+            self._begun[number] = self._drawn(number)
+
+
+def _described(model: ChatModel, page: Page, ahead: _Ahead, cache: PartCache) -> tuple[PageSaid, bool]:
     """What the model says of a page, and whether it was kept from before."""
-    images = drawn(page.number).result()
+    images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
     written = prompt(PROMPT)

@@ -34,7 +34,7 @@ class ReasonLimits:
     ``rounds`` bounds the outline strategy, ``calls`` the tree search, ``seconds`` both.
     """
 
-    below: float = 0.2
+    below: float = 0.1
     tokens: int = 6000
     rounds: int = 3
     calls: int = 8

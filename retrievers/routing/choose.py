@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from retrievers.routing.calls import Calls
 
 BY_CARDS = "the documents' cards and the words of their pages"
-_PAGE = 24  # contenders that fit one call; more are told apart by their fields first
 _WHY = 200  # characters of what a model says of its choice
 
 
@@ -88,15 +87,19 @@ def choose_documents(asked: Route, choice: Choice, effort: Effort, reasoner: Rea
 
 
 def _automatic(choice: Choice, effort: Effort, reasoner: Reasoner | None) -> Routed:
-    close = choice.contenders()
-    if close < 2 or reasoner is None or (effort == "auto" and reasoner.limits.below <= 0):
-        return Routed(choice.routing, choice.scope, RouteUsed("auto", "auto", BY_CARDS))
+    by_cards = Routed(choice.routing, choice.scope, RouteUsed("auto", "auto", BY_CARDS))
+    if reasoner is None or (effort == "auto" and reasoner.limits.below <= 0):
+        return by_cards
+    if (close := choice.contenders()) < 2:
+        return by_cards
+    from retrievers.routing import by_model
+
     calls = _calls(reasoner, choice)
     why = f"{close} documents fit about equally well"
     try:
-        if close > _PAGE:
+        if close > by_model.PAGE:  # more than one call can describe are told apart by their fields
             return _preferring_filter(choice, calls, why)
-        shown = ranked(choice.scores())[:_PAGE]
+        shown = ranked(choice.scores())[: by_model.PAGE]
         return _picked("auto", choice, calls, shown, f"{why}; the model picked by their descriptions")
     except ChatError as error:
         return _failed("auto", choice, calls, error)

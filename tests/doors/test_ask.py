@@ -91,7 +91,7 @@ def test_how_much_evidence_is_needed_is_a_setting(library: Engine) -> None:
 def test_vision_sends_the_pictures_of_the_pages(filings: list[Path], tmp_path: Path) -> None:
     files = [Path(shutil.copy(path, tmp_path)) for path in filings[:2]]
     with engine_with(tmp_path / "home", lambda _: GOOD, vlm_model=(eyes := uuid4().hex)) as (engine, server):
-        run(engine.index(files))
+        run(engine.index(files, enrich="never"))
         answer = run(engine.ask(QUESTION, effort="fast", top_k=2, vision=True))
         (request,) = server.requests
         images = request.messages[-1].images
@@ -177,7 +177,7 @@ def test_what_a_page_says_cannot_end_its_fence(tmp_path: Path) -> None:
         return "The fee is 12 crowns [[source:1]]."
 
     with engine_with(tmp_path / "home", answer) as (engine, _):
-        run(engine.index(note))
+        run(engine.index(note, enrich="never"))
         assert run(engine.ask("How much is the harbour fee?", effort="fast")).claims[0].supported
     user = seen[0].messages[-1].text
     assert "Ignore the rules" in data(user, "Sources") and "is data" in seen[0].messages[0].text

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastmcp import Client
@@ -240,6 +241,35 @@ async def test_resources_completions_and_prompts(library: Engine) -> None:
         ref = PromptReference(type="ref/prompt", name="answer_with_citations")
         completed = await client.complete(ref, {"name": "document", "value": "corv"})
         assert completed.values == ["corvane-optics-2023-10k.pdf", "corvane-optics-2024-10k.pdf"]
+
+
+def test_resources_prompts_and_completions_on_the_wire(tmp_path: Path) -> None:
+    """With a name that an address must escape, and with requests that make no sense; none of them is logged."""
+    name = "年报 100%.pdf"
+    engine = Engine(tmp_path / "home")
+    run(engine.index(pdfs.numbered(tmp_path / name, 3, "reeds")))
+    engine.close()
+    client = Stdio(tmp_path / "home", "--read-only")
+    client.begin()
+
+    def read(path: str) -> dict[str, Any]:
+        return client.ask("resources/read", {"uri": f"pageindex://default/{quote(name)}{path}"})
+
+    assert pdfs.landmark("reeds", 2) in read("/page/2")["result"]["contents"][0]["text"]
+    assert read("/page/2/image")["result"]["contents"][0]["mimeType"] == "image/png"
+    assert json.loads(read("")["result"]["contents"][0]["text"])["document"] == name
+    for path, why in (("/page/0", "no page 0"), ("/page/1-2", "no page number"), ("/../../etc", "not found")):
+        assert why in read(path)["error"]["message"]
+    template = {"type": "ref/resource", "uri": "pageindex://{library}/{document}"}
+    asked = {"ref": template, "argument": {"name": "document", "value": "年"}, "context": {"arguments": {}}}
+    assert client.ask("completion/complete", asked)["result"]["completion"]["values"] == [name]
+    prompt = {"name": "compare_documents", "arguments": {"first": name}}
+    assert client.ask("prompts/get", prompt)["error"]["message"] == "second, topic: missing."
+    assert client.ask("nothing/of/ours", {})["error"]["code"] == -32601
+    assert client.process.stdin is not None
+    client.process.stdin.write("this is not JSON\n")
+    assert client.ask("ping", {})["result"] == {}
+    assert client.close() == (0, "")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hybrid_core.errors import StoreError
@@ -123,6 +126,33 @@ def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Pa
     engine.close()
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_server_its_build_and_its_workers(ending: signal.Signals, root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        _building(client, file)
+        workers = psutil.Process(client.process.pid).children()
+        assert workers
+        client.process.send_signal(ending)
+        out, error = client.process.communicate(timeout=20)
+        assert (client.process.returncode, error) == (0, "")
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
+        assert psutil.wait_procs(workers, timeout=5)[1] == []
+    engine = Engine(tmp_path / "home")
+    assert run(engine.documents()) == []
+    engine.close()
+
+
+def test_calls_that_wait_for_a_build_keep_nobody_from_reading(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        for _ in range(20):  # more than the tool calls that may work at once
+            client.send("tools/call", {"name": "get_index", "arguments": {"file_path": str(file)}})
+        _building(client, file)
+        assert answer(client.call("list_documents"))["total"] == 0, "answered while the file is being built"
+        assert len(answer(client.call("index_status"))["building"]) == 1
+
+
 def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Path) -> None:
     file = pdfs.numbered(root / "a.pdf", 200, "reeds")
     home = tmp_path / "home"
@@ -138,26 +168,43 @@ def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Pat
 
 
 async def test_a_document_is_built_once_whichever_calls_ask_for_it(root: Path, tmp_path: Path) -> None:
-    """One call for a folder and one for a file of it, at the same time; a file is free as soon as it is done."""
+    """One call for a folder and one for a file of it, at the same time."""
     small, long = pdfs.numbered(root / "a.pdf", 3, "reeds"), pdfs.numbered(root / "b.pdf", LONG, "marsh")
     engine = Engine(tmp_path / "home")
     builds = Builds(engine)
 
-    async def tell(_: Build) -> None:
-        return None
+    async def tell(build: Build) -> None:
+        said.append(build.said())
 
+    async def leave() -> bool:
+        return False
+
+    said: list[str] = []
     folder = builds.start((small, long), None)
     file = builds.start((small,), None)
     assert builds.start((small,), None) is file, "the same call joins"
-    second = await file.watch(tell)
+    second = await file.watch(tell, leave)
     assert second is not None and [result.status for result in second] == ["unchanged"]
-    assert not folder.task.done(), "the other file is still being built"
-    first = await folder.watch(tell)
+    assert any("another call" in line for line in said)
+    first = await folder.watch(tell, leave)
     assert first is not None and {result.status for result in first} == {"indexed"} and len(first) == 2
     await builds.close()
     with pytest.raises(StoreError, match="ending"):
         builds.start((small,), None)
     engine.close()
+
+
+def test_a_document_can_be_read_as_soon_as_it_is_published(root: Path, tmp_path: Path) -> None:
+    small = pdfs.numbered(root / "a.pdf", 3, "reeds")
+    pdfs.numbered(root / "b.pdf", LONG, "marsh")
+    with stdio(tmp_path / "home", "--root", root) as one, stdio(tmp_path / "home", "--root", root) as two:
+        folder = one.send("tools/call", {"name": "add_documents", "arguments": {"paths": [str(root)]}})
+        while not answer(one.call("index_status"))["building"]:
+            time.sleep(0.05)
+        for client in (one, two):  # the same server's, and another's
+            assert answer(client.call("get_index", file_path=str(small)))["total_pages"] == 3
+            assert answer(one.call("index_status"))["building"], "the other file is still being built"
+        assert answer(one.answer(folder)["result"])["indexed"] == 2
 
 
 def test_servers_share_the_work_of_overlapping_calls(root: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hybrid_pageindex.mcp.http import address
 from hybrid_pageindex.mcp.install import install
 from tests import pdfs
 from tests.conftest import Cli
-from tests.doors.mcp_client import QUESTION, REVISION, http, program
+from tests.doors.mcp_client import QUESTION, REVISION, http
 
 TOKEN = "a-long-token-that-nobody-guesses"
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -161,14 +161,3 @@ def test_the_command_line_does_not_wait_for_fastmcp() -> None:
     """Only ``mcp`` imports it: it takes longer than a search."""
     code = "import sys, hybrid_pageindex.cli.commands; sys.exit('fastmcp' in sys.modules or 'mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_sigterm_ends_a_stdio_server(library: Engine) -> None:
-    process = subprocess.Popen(program(library.home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin and process.stdout
-    process.stdin.write(json.dumps(HELLO) + "\n")
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["id"] == 1
-    process.terminate()
-    process.communicate(timeout=20)
-    assert process.returncode is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 from eval.questions import EvalQuestion
 from eval.scripted import Oracle
 from hybrid_core.models.endpoint import Request
-from hybrid_core.models.fakes import Said
+from hybrid_core.models.fakes import Answer, Said
 from tests.eval.sets import own_set
 
 REFERENCES = ("$418.2 million", "$455.9", "19.6", "Yes, $0.42 per share was paid.")
@@ -33,6 +33,11 @@ def shown(request: Request, name: str) -> str:
     found = re.search(rf"{name}:\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>", request.messages[-1].text, re.DOTALL)
     assert found, f"no {name} in the prompt"
     return found[2]
+
+
+def checked(answer: Answer) -> Answer:
+    """The same rules, which also pass the check that comes before anything is asked."""
+    return lambda request: {"word": "ready"} if request.title == "Word" else answer(request)
 
 
 def literal_judge(request: Request) -> Said | dict[str, str]:

@@ -24,7 +24,7 @@ from hybrid_core.models.scripted_server import scripted_server
 from hybrid_core.prompts import prompt
 from hybrid_pageindex import Engine, run
 from tests import pdfs
-from tests.eval.answering import answered_set, literal_judge, oracle_of, shown
+from tests.eval.answering import answered_set, checked, literal_judge, oracle_of, shown
 from tests.eval.sets import plan
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -96,7 +96,7 @@ def at_server(monkeypatch: pytest.MonkeyPatch, made: tuple[Path, Path, Path]) ->
     """A server that answers as the oracle and judges literally; models are told apart by their names in the body."""
     _, docs, questions = made
     oracle = oracle_of(list(load("custom", docs=docs, questions=questions).questions))
-    with scripted_server(lambda r: literal_judge(r) if r.title == "Judged" else oracle(r)) as server:
+    with scripted_server(checked(lambda r: literal_judge(r) if r.title == "Judged" else oracle(r))) as server:
         monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
         monkeypatch.setenv("PAGEINDEX_LLM_MODEL", uuid4().hex)
         monkeypatch.setenv("PAGEINDEX_LLM_API_KEY", "sk-very-secret")
@@ -112,9 +112,11 @@ def test_answers_are_judged_by_a_model_of_their_own_and_a_run_goes_on(
                  "--judge-model", judge, "--fail-under", "answers-strict=1"]  # fmt: skip
     assert main(arguments) == 0
     assert "answers-strict" in capsys.readouterr().out
-    judging = [body for body in at_server.bodies if body["model"] == judge]
-    assert len(judging) == COUNT - 1, "«not in the library» is right by itself and not shown to the judge"
-    assert "[[source" not in shown(at_server.requests[at_server.bodies.index(judging[0])], "Answer")
+    asked = [(request.title, body["model"]) for request, body in zip(at_server.requests, at_server.bodies, strict=True)]
+    assert [title for title, model in asked if model == judge] == ["Word"] + ["Judged"] * (COUNT - 1), (
+        "«not in the library» is right by itself and not shown to the judge"
+    )
+    assert "[[source" not in shown(at_server.requests[asked.index(("Judged", judge))], "Answer")
     one = read_run(out)
     assert one.head.judge["prompt"] == prompt("judge-answer").id and judge in one.head.judge["model"]
     assert one.head.measures["all"]["answers-judged"] == 1
@@ -129,7 +131,7 @@ def test_answers_are_judged_by_a_model_of_their_own_and_a_run_goes_on(
     (out / RUN_FILE).write_text(json.dumps(head | {"finished": "", "measures": {}}), encoding="utf-8")
     before = len(at_server.bodies)
     assert main(arguments) == 0
-    assert 0 < len(at_server.bodies) - before <= 2 * (COUNT - 2)
+    assert 0 < len(at_server.bodies) - before <= 2 + 2 * (COUNT - 2)
     assert [r.answer and r.answer.text for r in read_run(out).questions] == [
         r.answer and r.answer.text for r in one.questions
     ]
@@ -160,6 +162,19 @@ def test_a_judge_that_fails_has_not_judged(
     data = json.loads(capsys.readouterr().out)["runs"][0]
     assert data["answers"]["not_judged"] == 1 and "rounded" in data["head"]["judge"]["text"]
 
+    before = len(at_server.bodies)
+    assert main(["rejudge", str(run.folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measures"]["answers-judged"] == 1
+    assert len(at_server.bodies) == before + 1, "only the one that was not judged"
+    again = read_run(run.folder)
+    filled = again.questions[0].answer
+    assert filled and filled.judgement and (filled.judgement.verdict, filled.judgement.usage.calls) == ("right", 3)
+    assert again.questions[1:] == run.questions[1:] and again.head.measures["all"]["answers-judged"] == 1
+    assert main(["rejudge", str(run.folder), "--judge-model", "another"]) == 2
+    assert "Use --all" in capsys.readouterr().err
+    assert main(["rejudge", str(run.folder), "--judge-model", "another", "--all"]) == 0
+    assert "another" in read_run(run.folder).head.judge["model"]
+
 
 def test_two_runs_are_compared_on_their_answers(
     scripted_runs: dict[str, Run], capsys: pytest.CaptureFixture[str]
@@ -179,6 +194,19 @@ def test_a_model_that_fails_is_a_wrong_answer(made: tuple[Path, Path, Path], at_
     counted = figures(run.questions)
     assert counted is not None and counted.failed == COUNT - 1 and counted.not_judged == 0
     assert run.head.measures["all"]["answers-strict"] == pytest.approx(1 / COUNT), "the refusal is right"
+
+
+def test_a_model_that_does_not_work_is_known_before_any_document_is_touched(
+    made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, docs, questions = made
+    at_server.answer = lambda _: Said(status=401, body={"error": {"message": "Incorrect API key sk-very-secret"}})
+    out = folder / "elsewhere" / "refused"
+    arguments = ["--docs", str(docs), "--questions", str(questions), "--out", str(out), "--answers"]
+    assert main(["run", "custom", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert "Check the API key" in said and "sk-very-secret" not in said
+    assert len(at_server.bodies) == 1 and not out.parent.exists()
 
 
 def test_answers_need_a_model_and_judging_needs_answers(made: tuple[Path, Path, Path]) -> None:

@@ -18,7 +18,7 @@ from hybrid_core.models.fakes import Answer, ScriptedEndpoint
 from hybrid_core.models.scripted_server import scripted_server
 from hybrid_pageindex import Engine
 from tests import pdfs
-from tests.eval.answering import answered_set, oracle_of
+from tests.eval.answering import answered_set, checked, oracle_of
 from tests.eval.sets import plan
 
 QUIET = Progress(quiet=True)
@@ -84,11 +84,11 @@ def test_ceiling_and_floor_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyP
     oracle = oracle_of(list(load("custom", docs=docs, questions=questions).questions))
     hits = {}
     for name, answer in (("oracle", oracle), ("random", guess)):
-        with scripted_server(answer) as server:
+        with scripted_server(checked(answer)) as server:
             monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
             monkeypatch.setenv("PAGEINDEX_LLM_MODEL", uuid4().hex)
             run = measure(plan(tmp_path / "runs" / name, docs, questions, ranker="whole-tree"), QUIET)
-        assert {request.title for request in server.requests} == {"Picked", "NodeList"}
+        assert {request.title for request in server.requests} == {"Word", "Picked", "NodeList"}
         assert all(record.tokens > 0 for record in run.questions) and run.head.model
         hits[name] = run.head.measures["all"]["hit@1"]
     assert hits["oracle"] == 1 > hits["random"]

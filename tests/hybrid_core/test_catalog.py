@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,11 +185,17 @@ def version_1(path: Path) -> None:
     target.put({"k": np.array([0.5, -1], np.float32)})
     target.complete("c1", 1)
     made.close()
+    downgrade(path, 1)
+
+
+def downgrade(path: Path, version: int) -> None:
+    """Take away what the versions after ``version`` added."""
+    steps = [statements for before, statements in schema._UPGRADES.items() if before >= version]
     with sqlite3.connect(path) as direct:
-        for statement in itertools.chain.from_iterable(schema._UPGRADES.values()):
+        for statement in itertools.chain.from_iterable(steps):
             table, column = re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", statement)[0]
             direct.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        direct.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
+        direct.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (str(version),))
 
 
 def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Path) -> None:
@@ -208,6 +215,30 @@ def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Pat
         assert [held.tolist() for held in snapshot.weights("f2", ["k"])["k"]] == [[7], [0.5]]
     for catalog in opened:
         catalog.close()
+    Catalog(tmp_path / "new.sqlite").close()
+    assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_a_catalog_of_version_3_takes_what_models_say(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    made = Catalog(path)
+    made.ensure_library("default")
+    publish(made, "d1", "c1", content(2, "alpha"))
+    made.close()
+    downgrade(path, 3)
+    opened = Catalog(path)
+    said = replace(
+        content(1, "beta"),
+        pages=(replace(content(1, "beta").pages[0], described="a chart\nof tides", ocr=True),),
+        sections=(Section("0001", None, 1, "beta", 1, 1, gaps=("Annex 1", "the table below")),),
+        models={"vlm": "eyes", "steps": {"pages": {"done": 1}}},
+    )
+    publish(opened, "d2", "c2", said)
+    with opened.snapshot() as snapshot:
+        assert snapshot.content("c1") == content(2, "alpha") and snapshot.content("c2") == said
+        assert snapshot.content("c3") is None
+        assert [document.models for document in snapshot.documents("default")] == [{}, said.models]
+    opened.close()
     Catalog(tmp_path / "new.sqlite").close()
     assert columns(path) == columns(tmp_path / "new.sqlite")
 

@@ -147,7 +147,7 @@ def test_no_more_pages_at_once_than_are_allowed(tmp_path: Path) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
 
     def slow(request: Request) -> Any:
-        time.sleep(0.05)
+        time.sleep(0.3)
         return describing(request)
 
     for most in (1, 3):

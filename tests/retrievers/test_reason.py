@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from eval.scripted import Oracle, guess
@@ -17,6 +18,9 @@ from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.token_estimate import estimate
 from hybrid_core.types import Strategy
 from hybrid_pageindex import Engine, run
+from retrievers.candidates import Candidate, Valued
+from retrievers.reason.sureness import sureness
+from retrievers.tree_walk import Reached
 from tests.models_over_http import data, engine_with
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -157,6 +161,19 @@ def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
             assert f"{result.sureness:.2f}" in result.effort.why and f"below {below:g}" in result.effort.why
             assert run(engine.search(QUESTION, effort="fast")).effort.why == "asked for"
             assert run(engine.search("zyzzyva quokka", effort="deep")).usage.calls == 0
+
+
+def test_sureness_is_evidence_times_lead_and_less_for_few_words(library: Engine) -> None:
+    own = np.array([4.0, 3.0, 2.0, 2.0, 1.0])
+    valued = [Valued(cast(Candidate, None), own, own, 0.0, own, own)]
+    reached = [Reached(0, page, opened=0) for page in range(1, 6)]
+    assert sureness(0.8, 5, reached, valued) == pytest.approx(0.8 * 0.75 * 5 / 10)
+    assert sureness(0.8, 15, reached, valued) == pytest.approx(0.8 * 0.75 * 15 / 20)
+    assert sureness(0.8, 5, reached[:4], valued) == pytest.approx(0.8 * 5 / 10)  # there is no fifth page
+    assert sureness(0.8, 0, reached, valued) == sureness(0.0, 5, reached, valued) == sureness(0.8, 5, [], []) == 0
+    found = run(library.search(QUESTION, effort="fast"))
+    assert 0 < found.sureness < found.evidence.score
+    assert run(library.search("zyzzyva quokka", effort="fast")).sureness == 0
 
 
 @pytest.mark.parametrize("strategy", ["outline", "mcts"])

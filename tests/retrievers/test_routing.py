@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from eval.scripted import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.models.caller import Caller
 from hybrid_core.models.endpoint import Request
@@ -180,6 +181,19 @@ def test_a_filter_within_a_filter(library: Engine) -> None:
     with asked(library, refusing) as (engine, endpoint):
         alone = run(engine.search(OPEN, route="description", documents=[DUNLIN]))
     assert endpoint.requests == [] and "no two documents" in alone.route.why
+
+
+@pytest.mark.parametrize("route", ["auto", "description", "metadata"])
+def test_the_oracle_of_the_harness_leads_to_its_document_and_the_guess_to_one_that_was_shown(
+    library: Engine, route: Route
+) -> None:
+    other = ({CORVANE, DUNLIN} - {first(run(library.search(OPEN, effort="fast")))}).pop()
+    with asked(library, Oracle({OPEN: {(other, 5)}})) as (engine, endpoint):
+        result = run(engine.search(OPEN, route=route))
+    assert first(result) == other and len(endpoint.requests) == 1 and result.route.used != "auto"
+    with asked(library, guess) as (engine, endpoint):
+        guessed = run(engine.search(OPEN, route=route))
+    assert len(endpoint.requests) == 1 and guessed.results and guessed.route.used != "auto"
 
 
 def test_the_command_line_takes_the_route(cli: Cli, library: Engine) -> None:

@@ -21,8 +21,10 @@ from indexers.tree import Mark
 
 SAMPLE = 16
 _PER_CALL = 40
+_ANSWERED = 0.8  # of the entries, at least
 _BEGINS = 14  # letters by which a title is known
-_FALSE = 4  # entries of a call that are wrong on purpose
+_FALSE = 6  # entries of a call that are wrong on purpose
+_FOOLED = 1 / 6  # of those, how many may be taken for right
 
 
 class Check(BaseModel):
@@ -38,7 +40,7 @@ class Checks(BaseModel):
 class Checked:
     """``right`` says of each heading that was checked, by its place, whether its section begins where it should.
 
-    ``trusted`` is False where the model took a wrong entry for a right one, or left entries out.
+    ``trusted`` is False where the model took many of the wrong entries for right ones, or left entries out.
     """
 
     right: Mapping[int, bool]
@@ -68,27 +70,27 @@ def sample(marks: Sequence[Mark], among: Sequence[int], size: int = SAMPLE) -> l
 def check(asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequence[int]) -> Checked:
     """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError."""
     right: dict[int, bool] = {}
-    trusted = True
     shown = [(at, text) for at in places if (text := _passage(doc, marks[at]))]
+    asked = answered = false = fooled = 0
     for start in range(0, len(shown), _PER_CALL):
-        if not asker.left or not trusted:
+        if not asker.left:
             break
         batch = shown[start : start + _PER_CALL]
         entries: list[tuple[int | None, str, str]] = [(at, marks[at].title, text) for at, text in batch]
         for place, title, text in _false(doc, marks, shown, start):
             entries.insert(place % (len(entries) + 1), (None, title, text))
         listed = "\n\n".join(f"{n}. Title: {title}\n{text}" for n, (_, title, text) in enumerate(entries, 1))
-        said = {
-            one.entry: one.begins for one in reversed(asker.ask("headings-check", Checks, {"entries": listed}).checks)
-        }
+        reply = asker.ask("headings-check", Checks, {"entries": listed})
+        said = {one.entry: one.begins for one in reversed(reply.checks)}
         for number, (at, _, _) in enumerate(entries, 1):
             if at is None:
-                trusted = trusted and said.get(number) is False
+                false += 1
+                fooled += said.get(number, True)
             elif number in said:
                 right[at] = said[number]
-        answered = sum(number in said for number in range(1, len(entries) + 1))
-        trusted = trusted and answered >= 0.8 * len(entries)
-    return Checked(right, trusted)
+        asked += len(entries)
+        answered += sum(number in said for number in range(1, len(entries) + 1))
+    return Checked(right, answered >= _ANSWERED * asked and fooled <= _FOOLED * false)
 
 
 def _passage(doc: DocumentView, mark: Mark) -> str:

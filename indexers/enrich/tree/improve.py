@@ -69,17 +69,19 @@ def improve_tree(
     language = language_of([page.text for page in pages])
     work = _Work(Asker(model, cache, language=language, deadline=deadline, most=most), doc, title, limits)
     work.marks = marks_of(sections)
-    judged = judge(doc, pages, sections)
+    judged = judge(doc, pages, sections, limits.toc_pages)
     failure: ChatFailure | None = None
     try:
-        if judged.action == "check":
-            work.verify()
-        elif judged.action == "rebuild":
+        if judged.action == "rebuild":
             work.rebuild()
+        elif judged.action == "check" or (judged.action == "contents" and not work.rebuild(reading=False)):
+            work.verify()
         work.split(sections)
     except ChatError as error:
         failure = error.failure
         work.notes.append(f"tree: {error.message} What was found before that stays.")
+    if not work.changed and judged.action == "rebuild":
+        work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
     if not work.changed:
         return TreeImproved(tuple(sections), work.path, work.told(), work.asker.usage, failure)
     made = tree_of(work.marks, work.parsed, limits)
@@ -118,30 +120,34 @@ class _Work:
         else:
             self._correct(self.marks, checked)
 
-    def rebuild(self) -> None:
-        """The first path whose headings come true in a sample; none: the tree stays as it is."""
-        for path, found in self._paths():
+    def rebuild(self, *, reading: bool = True) -> bool:
+        """The first path whose headings come true in a sample; where there is none, the tree stays as it is.
+
+        ``reading``: also the path over all pages.
+        """
+        for path, found in self._paths(reading):
             if len(found) < _FEWEST:
                 continue
             marks = found if path == "pages" else graft(found, self.marks)
             checked = self._sampled(marks)
             if checked is None:
-                return
-            of_path = [at for at, mark in enumerate(marks) if mark.source == "model"]
-            if checked.share(of_path) >= _FAIR:
+                return False
+            share = checked.share([at for at, mark in enumerate(marks) if mark.source == "model"])
+            if share >= _FAIR:
                 self.path, self.changed = path, True
-                self._correct(marks, checked)
-                return
-            self.notes.append(f"tree: {checked.share(of_path):.0%} of a sample was right by way of {path}")
-        self.notes.append("tree: no way to its headings came true; the tree made without a model stays.")
+                self._correct(marks, checked, look=path != "pages")
+                return True
+            self.notes.append(f"tree: of the headings by way of {path}, {share:.0%} of a sample were right")
+        return False
 
-    def _paths(self) -> Iterator[tuple[TreePath, list[Mark]]]:
+    def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[Mark]]]:
         printed = read_contents(self.asker, self.doc, self.limits.toc_pages, self.counts)
         if printed is not None:
             if printed.labelled:
                 yield "contents", with_labels(self.asker, self.doc, printed, self.counts)
             yield "contents without pages", without_labels(self.asker, self.doc, printed, self.counts)
-        yield "pages", read_pages(self.asker, self.doc, self.title, self.counts)
+        if reading:
+            yield "pages", read_pages(self.asker, self.doc, self.title, self.counts)
 
     def split(self, sections: Sequence[Section]) -> None:
         """Headings in stretches over the limits; twice, where the parts are over them too."""
@@ -178,10 +184,13 @@ class _Work:
             return None
         return Checked(right, True)
 
-    def _correct(self, marks: list[Mark], checked: Checked) -> None:
-        """Wrong headings move to where they are found, else go: unless an outline says that they are there."""
+    def _correct(self, marks: list[Mark], checked: Checked, *, look: bool = True) -> None:
+        """Wrong headings move to where they are found, else go: unless an outline says that they are there.
+
+        ``look``: for them elsewhere, which is of use where something else than the pages told of them.
+        """
         wrong = {at for at, right in checked.right.items() if not right}
-        moved = self._moved(marks, wrong)
+        moved = self._moved(marks, wrong) if look else {}
         kept: list[Mark] = []
         for at, mark in enumerate(marks):
             stands = mark.source in SURE - {"model"} and unit_of(self.doc[mark.page], mark) is not None

@@ -8,33 +8,35 @@ from typing import Literal
 
 from hybrid_core.types import Page, Section
 from indexers.enrich.tree.marks import SURE, marks_of, unit_of
+from indexers.outline.toc_pages import find_contents
 from indexers.outline.view import DocumentView
 from indexers.tree import Mark
 
-Action = Literal["keep", "check", "rebuild"]
+Action = Literal["keep", "check", "contents", "rebuild"]
 
 _SMALL_PAGES, _SMALL_CHARACTERS = 3, 4000  # documents below both need no finer tree
 _PAGES_PER_SECTION = 15  # with more pages than that to a section there are too few of them
 _SMALLEST_FRAME = 3
+_PRINTED = 5  # rows with page labels that make printed contents worth reading
 _LOOK_ALONE = 0.25  # share of the headings: with more a sample is checked
 _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that stand where they should
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``action``: leave the headings as they are, have a sample of them checked, or look for them anew.
-
-    ``reasons`` say why, in words. ``large``: stretches of pages over the limits without headings in them.
+    """``action``: leave the headings as they are, have a sample of them checked, read the printed contents that the
+    tree knows nothing of, or look for headings anew. ``reason`` is why, in words.
     """
 
     action: Action
-    reasons: tuple[str, ...]
-    large: tuple[Stretch, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Pages from ``first`` to ``last`` within one section; ``mark`` is its heading, None before the first one."""
+    """Pages over the limits without headings in them. ``title`` and ``level`` are of the section that holds them, ""
+    and 0 before the first one.
+    """
 
     title: str
     level: int
@@ -42,26 +44,25 @@ class Stretch:
     last: int
 
 
-def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section]) -> Judged:
+def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> Judged:
+    """``search``: pages at the front in which contents may be printed."""
     marks = marks_of(sections)
-    large = tuple(stretches(sections))
-    if len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS:
-        return Judged("keep", (), ())
-    if any(mark.source in ("markup", "clause") for mark in marks):
-        return Judged("keep", (), large)
+    small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
+    if small or any(mark.source in ("markup", "clause") for mark in marks):
+        return Judged("keep")
     frame = [mark for mark in marks if mark.source in SURE]
     share = located(doc, frame)
-    if len(pages) > _PAGES_PER_SECTION * max(1, len(marks)) or not marks:
-        return Judged("rebuild", (f"{len(marks)} headings in {len(pages)} pages",), large)
+    if len(pages) > _PAGES_PER_SECTION * len(marks):
+        return Judged("rebuild", f"there are {len(marks)} headings in {len(pages)} pages")
     if len(frame) < _SMALLEST_FRAME:
-        return Judged("check", ("headings told by their look alone",), large)
-    if share < _UNLOCATED:
-        return Judged("rebuild", (f"{share:.0%} of the outline's titles stand on their pages",), large)
+        labelled = max((sum(bool(row.label) for row in found.rows) for found in find_contents(doc, search)), default=0)
+        return Judged("contents" if labelled >= _PRINTED else "check", "headings are told by their look alone")
     if share < _LOCATED:
-        return Judged("check", (f"{share:.0%} of the outline's titles stand on their pages",), large)
+        action: Action = "rebuild" if share < _UNLOCATED else "check"
+        return Judged(action, f"{share:.0%} of the outline's titles stand on their pages")
     if len(marks) - len(frame) > _LOOK_ALONE * len(marks):
-        return Judged("check", ("many headings are told by their look alone",), large)
-    return Judged("keep", (), large)
+        return Judged("check", "many headings are told by their look alone")
+    return Judged("keep")
 
 
 def located(doc: DocumentView, marks: Sequence[Mark]) -> float:

@@ -30,9 +30,7 @@ class Counts:
         lost = self.elsewhere + self.missing
         said = []
         if lost:
-            said.append(
-                f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown"
-            )
+            said.append(f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown")
         if self.dropped or self.moved:
             said.append(f"tree: {self.dropped} headings were taken out and {self.moved} moved, as the model found")
         return said

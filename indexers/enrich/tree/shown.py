@@ -32,7 +32,7 @@ def _parsed(page: Page) -> ParsedPage:
         height = _STEP * len(texts) / 0.6
         placed = [(72.0, 0.2 * height + _STEP * at, 500.0, 0.2 * height + _STEP * at + 12) for at in range(len(texts))]
     lines = [
-        Line(text, x0, y0, x1, y1, _SIZE, False, False, "")
+        Line(text, x0, y0, x1, y1, _SIZE, False, False, str(y1 - y0))  # letters' height tells running heads apart
         for text, (x0, y0, x1, y1) in zip(texts, placed, strict=True)
     ]
     return ParsedPage(page.number, page.label, page.width, height, tuple(lines), 0, page.needs_ocr, page.ocr)
