@@ -18,7 +18,9 @@ _PAGE = re.compile(r"^\[page (\d+)\].*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\d+)\. Title: (.*)$", re.MULTILINE)
 _TITLE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _LABEL = re.compile(r"\s+([0-9]+|[ivxlcIVXLC]+)$")
-_DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
+_SAME = 14  # letters at its beginning that a title shares with the page
+_CHINESE = {"Pages": "页面"}  # as headings-read.zh.md has it
+_DATA = r"[:：]\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class TreeOracle:
 
     def _begins(self, title: str, passage: str) -> bool:
         page = self._known(passage)
+        if _letters(title)[:_SAME] not in _letters(passage):
+            return False
         return any(abs(at - page) <= 1 and alike(fold(gold), fold(title)) for _, gold, at in self.outline)
 
     def _pages(self, text: str) -> Mapping[int, int]:
@@ -119,7 +123,7 @@ def entries_of(text: str) -> list[tuple[int, str, str]]:
 
 def data(text: str, name: str) -> str:
     """What a prompt shows under a heading between its fences."""
-    found = re.search(name + _DATA, text, re.DOTALL)
+    found = re.search(f"(?:{name}|{_CHINESE.get(name, name)}){_DATA}", text, re.DOTALL)
     return found[2] if found else ""
 
 

@@ -31,12 +31,12 @@ class Chat:
         """
         return self._given or self._models.get("vlm" if vision else "llm")
 
-    def named(self, kind: Kind) -> str:
+    def named(self, kind: Kind, *, every_page: bool = False) -> str:
         """What tells one model from another, "" where none is configured.
 
         A model that was given sees pages only where a vision model is named, or every page is to be seen.
         """
-        sees = kind == "llm" or self._settings.vlm_model or self._settings.vision == "always"
+        sees = kind == "llm" or self._settings.vlm_model or every_page
         if self._given is not None and sees:
             return self._given.name
         return self._models.named(kind)

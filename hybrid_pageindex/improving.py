@@ -55,7 +55,7 @@ def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, 
     for kind in _KINDS:
         if kind == "vlm" and settings.vision == "never":
             missing.append(_UNSEEN)
-        elif name := chat.named(kind):
+        elif name := chat.named(kind, every_page=settings.vision == "always"):
             named[kind] = name
         else:
             missing.append(_WITHOUT[kind])

@@ -46,7 +46,7 @@ class Titles:
     def _whole(self) -> Floats:
         """What a question that holds all of a title's terms has of it: float64 (titles,)."""
         each = np.repeat(self._rarity, np.diff(self.terms.starts))
-        return np.bincount(self.terms.pages, each, self.terms.page_count)
+        return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int) -> Floats:
         """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)³ of the titles that begin there, the

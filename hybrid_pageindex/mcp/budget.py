@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hybrid_core.errors import UsageError
+from hybrid_pageindex.searching import MOST_RESULTS
 
 BUDGET = 5000  # tokens of one answer
 _FRAME = 250  # of these, for what stands around the items
@@ -66,6 +67,16 @@ def resume(call: Mapping[str, Any], given: str) -> tuple[int, int]:
     if mark != _mark(call) or len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers):
         raise UsageError("The cursor does not belong to this call.", "Repeat the call exactly, adding only its cursor.")
     return int(numbers[0]), int(numbers[1])
+
+
+def reach(start: int, top_k: int) -> int:
+    """How many results to look for where a search goes on: never more than one search may find."""
+    return min(start + top_k, MOST_RESULTS) if start and top_k <= MOST_RESULTS else start + top_k
+
+
+def goes_on(results: Sequence[Any], end: int, most: int) -> bool:
+    """Whether there may be more results after those up to ``end``, of a search for ``most``."""
+    return end < len(results) or len(results) == most < MOST_RESULTS
 
 
 def _mark(call: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from logging import INFO
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from fastmcp import Context
@@ -54,8 +55,7 @@ class Door:
     async def at_path(self, file_path: str, ctx: Context) -> Document:
         """The document at a path, built where it is new or changed and below a root."""
         short("file_path", file_path, _NAME)
-        known = await self._known(file_path)
-        path = self.access.may_read(file_path)
+        known, path = await self.meant(file_path)
         if path is None or self.access.read_only or not path.is_file():
             if known is not None and known.published:
                 return known
@@ -63,7 +63,6 @@ class Door:
                 raise self.access.refused(file_path)
             self.access.file(file_path)
             self.access.check_writing()
-        known = known or await self._known(str(path))
         if known is not None and known.published and self.access.unchanged(path, known):
             return known
         build, late = self.builds.start((path,), None), patience(ctx)
@@ -77,6 +76,18 @@ class Door:
 
         check_built(await build.watch(teller(ctx), leave) or ())
         return await self.document(str(path))
+
+    async def meant(self, file_path: str) -> tuple[Document | None, Path | None]:
+        """What is indexed of a path, and where it lies below a root. A file that is there is never taken for another
+        document of the same name.
+        """
+        path = self.access.may_read(file_path)
+        if path is None or not path.is_file():
+            return await self._known(file_path), path
+        known = await self._known(str(path))
+        if known is None and Path(file_path).expanduser().is_absolute():  # the command line indexes links by their names
+            known = await self._known(file_path)
+        return known, path
 
     async def _known(self, name: str) -> Document | None:
         try:

@@ -52,15 +52,15 @@ def register(server: FastMCP, door: Door) -> None:
         }  # fmt: skip
         call = scope | {"question": short("question", question)}
         start, _ = budget.resume(call, cursor)
+        most = budget.reach(start, top_k)
         found = await door.engine.search(
-            question, library=library or None, documents=documents or None, where=where, top_k=start + top_k,
+            question, library=library or None, documents=documents or None, where=where, top_k=most,
             effort=effort, trace=True,
         )  # fmt: skip
         wanted = found.results[start:]
         results = budget.fitting([shapes.result(page) for page in wanted], door.budget)
         end = start + len(results)
-        full = end < len(found.results) or len(found.results) == start + top_k
-        more = budget.cursor(call, end) if results and full else ""
+        more = budget.cursor(call, end) if budget.goes_on(found.results, end, most) else ""
         said = {
             "evidence": {"level": found.evidence.level, "score": round(found.evidence.score, 2)},
             "results": results,

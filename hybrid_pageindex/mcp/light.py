@@ -8,7 +8,8 @@ from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import NotFoundError
-from hybrid_pageindex.mcp.budget import cost, cursor, fitting, longest, resume
+from hybrid_core.types import Document
+from hybrid_pageindex.mcp.budget import cost, cursor, fitting, goes_on, longest, reach, resume
 from hybrid_pageindex.mcp.door import Door, check_built, patience, pictured, short, teller, told
 from hybrid_pageindex.mcp.shapes import hint, page_range, relevance, schema, without_empty
 from hybrid_pageindex.mcp.tasks import as_task
@@ -37,7 +38,7 @@ def register(server: FastMCP, door: Door) -> None:
         async with door.turn:
             if query.strip():
                 asked = {"query": short("query", query)}
-                return {"status": "search"} | head | asked | await _found(door, document.doc_id, call, cursor)
+                return {"status": "search"} | head | asked | await _found(door, document, call, cursor)
             shown = await _pages(door, document.doc_id, document.pages, call, cursor)
             return {"status": "success"} | head | {"indexed_at": document.indexed_at} | shown
 
@@ -94,36 +95,31 @@ def _goes_on(call: dict[str, Any], within: int) -> str:
     return cursor(call, 0, within)
 
 
-async def _indexed(door: Door, file_path: str) -> Any:
-    """The published document at a path, which is never built here. Raises NotFoundError with what to call."""
-    try:
-        return await door.document(file_path)
-    except NotFoundError as error:
-        path = door.access.may_read(file_path)
-        if path is None:
-            raise door.access.refused(file_path) from error
-        try:
-            return await door.document(str(path))
-        except NotFoundError:
-            raise NotFoundError(
-                f"{file_path} is not indexed.", "Call get_index or build_index with it first."
-            ) from error
+async def _indexed(door: Door, file_path: str) -> Document:
+    """The published document at a path, which is never built here. Raises NotFoundError with why not or what to call."""
+    known, path = await door.meant(short("file_path", file_path, 2000))
+    if known is not None:
+        return await door.document(known.doc_id)
+    if path is None:
+        raise door.access.refused(file_path)
+    raise NotFoundError(f"{file_path} is not indexed.", "Call get_index or build_index with it first.")
 
 
-async def _found(door: Door, doc_id: str, call: dict[str, Any], given: str) -> dict[str, Any]:
+async def _found(door: Door, document: Document, call: dict[str, Any], given: str) -> dict[str, Any]:
     """The best pages of one document."""
     start, _ = resume(call, given)
     top_k = call["top_k"]
-    found = await door.engine.search(call["query"], documents=[doc_id], top_k=start + top_k)
+    most = reach(start, top_k)
+    found = await door.engine.search(call["query"], documents=[document.doc_id], top_k=most)
     wanted = found.results[start:]
     results = fitting([{"page": page.page, "relevance": relevance(page)} for page in wanted], door.budget)
     end = start + len(results)
-    more = cursor(call, end) if results and (end < len(found.results) or len(found.results) == start + top_k) else ""
+    more = cursor(call, end) if goes_on(found.results, end, most) else ""
     hints = []
     for page in wanted[:2]:
         section = page.section
         where = f"best in «{section.title}», pages {page_range(section.start_page, section.end_page)}"
-        hints.append(hint("get_detail", where, file_path=call["file_path"], page=page.page))
+        hints.append(hint("get_detail", where, file_path=document.path, page=page.page))
     return without_empty({"cursor": more}) | {"results": results, "next": hints}
 
 

@@ -97,8 +97,9 @@ def _own(
     for number in range(first[0], last[0] + 1):
         start = first[1] if number == first[0] else 0
         fragments.append(pages[number - 1].text[start : last[1] if number == last[0] else None].strip())
-    if fragments and fragments[0].startswith(section.title):
-        fragments[0] = fragments[0][len(section.title) :].strip()
+    head, _, rest = fragments[0].partition("\n")
+    if head.strip() == section.title:
+        fragments[0] = rest.strip()
     given = shares(list(map(estimate, fragments)), tokens)
     shown, said = [], []
     for number, fragment, size in zip(range(first[0], last[0] + 1), fragments, given, strict=True):

@@ -198,7 +198,7 @@ def test_a_model_that_is_given_is_asked_and_sees_only_where_that_is_wished(tmp_p
     assert [step.step for step in run(engine.index(path)).files[0].steps] == ["tree", "sections", "description"]
     assert not any(message.images for request in given.requests for message in request.messages)
     steps = run(engine.index(path, vision="always")).files[0].steps
-    assert [(step.step, step.done) for step in steps][0] == ("pages", 7)
+    assert (steps[0].step, steps[0].done) == ("pages", 7)
     assert not any(request.title == "Word" for request in given.requests)
     engine.close()
 
@@ -310,3 +310,14 @@ def test_versions_tell_what_has_been_done() -> None:
 def test_mistakes_in_settings(setting: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Settings(**setting)
+
+
+def test_every_prompt_of_indexing_decides_whether_a_version_still_serves() -> None:
+    from importlib import resources
+
+    from indexers.enrich import options
+
+    files = [file.name for file in resources.files("hybrid_core.prompts").iterdir() if file.name.endswith(".md")]
+    kinds = ("page-", "headings-", "section-", "document-")
+    of_indexing = {name.split(".")[0] for name in files if name.startswith(kinds)}
+    assert of_indexing == {*options._READING, *options._SEEING}

@@ -90,6 +90,16 @@ from retrievers.question import read_question
             "wrong word age",
         ),
         (
+            "Mark all passages of our charter lease about subletting that a harbour master should read.",
+            "subletting",
+            "mark passages charter lease harbour master read",
+        ),
+        (
+            "Point out the clauses, if any, that deal with early termination. Details: who may give notice, and when?",
+            "early termination who may give notice",
+            "point clauses deal details",
+        ),
+        (
             "请根据资产负债表回答，利润是多少？保留两位小数",
             "",
             "请根据 保留两位小数",
@@ -114,6 +124,9 @@ def test_instructions_are_dropped_and_what_they_point_to_stays(text: str, kept: 
         "Was the fee paid according to the report of the auditors?",
         "What happens if the basin is empty, say at night?",
         "If a tenant leaves early, explain what he owes.",
+        "Which reports must be reviewed by the audit committee?",
+        "Which parts of the lease relate to the crane?",
+        "Does the notice mark the parts of the pump that need oil?",
     ],
 )
 def test_the_same_words_as_content_stay(text: str) -> None:

@@ -1,7 +1,8 @@
 """A sample of the headings, checked by a model against passages of their pages; and the model by what is known.
 
-Among the entries that are checked stand others whose title is nowhere in their passage. A model that takes one of
-them for right says nothing about the rest.
+Among the entries that are checked stand others whose title is nowhere in their passage. What a model says that takes
+many of them for right counts for nothing; one that takes any of them for right takes no heading away but what it was
+asked about first.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from pydantic import BaseModel
 from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import unit_of
 from indexers.enrich.tree.shown import passage
-from indexers.outline.numbering import bare
+from indexers.outline.numbering import compact
 from indexers.outline.view import DocumentView
 from indexers.tree import Mark
 
 SAMPLE = 16
 _PER_CALL = 40
 _ANSWERED = 0.8  # of the entries, at least
+_LINES = 8  # of a page from whose middle a passage may be taken
 _BEGINS = 14  # letters by which a title is known
 _FALSE = 6  # entries of a call that are wrong on purpose
 _FOOLED = 1 / 6  # of those, how many may be taken for right
@@ -40,11 +42,13 @@ class Checks(BaseModel):
 class Checked:
     """``right`` says of each heading that was checked, by its place, whether its section begins where it should.
 
-    ``trusted`` is False where the model took many of the wrong entries for right ones, or left entries out.
+    ``trusted`` is False where the model took many of the wrong entries for right ones, or left entries out; ``sure``
+    is True where it took none.
     """
 
     right: Mapping[int, bool]
     trusted: bool
+    sure: bool
 
     def share(self, places: Collection[int]) -> float:
         """Of those among the places that were checked, how many are right; 1 where none was."""
@@ -90,7 +94,7 @@ def check(asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequen
                 right[at] = said[number]
         asked += len(entries)
         answered += sum(number in said for number in range(1, len(entries) + 1))
-    return Checked(right, answered >= _ANSWERED * asked and fooled <= _FOOLED * false)
+    return Checked(right, answered >= _ANSWERED * asked and fooled <= _FOOLED * false, 0 == fooled < false)
 
 
 def _passage(doc: DocumentView, mark: Mark) -> str:
@@ -106,14 +110,15 @@ def _passage(doc: DocumentView, mark: Mark) -> str:
 def _false(
     doc: DocumentView, marks: Sequence[Mark], shown: Sequence[tuple[int, str]], start: int
 ) -> list[tuple[int, str, str]]:
-    """Titles beside passages of other headings whose pages do not hold them: (where to put it, title, passage)."""
+    """Titles beside passages that do not hold them: (where to put it, title, passage)."""
     made: list[tuple[int, str, str]] = []
-    for i in range(len(shown)):
+    middles = [passage(page, len(page.units) // 2) for page in doc.pages if len(page.units) > _LINES]
+    texts = [text for _, text in shown] + middles[:: max(1, len(middles) // _PER_CALL)]
+    for i in range(max(len(shown), 4 * _FALSE)):
         title = marks[shown[(start + 7 * i) % len(shown)][0]].title
-        at, text = shown[(start + 11 * i + len(shown) // 2) % len(shown)]
-        begins = bare(title)[:_BEGINS]
-        near = doc.pages[max(0, marks[at].page - 2) : marks[at].page + 1]
-        if len(begins) > 5 and not any(begins in "".join(page.compact) for page in near):
+        text = texts[(start + 11 * i + len(texts) // 2) % len(texts)]
+        begins = compact(title)[:_BEGINS]
+        if begins and begins not in compact(text):
             made.append((5 * i + 3, title, text))
         if len(made) == _FALSE:
             break

@@ -37,6 +37,7 @@ _GOOD, _FAIR = 0.85, 0.6  # shares of a sample that is right: nothing to do; eac
 _ROUNDS = 2  # of looking for wrong entries, and of splitting
 _WIDER = 3  # headings to either side between which the second round looks
 _FEWEST = 3
+_LOST = 24  # headings of an outline that are checked because their titles are not on their pages
 _ALL = 240  # headings that are checked one by one at most
 
 
@@ -76,7 +77,8 @@ def improve_tree(
             work.rebuild()
         elif judged.action == "check" or (judged.action == "contents" and not work.rebuild(reading=False)):
             work.verify()
-        work.split(sections)
+        if judged.action != "leave":
+            work.split(sections)
     except ChatError as error:
         failure = error.failure
         work.notes.append(f"tree: {error.message} What was found before that stays.")
@@ -130,7 +132,7 @@ class _Work:
                 continue
             marks = found if path == "pages" else graft(found, self.marks)
             checked = self._sampled(marks)
-            if checked is None:
+            if checked is None or (path == "pages" and not checked.sure):
                 return False
             share = checked.share([at for at, mark in enumerate(marks) if mark.source == "model"])
             if share >= _FAIR:
@@ -160,8 +162,8 @@ class _Work:
             asked.update(large)
             new = split(self.asker, self.doc, self.title, large, self.marks, self.counts)
             chosen = sample(new, range(len(new)))
-            checked = check(self.asker, self.doc, new, chosen) if new else Checked({}, False)
-            if not checked.trusted or checked.share(chosen) < _FAIR:
+            checked = check(self.asker, self.doc, new, chosen) if new else Checked({}, False, False)
+            if not (checked.sure and checked.trusted) or checked.share(chosen) < _FAIR:
                 return
             wrong = {at for at, right in checked.right.items() if not right}
             self.marks = in_places([*self.marks, *(mark for at, mark in enumerate(new) if at not in wrong)])
@@ -169,20 +171,26 @@ class _Work:
             self.path = "split" if self.path == "kept" else self.path
 
     def _sampled(self, marks: Sequence[Mark]) -> Checked | None:
-        """A sample of each kind of heading, and all of a kind whose sample is not good; None: not to be trusted."""
+        """A sample of each kind of heading with those of an outline that do not stand on their pages, and all of a kind
+        whose sample is not good; None: not to be trusted.
+        """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
-        chosen = [sample(marks, places) for places in kinds]
-        checked = check(self.asker, self.doc, marks, sorted(chosen[0] + chosen[1]))
+        lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
+        samples = [sample(marks, places) for places in kinds]
+        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost}))
         right = dict(checked.right)
-        for places in kinds:
-            if checked.trusted and _FAIR / 2 <= checked.share(places) < _GOOD:
-                more = check(self.asker, self.doc, marks, [at for at in places if at not in right][:_ALL])
-                checked = Checked(checked.right, more.trusted)
-                right |= more.right
+        for places, chosen in zip(kinds, samples, strict=True):
+            if checked.trusted and _FAIR / 2 <= checked.share(chosen) < _GOOD:
+                rest = [at for at in places if at not in right][:_ALL]
+                more = check(self.asker, self.doc, marks, rest) if checked.sure else checked
+                if more.trusted and (more.sure or not rest):
+                    right |= more.right
+                else:  # what may be a mistake of the model takes nothing from the tree that was there
+                    right |= {at: True for at in places if marks[at].source != "model"}
         if not checked.trusted:
             self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
             return None
-        return Checked(right, True)
+        return Checked(right, True, checked.sure)
 
     def _correct(self, marks: list[Mark], checked: Checked, *, look: bool = True) -> None:
         """Wrong headings move to where they are found, else go: unless an outline says that they are there.

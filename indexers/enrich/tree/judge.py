@@ -12,7 +12,7 @@ from indexers.outline.toc_pages import find_contents
 from indexers.outline.view import DocumentView
 from indexers.tree import Mark
 
-Action = Literal["keep", "check", "contents", "rebuild"]
+Action = Literal["leave", "keep", "check", "contents", "rebuild"]
 
 _SMALL_PAGES, _SMALL_CHARACTERS = 3, 4000  # documents below both need no finer tree
 _PAGES_PER_SECTION = 15  # with more pages than that to a section there are too few of them
@@ -24,8 +24,8 @@ _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that stand where
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``action``: leave the headings as they are, have a sample of them checked, read the printed contents that the
-    tree knows nothing of, or look for headings anew. ``reason`` is why, in words.
+    """``action``: ask nothing at all; leave the headings as they are; have a sample of them checked; read the printed
+    contents, of which the tree knows nothing; look for headings anew. ``reason`` is why, in words.
     """
 
     action: Action
@@ -48,7 +48,9 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
     """``search``: pages at the front in which contents may be printed."""
     marks = marks_of(sections)
     small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
-    if small or any(mark.source in ("markup", "clause") for mark in marks):
+    if small:
+        return Judged("leave")
+    if any(mark.source in ("markup", "clause") for mark in marks):
         return Judged("keep")
     frame = [mark for mark in marks if mark.source in SURE]
     share = located(doc, frame)

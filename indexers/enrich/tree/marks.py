@@ -53,7 +53,14 @@ def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> 
     shown = doc[page]
     y = shown.units[unit].y0 if unit >= 0 else 0.0
     anchor = shown.offset(unit) if unit >= 0 else 0
-    return Mark(" ".join(title.split()), max(1, min(_DEEPEST, level)), page, anchor, max(0.0, y), "model")
+    return Mark(
+        " ".join(title.split()).removesuffix("…").strip(),
+        max(1, min(_DEEPEST, level)),
+        page,
+        anchor,
+        max(0.0, y),
+        "model",
+    )
 
 
 def find(doc: DocumentView, title: str, page: int, least: float = _LEAST) -> int | None:
