@@ -3,12 +3,12 @@
     python benchmarks/model_trees.py [--data DIR] [--filings 24]
 
 Twelve legal books with outlines by people (hips), without their bookmarks. Their trees are improved by two scripted
-models that read what any model is shown: one answers from the outline (the ceiling), one by chance (the floor).
-Three starts: the tree that rules make; none, so that printed contents must be read; none, and the pages with the
-printed contents taken away, so that the pages themselves must be. F1, precision, recall and parents as in eval/trees.py,
-means over the books. Then what trees, section summaries and descriptions cost for filings whose trees rules made, and
-again after one page of each has changed: a model that finds every heading right and says forty words of each section.
-Tokens are four characters each.
+models that read what any model is shown: one answers from the outline (the ceiling), one by chance (the floor). Three
+starts: the tree that rules make; none, so that printed contents must be read; none, and the pages with the printed
+contents taken away, so that the pages themselves must be. F1, precision, recall and parents as in eval/trees.py, means
+over the books. Then what trees, section summaries and descriptions cost for filings whose trees rules made, and again
+after one page of each has changed: a model that finds a heading right where its words stand in the passage, and
+repeats forty words of each section. Tokens are of the input, four characters each.
 """
 
 from __future__ import annotations
@@ -98,16 +98,13 @@ def trees(files: Sequence[Path], outlines: Any) -> None:
                     (got.f1, got.precision, got.recall, got.parent, made.usage.calls * per,
                      made.usage.input_tokens * per, got.f1 - before.f1)
                 )  # fmt: skip
-    print(
-        "| start | model | F1 | precision | recall | parent | calls / 100 pages | input tokens / 100 pages | worst book |"
-    )
+    print("| start | model | F1 | precision | recall | parent | calls / 100 pages | tokens / 100 pages | worst book |")
     print("|---|---|---|---|---|---|---|---|---|")
     for (start, name), values in rows.items():
         f1, precision, recall, parent, calls, tokens, _ = (mean(column) for column in zip(*values, strict=True))
         worst = min(value[-1] for value in values)
-        print(
-            f"| {start} | {name} | {f1:.3f} | {precision:.3f} | {recall:.3f} | {parent:.3f} | {calls:.1f} | {tokens:,.0f} | {worst:+.3f} |"
-        )  # noqa: E501
+        quality = f"{f1:.3f} | {precision:.3f} | {recall:.3f} | {parent:.3f}"
+        print(f"| {start} | {name} | {quality} | {calls:.1f} | {tokens:,.0f} | {worst:+.3f} |")
 
 
 def content(request: Request) -> Any:

@@ -43,8 +43,8 @@ class Snapshot:
         """Raise NotFoundError, naming those there are, where there is no such library."""
         known = self.libraries()
         if library not in known:
-            there = f"There are: {', '.join(known)}." if known else "Nothing is indexed yet: use the index command."
-            raise NotFoundError(f"No library '{library}'.", there)
+            nothing = "Nothing is indexed yet: begin with the command index, or the tool add_documents."
+            raise NotFoundError(f"No library '{library}'.", f"There are: {', '.join(known)}." if known else nothing)
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""

@@ -183,10 +183,15 @@ async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
 async def _mcp(engine: Engine, options: argparse.Namespace) -> int:
     if options.install:
         from hybrid_pageindex.mcp.access import Access
+        from hybrid_pageindex.mcp.budget import BUDGET
         from hybrid_pageindex.mcp.install import install
 
+        if options.http or options.allow_origin:
+            raise UsageError("Installed clients start the server on stdio.", "Leave out --http and --allow-origin.")
         roots = Access.of(options.root, read_only=options.read_only).roots
-        file, backup = install(options.install, engine.home, roots, read_only=options.read_only)
+        more = ["--max-tokens", str(options.max_tokens)] if options.max_tokens != BUDGET else []
+        more += ["--read-only"] * options.read_only
+        file, backup = install(options.install, engine.home, roots, more)
         said = {"file": str(file), "backup": backup and str(backup)}
         dump(said) if _json(options) else show.mcp_installed(file, backup)
     else:

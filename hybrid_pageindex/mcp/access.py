@@ -22,8 +22,8 @@ class Access:
         """Raises UsageError where a root is no folder."""
         resolved = [Path(root).expanduser().resolve() for root in roots]
         for given, root in zip(roots, resolved, strict=True):
-            if not root.is_dir():
-                raise UsageError(f"--root {given} is no folder.", "Name a folder whose documents may be read.")
+            if not given.strip() or not root.is_dir():  # an empty one would be the folder that a client starts it in
+                raise UsageError(f"--root '{given}' is no folder.", "Name a folder whose documents may be read.")
         return cls(tuple(resolved), read_only)
 
     def check_writing(self) -> None:
@@ -91,6 +91,6 @@ class Access:
         shown = given if len(given) <= 200 else given[:200] + "…"
         allowed = ", ".join(map(str, self.roots)) or "none"
         return UsageError(
-            f"{shown} is not indexed, and not in a folder that this server may read ({allowed}).",
+            f"{shown} is not in the default library, and not in a folder that this server may read ({allowed}).",
             "Start the server with --root FOLDER, or index the file with the command line.",
         )

@@ -71,7 +71,7 @@ def resume(call: Mapping[str, Any], given: str) -> tuple[int, int]:
 
 def reach(start: int, top_k: int) -> int:
     """How many results to look for where a search goes on: never more than one search may find."""
-    return min(start + top_k, MOST_RESULTS) if start and top_k <= MOST_RESULTS else start + top_k
+    return min(start + top_k, max(top_k, MOST_RESULTS))
 
 
 def goes_on(results: Sequence[Any], end: int, most: int) -> bool:

@@ -50,6 +50,8 @@ class Build:
 
     def said(self) -> str:
         now = self.progress
+        if len(self.results) == len(self.files):
+            return f"{len(self.results)} of {len(self.files)} files, {self.pages} pages"
         if now is None:
             return "another call indexes the same, waiting for it" if self.blocked else "waiting for its turn"
         said = f"{len(self.results) + now.files_done} of {len(self.files)} files, {self.pages + now.pages_done} pages"
@@ -64,6 +66,7 @@ class Build:
         """
         self.waiting += 1
         try:
+            await tell(self)
             while not self.task.done():
                 await asyncio.wait({self.task}, timeout=_TICK)
                 await tell(self)

@@ -32,5 +32,10 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    with suppress(asyncio.CancelledError):
-        await server.run_stdio_async(show_banner=False, log_level="WARNING")
+    try:
+        with suppress(asyncio.CancelledError):
+            await server.run_stdio_async(show_banner=False, log_level="WARNING")
+    except ExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is not None:
+            raise
+        raise BrokenPipeError from group  # the client went away: the command line ends quietly

@@ -85,8 +85,8 @@ class Door:
         if path is None or not path.is_file():
             return await self._known(file_path), path
         known = await self._known(str(path))
-        if known is None and Path(file_path).expanduser().is_absolute():  # the command line indexes links by their names
-            known = await self._known(file_path)
+        if known is None and Path(file_path).expanduser().is_absolute():
+            known = await self._known(file_path)  # the command line indexes a link by its own name
         return known, path
 
     async def _known(self, name: str) -> Document | None:

@@ -7,26 +7,31 @@ import hmac
 import ipaddress
 import logging
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+import h11
 from fastmcp import FastMCP
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from hybrid_core.errors import StoreError, UsageError
 
 PATH = "/mcp"
 _MOST_BYTES = 4 * 2**20  # of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
-_SECONDS = 30.0  # to send a request
+_SECONDS = 30.0  # to send a request, or to begin one
 _LEAST_TOKEN = 16  # characters
 
 
 def address(written: str, token: str) -> tuple[str, int]:
-    """``HOST:PORT``. Raises UsageError for a bad one, and where other machines could call without a token."""
-    host, _, port = written.rpartition(":")
+    """``HOST:PORT``, or a port of 127.0.0.1.
+
+    Raises UsageError for a bad one, and where other machines could call without a token.
+    """
+    host, _, port = (f"127.0.0.1:{written}" if written.isdigit() else written).rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
         raise UsageError(f"'{written}' is no address.", "Write HOST:PORT, for example 127.0.0.1:8765.")
@@ -58,10 +63,29 @@ async def serve(server: FastMCP, host: str, port: int, token: str, origins: Sequ
             show_banner=False, transport="http", host=host, port=port, path=PATH, middleware=[guard],
             host_origin_protection=False,  # Guard's work
             log_level="WARNING",
-            uvicorn_config={"access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning"},
+            uvicorn_config={
+                "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": _Impatient,
+            },
         )  # fmt: skip
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
         raise StoreError(f"{host}:{port} cannot be served.", "Choose another port.") from error
+
+
+class _Impatient(H11Protocol):
+    """Closes connections on which no request begins: they count among those that are served."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(_SECONDS, self._look, None)
+
+    def _look(self, last: RequestResponseCycle | None) -> None:
+        """Once in a while: ``last`` was the newest request when it looked before."""
+        if self.transport.is_closing():
+            return
+        if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
+            self.transport.close()
+        else:
+            self.loop.call_later(_SECONDS, self._look, self.cycle)
 
 
 def _not_cut_off(record: logging.LogRecord) -> bool:
@@ -98,10 +122,10 @@ class Guard:
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         host = headers.get("host", "")
-        if self._local and not loopback(urlsplit(f"//{host}").hostname or ""):
+        if self._local and not loopback(_split(f"//{host}").hostname or ""):
             return PlainTextResponse("This server answers to loopback names only.", 421)
         origin = headers.get("origin")
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+        if origin is not None and origin not in self._origins and _split(origin).netloc != host:
             return PlainTextResponse("This origin may not call; allow it with --allow-origin.", 403)
         if self._token:
             kind, _, given = headers.get("authorization", "").partition(" ")
@@ -110,6 +134,14 @@ class Guard:
         if int(headers.get("content-length", "0") or 0) > _MOST_BYTES:
             return PlainTextResponse(f"Requests may have {_MOST_BYTES} bytes.", 413)
         return None
+
+
+def _split(written: str) -> SplitResult:
+    """The parts of what a header says; nothing of what is no address."""
+    try:
+        return urlsplit(written)
+    except ValueError:
+        return urlsplit("")
 
 
 async def _body(receive: Receive) -> bytes | None:

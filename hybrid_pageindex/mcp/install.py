@@ -43,16 +43,17 @@ CLIENTS = {
 }
 
 
-def entry(home: Path, roots: Sequence[Path], *, read_only: bool) -> dict[str, Any]:
+def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str, Any]:
     """How to start the server, with absolute paths only: clients start it in any folder, with any PATH."""
     arguments = ["-m", "hybrid_pageindex", "--home", str(home), "mcp"]
     for root in roots:
         arguments += ["--root", str(root)]
-    return {"command": sys.executable, "args": arguments + ["--read-only"] * read_only}
+    return {"command": sys.executable, "args": [*arguments, *options]}
 
 
-def install(client: str, home: Path, roots: Sequence[Path], *, read_only: bool) -> tuple[Path, Path | None]:
+def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
     """Add or replace the entry; everything else in the file stays. Returns the file and the copy made of it before.
+    ``options`` are further ones of the command ``mcp``.
 
     Raises UsageError for an unknown client and for a file that is no JSON, StoreError where it cannot be written.
     """
@@ -60,15 +61,15 @@ def install(client: str, home: Path, roots: Sequence[Path], *, read_only: bool) 
         raise UsageError(f"'{client}' is no known client.", f"Choose {', '.join(CLIENTS)}.")
     known = CLIENTS[client]
     file = known.file.resolve()
-    added = entry(home, roots, read_only=read_only)
+    added = entry(home, roots, options)
+    added = {"type": "stdio", **added} if known.typed else added
     try:
-        written = file.read_text(encoding="utf-8") if file.exists() else ""
-        held = _parsed(file, written, known.key)
-        held.setdefault(known.key, {})[NAME] = {"type": "stdio", **added} if known.typed else added
+        before = file.read_bytes() if file.exists() else b""
+        after = _added(file, before, known.key, added)
         file.parent.mkdir(parents=True, exist_ok=True)
-        backup = _backup(file) if written else None
+        backup = _backup(file) if before else None
         new = file.with_name(f"{file.name}.new")
-        new.write_text(json.dumps(held, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        new.write_bytes(after)
         if backup:
             shutil.copymode(file, new)
         os.replace(new, file)  # noqa: PTH105 - at once: a client may be reading
@@ -79,14 +80,17 @@ def install(client: str, home: Path, roots: Sequence[Path], *, read_only: bool) 
     return file, backup
 
 
-def _parsed(file: Path, written: str, key: str) -> dict[str, Any]:
+def _added(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
+    """The file with the entry. Raises UsageError, with the entry, where anything else in it could be lost."""
+    advice = f'Add this by hand under "{key}": {json.dumps({NAME: added}, ensure_ascii=False)}'
     try:
-        held = json.loads(written or "{}")
-    except ValueError as error:
-        raise UsageError(f"{file} is not plain JSON ({error}).", "Mend it, or add the entry by hand.") from error
-    if not isinstance(held, dict) or not isinstance(held.get(key, {}), dict):
-        raise UsageError(f"{file} does not hold '{key}' as this client writes it.", "Add the entry by hand.")
-    return held
+        held = json.loads(before.decode("utf-8-sig").strip() or "{}")
+        if isinstance(held, dict) and isinstance(held.setdefault(key, {}), dict):
+            held[key][NAME] = added
+            return (json.dumps(held, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+    except (ValueError, RecursionError) as error:  # comments, another encoding, numbers that JSON has not
+        raise UsageError(f"{file} is not plain JSON ({error}).", advice) from error
+    raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
 
 
 def _backup(file: Path) -> Path:

@@ -24,6 +24,7 @@ _ORDERS = {
 }
 _SHOWN = 20  # failures and files in an answer
 _MOST_PATHS = 1000
+_MOST_REMOVED = 100
 
 
 def register(server: FastMCP, door: Door) -> None:
@@ -49,11 +50,16 @@ def register(server: FastMCP, door: Door) -> None:
         more = budget.cursor(call, end) if end < len(found) else ""
         return {"total": len(found), "documents": shown} | without_empty({"cursor": more})
 
-    @server.tool(annotations=READING, output_schema=schema(libraries="a"))
+    @server.tool(annotations=READING, output_schema=schema(libraries="a", cursor="s?"))
     @told
-    async def list_libraries() -> dict[str, Any]:
+    async def list_libraries(cursor: str = "") -> dict[str, Any]:
         """The libraries."""
-        return {"libraries": [shapes.library(size) for size in await door.engine.libraries()]}
+        start, _ = budget.resume({"libraries": 0}, cursor)
+        sizes = await door.engine.libraries()
+        shown = budget.fitting((shapes.library(size) for size in sizes[start:]), door.budget)
+        end = start + len(shown)
+        more = budget.cursor({"libraries": 0}, end) if end < len(sizes) else ""
+        return {"libraries": shown} | without_empty({"cursor": more})
 
     @server.tool(annotations=READING, output_schema=schema(libraries="a", building="a", failed="a", roots="a"))
     @told
@@ -70,8 +76,10 @@ def register(server: FastMCP, door: Door) -> None:
             if size.failed:
                 documents = await door.engine.documents(library=size.name)
                 failed += [{"path": d.path, "error": d.error} for d in documents if d.error]
+        each = door.budget // 3
         return {
-            "libraries": [shapes.library(size) for size in sizes], "building": building, "failed": failed[:_SHOWN],
+            "libraries": budget.fitting((shapes.library(size) for size in sizes), each),
+            "building": budget.fitting(building, each), "failed": budget.fitting(failed[:_SHOWN], each),
             "roots": [str(root) for root in door.access.roots],
         }  # fmt: skip
 
@@ -112,9 +120,9 @@ def register(server: FastMCP, door: Door) -> None:
     ) -> dict[str, Any] | mcp_types.InputRequiredResult:
         """Remove documents from a library; the files stay. Asks the user where the client can."""
         door.access.check_writing()
+        if not 1 <= len(documents) <= _MOST_REMOVED:
+            raise UsageError(f"{len(documents)} documents are named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")
         named = [await door.engine.info(short("document", name), library=library or None) for name in documents]
-        if not named:
-            raise UsageError("No document is named.", "Give ids or names.")
         names = ", ".join(document.name for document in named[:5]) + ", …" * (len(named) > 5)
         answer = await _confirmed(ctx, f"Remove {names} from the index? The files stay.")
         if isinstance(answer, mcp_types.InputRequiredResult):
@@ -141,7 +149,8 @@ async def _confirmed(ctx: Context, message: str) -> bool | mcp_types.InputRequir
     if can is None or can.elicitation is None:
         return True
     if ctx.session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return (await ctx.elicit(message, bool)).action == "accept"
+        asked = await ctx.elicit(message, bool)
+        return asked.action == "accept" and asked.data
     answer = (ctx.input_responses or {}).get("confirm")
     if answer is not None:
         return isinstance(answer, mcp_types.ElicitResult) and answer.action == "accept"

@@ -55,7 +55,7 @@ def register(server: FastMCP, door: Door) -> None:
         (read,) = await door.engine.pages(document.doc_id, page)
         call = {"file_path": file_path, "page": page}
         _, start = resume(call, cursor)
-        text = longest(read.text[start:], door.budget - 3 * _SUMMARY)
+        text = longest(read.text[start:], max(door.budget - 3 * _SUMMARY, _SUMMARY))
         end = start + len(text)
         described = "" if start else longest(read.described, _SUMMARY)
         said = without_empty({"described": described, "cursor": _goes_on(call, end) if end < len(read.text) else ""})
@@ -96,7 +96,7 @@ def _goes_on(call: dict[str, Any], within: int) -> str:
 
 
 async def _indexed(door: Door, file_path: str) -> Document:
-    """The published document at a path, which is never built here. Raises NotFoundError with why not or what to call."""
+    """The published document at a path, never built here. Raises NotFoundError with why not, or what to call."""
     known, path = await door.meant(short("file_path", file_path, 2000))
     if known is not None:
         return await door.document(known.doc_id)

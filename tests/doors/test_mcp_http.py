@@ -153,7 +153,7 @@ def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path)
     for content in ("{ // comment\n}", "[]", '{"mcpServers": []}'):
         file.write_text(content)
         with pytest.raises(UsageError, match="by hand"):
-            install("cursor", tmp_path, [], read_only=False)
+            install("cursor", tmp_path, [])
         assert file.read_text() == content and len(list(file.parent.iterdir())) == 1
 
 
