@@ -61,7 +61,7 @@ VARIANTS = (
     Variant("without headings", {"inside": PageScoring(heading_weight=0.0)}),
     Variant("headings at full weight", {"inside": PageScoring(heading_weight=1.0)}),
     Variant("without covered titles", {"inside": PageScoring(title_weight=0.0)}),
-    Variant("covered titles at double", {"inside": PageScoring(title_weight=0.4)}),
+    Variant("covered titles at double", {"inside": PageScoring(title_weight=0.2)}),
     Variant("k1 1.2 instead of 2", {"inside": PageScoring(k1=1.2)}),
     Variant("b .75 instead of 1", {"inside": PageScoring(b=0.75)}),
     Variant("without neighbours", {"neighbours": 0.0}),

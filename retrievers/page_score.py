@@ -30,7 +30,7 @@ class PageScoring:
     k1: float = 2.0
     b: float = 1.0
     heading_weight: float = 0.5
-    title_weight: float = 0.2
+    title_weight: float = 0.1
 
 
 def page_scores(

@@ -145,7 +145,8 @@ def test_answers_stay_under_the_budget_and_cursors_bring_the_rest(library: Engin
             ("get_index", {"file_path": "book.pdf"}),
             ("read", {"document": "book.pdf", "pages": "1-8"}),
             ("outline", {"document": "book.pdf", "depth": 9}),
-            ("search", {"question": "net sales", "top_k": 20}),
+            ("search", {"question": "net sales", "top_k": 1000}),
+            ("get_index", {"file_path": "book.pdf", "query": "revenue", "top_k": 1000}),
         ):
             texts: dict[int, str] = {}
             cursor, calls, items = "", 0, 0
@@ -160,12 +161,47 @@ def test_answers_stay_under_the_budget_and_cursors_bring_the_rest(library: Engin
             if tool == "read":
                 whole = run(library.pages("book.pdf", "1-8"))
                 assert texts == {page.page: page.text for page in whole} and calls > 1
+            elif "query" in arguments:
+                assert items == len(library.search_now("revenue", documents=["book.pdf"], top_k=1000).results)
             elif tool == "get_index":
                 assert list(texts) == list(range(1, 9))
             elif tool == "outline":
                 assert items == len(run(library.outline("book.pdf")).nodes)
             else:
-                assert items == len(library.search_now("net sales", top_k=20).results) and calls > 1
+                assert items == len(library.search_now("net sales", top_k=1000).results) and calls > 1
+
+
+def test_a_page_is_read_on_however_little_an_answer_may_say(library: Engine) -> None:
+    with stdio(library.home, "--max-tokens", 100) as served:
+        text, cursor, calls = "", "", 0
+        while calls == 0 or cursor:
+            said = answer(served.call("get_detail", file_path="book.pdf", page=3, cursor=cursor))
+            text, cursor, calls = text + said["text"], said.get("cursor", ""), calls + 1
+            assert said["text"]
+    assert text == run(library.pages("book.pdf", 3))[0].text and calls > 1
+
+
+def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    names = [f"library-{number}" for number in range(12)]
+    for name in names:
+        run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 1, "reeds"), library=name))
+    engine.close()
+    with stdio(tmp_path / "home", "--max-tokens", 350) as served:
+        first = answer(served.call("list_libraries"))
+        listed = first["libraries"] + answer(served.call("list_libraries", cursor=first["cursor"]))["libraries"]
+        assert (
+            len(first["libraries"]) < len(listed)
+            and [each["library"] for each in listed] == sorted(names)[: len(listed)]
+        )
+        assert "1 to 100" in refusal(served.call("remove_documents", documents=["a.pdf"] * 101, library="library-1"))
+
+
+def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
+    with stdio(tmp_path / "home") as served:
+        assert answer(served.call("list_libraries")) == {"libraries": []}
+        for tool, arguments in (("search", {"question": "a"}), ("list_documents", {}), ("outline", {"question": "a"})):
+            assert "add_documents" in refusal(served.call(tool, **arguments))
 
 
 @pytest.mark.parametrize(
@@ -280,11 +316,11 @@ async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode:
     await engine.index(tmp_path / "a.pdf")
     engine.close()
     asked: list[str] = []
-    reply = "decline"
+    reply, agreed = "decline", True
 
     async def handler(message: str, *_: object) -> ElicitResult[Any]:
         asked.append(message)
-        return ElicitResult(action=reply, content={"value": True} if mode == "legacy" else {})  # type: ignore[arg-type]
+        return ElicitResult(action=reply, content={"value": agreed} if mode == "legacy" else {})  # type: ignore[arg-type]
 
     command = program(home)
     transport = StdioTransport(command[0], command[1:])
@@ -293,6 +329,11 @@ async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode:
         assert declined.structured_content == {"status": "declined", "removed": []}
         assert "a.pdf" in asked[0]
         reply = "accept"
+        if mode == "legacy":  # older forms have a box
+            agreed = False
+            unticked = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
+            assert unticked.structured_content == {"status": "declined", "removed": []}
+            agreed = True
         accepted = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
         assert accepted.structured_content == {"status": "success", "removed": ["a.pdf"]}
     assert (tmp_path / "a.pdf").exists()

@@ -41,6 +41,7 @@ def test_get_index_builds_once_with_progress_and_again_after_a_change(root: Path
         assert told and all(p["progressToken"] == "t" and p["message"] for p in told)
         values = [p["progress"] for p in told]
         assert len(set(values)) >= len(values) // 2 and max(values) > 0
+        assert "1 of 1 files, 3 pages" in {p["message"] for p in told}, "the end"
         pdfs.numbered(root / "a.pdf", 5, "reeds")
         assert answer(client.call("get_index", file_path="a.pdf"))["total_pages"] == 5, "relative to the root"
         code, error = client.close()
@@ -69,6 +70,7 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
         assert "not a regular file" in refusal(client.call("build_index", file_path=str(root / "pipe.pdf")))
         assert "not a PDF" in refusal(client.call("build_index", file_path=str(root / "words.pdf")))
         assert "no such file" in refusal(client.call("build_index", file_path=str(root / "none.pdf")))
+        assert "not a PDF" in refusal(client.call("get_detail", file_path=str(root / "words.pdf"), page=1))
         added = answer(client.call("add_documents", paths=[str(root)], library="books"))
         failed = {Path(file["path"]).name: file["error"] for file in added["failed"]}
         assert added["indexed"] == 1 and failed.keys() == {"link.pdf", "loop.pdf", "pipe.pdf", "words.pdf"}
@@ -79,6 +81,34 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
     with stdio(tmp_path / "home") as client:
         assert answer(client.call("get_detail", file_path=str(secret), page=1))["text"]
         assert answer(client.call("get_index", file_path=str(secret)))["total_pages"] == 1
+
+
+def test_a_file_is_not_taken_for_another_of_its_name(root: Path, tmp_path: Path) -> None:
+    run(Engine(tmp_path / "home").index(pdfs.numbered(tmp_path / "report.pdf", 3, "reeds")))
+    pdfs.numbered(root / "report.pdf", 6, "marsh")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        assert "is not indexed" in refusal(client.call("get_detail", file_path="report.pdf", page=1))
+        found = [answer(client.call("get_index", file_path="report.pdf", query="marsh", top_k=2)) for _ in range(2)]
+        assert found[0] == found[1] and found[0]["file_path"] == str(root / "report.pdf")
+        more = client.call("get_index", file_path="report.pdf", query="marsh", top_k=2, cursor=found[0]["cursor"])
+        assert len(answer(more)["results"]) == 2
+        hint = found[0]["next"][0]
+        followed = answer(client.call(hint["tool"], **hint["arguments"]))
+        page = found[0]["results"][0]["page"]
+        assert followed == answer(client.call("get_detail", file_path="report.pdf", page=page))
+        assert followed["file_path"] == str(root / "report.pdf")
+
+
+def test_a_client_that_vanishes_ends_the_server_without_a_word(root: Path, tmp_path: Path) -> None:
+    file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        _building(client, file)
+        workers = psutil.Process(client.process.pid).children()
+        assert workers and client.process.stdin and client.process.stdout and client.process.stderr
+        client.process.stdout.close()
+        client.process.stdin.close()
+        assert (client.process.wait(20), client.process.stderr.read()) == (0, "")
+        assert psutil.wait_procs(workers, timeout=5)[1] == []
 
 
 def _building(client: Stdio, file: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 import stat
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from fastmcp.exceptions import MCPError
 from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
+from hybrid_pageindex.mcp import http as doors
+from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.http import address
 from hybrid_pageindex.mcp.install import install
+from hybrid_pageindex.mcp.server import build_server
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.mcp_client import QUESTION, REVISION, http
@@ -56,6 +60,7 @@ def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
         assert status() == status(Origin=own) == status(Origin="https://tool.example") == 200
         assert status(Origin="https://evil.example") == status(Origin="null") == 403
         assert status(Host="evil.example") == 421, "a name that was pointed at this machine"
+        assert (status(Host="[::1"), status(Origin="http://[")) == (421, 403), "no addresses at all"
         assert httpx2.post(url, content=b"x" * (5 * 2**20), headers=HEADERS).status_code == 413
         chunks = (b"x" * 2**20 for _ in range(6))
         assert httpx2.post(url, content=chunks, headers=HEADERS).status_code == 413
@@ -102,15 +107,51 @@ def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         address(written, token)
     assert address("[::1]:80", "") == ("::1", 80) and address("0.0.0.0:1", TOKEN) == ("0.0.0.0", 1)
+    assert address("8765", "") == ("127.0.0.1", 8765)
 
 
 def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) -> None:
     for options, why in (
         (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is no folder"),
-        (["--install", "netscape"], "Choose claude-desktop"),
+        (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is no folder"),
+        (["--install", "cursor", "--http", "127.0.0.1:80"], "--http"),
     ):  # fmt: skip
         done = cli("mcp", *options)
         assert done.returncode == 2 and why in done.stderr and done.stdout == ""
+
+
+async def test_connections_that_ask_for_nothing_are_closed(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
+    monkeypatch.setattr(doors, "_SECONDS", 1.5)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    serving = asyncio.create_task(doors.serve(build_server(library, Access()), "127.0.0.1", port, "", ()))
+    try:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS) as client:
+
+            async def status() -> int:
+                return (await client.post("/mcp", json=HELLO, headers={"Connection": "close"})).status_code
+
+            async def until(wanted: int) -> None:
+                async with asyncio.timeout(20):
+                    while True:
+                        with contextlib.suppress(httpx2.TransportError):
+                            if await status() == wanted:
+                                return
+                        await asyncio.sleep(0.1)
+
+            await until(200)
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(260)]
+            silent[0][1].write(b"POST /mcp HTTP/1.1\r\nHost: ")
+            assert await status() == 503
+            await until(200)
+            assert await asyncio.wait_for(silent[0][0].read(), 5) == b"" == await silent[259][0].read(0)
+            for _, writer in silent:
+                writer.close()
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
 
 
 async def test_fifty_clients_at_once(library: Engine) -> None:
@@ -132,14 +173,15 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
     held[key]["other"] = {"command": "x"}
     file.write_text(json.dumps(held))
     file.chmod(0o600)
-    again = cli("mcp", "--install", client, "--root", root, "--read-only")
+    again = cli("mcp", "--install", client, "--root", root, "--max-tokens", 3000, "--read-only")
     assert again.returncode == 0 and "wrote the server into" in again.stdout
     now = json.loads(file.read_text())
     assert now["theme"] == "dark" and now[key]["other"] == {"command": "x"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.with_name(f"{file.name}.backup").read_text()) == held
     entry = now[key]["hybrid-pageindex"]
-    assert entry["args"][-3:] == ["--root", str(root), "--read-only"] and Path(entry["command"]).is_absolute()
+    assert entry["args"][-5:] == ["--root", str(root), "--max-tokens", "3000", "--read-only"]
+    assert Path(entry["command"]).is_absolute()
     hello = json.dumps(HELLO) + "\n"
     started = subprocess.run(
         [entry["command"], *entry["args"]], input=hello, capture_output=True, text=True, cwd="/", timeout=60
@@ -150,11 +192,18 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
 def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path) -> None:
     file = Path.home() / ".cursor" / "mcp.json"
     file.parent.mkdir(parents=True)
-    for content in ("{ // comment\n}", "[]", '{"mcpServers": []}'):
-        file.write_text(content)
-        with pytest.raises(UsageError, match="by hand"):
+    for content in (
+        b"{ // comment\n}", b"[]", b'{"mcpServers": []}', b'{"mcpServers": null}', '{"a": "ü"}'.encode("utf-16"),
+        b'{"a": "\\ud800"}', b'{"a": 1e999}', b"[" * 10**5,
+    ):  # fmt: skip
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=r'by hand under "mcpServers": {"hybrid-pageindex": {"command": "/'):
             install("cursor", tmp_path, [])
-        assert file.read_text() == content and len(list(file.parent.iterdir())) == 1
+        assert file.read_bytes() == content and len(list(file.parent.iterdir())) == 1
+    for content in (b"", b" \n", '\ufeff{"mcpServers": {}}'.encode()):
+        file.write_bytes(content)
+        install("cursor", tmp_path, [])
+        assert json.loads(file.read_text()).keys() == {"mcpServers"}
 
 
 def test_the_command_line_does_not_wait_for_fastmcp() -> None:

@@ -56,7 +56,7 @@ def test_what_each_term_adds_is_the_score(named: list[tuple[str, int]], weights:
 def test_a_section_asked_for_by_its_name_comes_before_pages_that_say_its_words(engine: Engine, tmp_path: Path) -> None:
     pages = (
         ("Duties of the keeper under the law governing locks and basins", "The keeper keeps the law."),
-        ("Law governing fees, tolls and fines", "The governing body sets fees by law, which is the governing law."),
+        ("Law governing fees, tolls and fines", "The governing body sets fees by law."),
         ("Governing Law", "This lease follows the rules of the town."),
         ("Opening hours", "The gate opens at six."),
     )

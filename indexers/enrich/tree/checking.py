@@ -71,11 +71,24 @@ def sample(marks: Sequence[Mark], among: Sequence[int], size: int = SAMPLE) -> l
     return sorted(chosen)
 
 
-def check(asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequence[int]) -> Checked:
-    """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError."""
+def check(
+    asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequence[int], verdicts: dict[str, str]
+) -> Checked:
+    """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError.
+
+    Verdicts of a model that was to be trusted are added to ``verdicts``, for whoever keeps them for the next time.
+    """
     right: dict[int, bool] = {}
-    shown = [(at, text) for at in places if (text := _passage(doc, marks[at]))]
+    shown: list[tuple[int, str]] = []
+    sure = True
+    for at in places:
+        if text := _passage(doc, marks[at]):
+            if (held := asker.get(_key(asker, marks[at], text))) is None:
+                shown.append((at, text))
+            else:
+                right[at], sure = "right" in held, sure and "sure" in held
     asked = answered = false = fooled = 0
+    said: dict[int, tuple[str, bool]] = {}
     for start in range(0, len(shown), _PER_CALL):
         if not asker.left:
             break
@@ -84,17 +97,29 @@ def check(asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequen
         for place, title, text in _false(doc, marks, shown, start):
             entries.insert(place % (len(entries) + 1), (None, title, text))
         listed = "\n\n".join(f"{n}. Title: {title}\n{text}" for n, (_, title, text) in enumerate(entries, 1))
-        reply = asker.ask("headings-check", Checks, {"entries": listed})
-        said = {one.entry: one.begins for one in reversed(reply.checks)}
-        for number, (at, _, _) in enumerate(entries, 1):
-            if at is None:
+        reply = asker.ask("headings-check", Checks, {"entries": listed}, keep=False)
+        begins = {one.entry: one.begins for one in reversed(reply.checks)}
+        for number, (place_of, _, text) in enumerate(entries, 1):
+            if place_of is None:
                 false += 1
-                fooled += said.get(number, True)
-            elif number in said:
-                right[at] = said[number]
+                fooled += begins.get(number, True)
+            elif number in begins:
+                said[place_of] = text, begins[number]
         asked += len(entries)
-        answered += sum(number in said for number in range(1, len(entries) + 1))
-    return Checked(right, answered >= _ANSWERED * asked and fooled <= _FOOLED * false, 0 == fooled < false)
+        answered += sum(number in begins for number in range(1, len(entries) + 1))
+    trusted = answered >= _ANSWERED * asked and fooled <= _FOOLED * false
+    if asked:
+        sure = sure and 0 == fooled < false
+    for at, (text, begins_there) in said.items():
+        right[at] = begins_there
+        if trusted:
+            words = ("right" if begins_there else "wrong", "sure" if 0 == fooled < false else "")
+            verdicts[_key(asker, marks[at], text)] = " ".join(words).strip()
+    return Checked(right, trusted, sure and bool(right))
+
+
+def _key(asker: Asker, mark: Mark, text: str) -> str:
+    return asker.key("headings-check", mark.title, text)
 
 
 def _passage(doc: DocumentView, mark: Mark) -> str:

@@ -82,6 +82,8 @@ def improve_tree(
     except ChatError as error:
         failure = error.failure
         work.notes.append(f"tree: {error.message} What was found before that stays.")
+    for key, verdict in work.verdicts.items():
+        work.asker.put(key, verdict)
     if not work.changed and judged.action == "rebuild":
         work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
     if not work.changed:
@@ -103,6 +105,7 @@ class _Work:
     changed: bool = False
     notes: list[str] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
+    verdicts: dict[str, str] = field(default_factory=dict)
 
     @property
     def parsed(self) -> list[ParsedPage]:
@@ -162,7 +165,7 @@ class _Work:
             asked.update(large)
             new = split(self.asker, self.doc, self.title, large, self.marks, self.counts)
             chosen = sample(new, range(len(new)))
-            checked = check(self.asker, self.doc, new, chosen) if new else Checked({}, False, False)
+            checked = check(self.asker, self.doc, new, chosen, self.verdicts) if new else Checked({}, False, False)
             if not (checked.sure and checked.trusted) or checked.share(chosen) < _FAIR:
                 return
             wrong = {at for at, right in checked.right.items() if not right}
@@ -177,12 +180,12 @@ class _Work:
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
         samples = [sample(marks, places) for places in kinds]
-        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost}))
+        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost}), self.verdicts)
         right = dict(checked.right)
         for places, chosen in zip(kinds, samples, strict=True):
             if checked.trusted and _FAIR / 2 <= checked.share(chosen) < _GOOD:
                 rest = [at for at in places if at not in right][:_ALL]
-                more = check(self.asker, self.doc, marks, rest) if checked.sure else checked
+                more = check(self.asker, self.doc, marks, rest, self.verdicts) if checked.sure else checked
                 if more.trusted and (more.sure or not rest):
                     right |= more.right
                 else:  # what may be a mistake of the model takes nothing from the tree that was there
