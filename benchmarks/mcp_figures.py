@@ -63,7 +63,7 @@ async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, 
         if hints := next((hints for hints in reversed(given) if hints), None):
             hint = hints.pop(0)
             answer, _ = await call(client, hint["tool"], hint["arguments"])
-            given.append(answer["next"])
+            given.append(answer.get("next", []))
             seen |= set(shown(answer))
         after.append(set(seen))
     return after

@@ -146,7 +146,8 @@ async def _confirmed(ctx: Context, message: str) -> bool | mcp_types.InputRequir
     older revisions ask while the call waits.
     """
     can = ctx.session.client_capabilities
-    if can is None or can.elicitation is None:
+    asks = can.elicitation if can else None
+    if asks is None or (asks.url and not asks.form):  # it shows no forms
         return True
     if ctx.session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         asked = await ctx.elicit(message, bool)

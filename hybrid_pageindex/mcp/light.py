@@ -120,6 +120,8 @@ async def _found(door: Door, document: Document, call: dict[str, Any], given: st
         section = page.section
         where = f"best in «{section.title}», pages {page_range(section.start_page, section.end_page)}"
         hints.append(hint("get_detail", where, file_path=document.path, page=page.page))
+    if not found.results:
+        hints.append(hint("get_index", "no page fits: see what each page says", file_path=document.path))
     return without_empty({"cursor": more}) | {"results": results, "next": hints}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hybrid_core.results import PageFound, SearchResult
@@ -93,7 +93,7 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
         likely = found.documents[0]
         tree = f"evidence is {found.evidence.level}: see which sections of {likely.doc_name} could hold it"
         hints.append(hint("outline", tree, document=likely.doc_id, question=found.query, **where))
-    return hints
+    return hints or [nothing(where["library"])]
 
 
 def node(entry: OutlineNode, document: Document | None) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def node(entry: OutlineNode, document: Document | None) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def outline_hints(trees: Iterable[Outline], library: str) -> list[Any]:
+def outline_hints(trees: Sequence[Outline], library: str) -> list[Any]:
     """Open the folded sections that score best, and read the best pages of the best that are not folded."""
     hints = []
     for tree in trees:
@@ -121,7 +121,12 @@ def outline_hints(trees: Iterable[Outline], library: str) -> list[Any]:
         for n in folded[:1]:
             inside = f"«{n.section.title}» scores {n.node_score} and has {n.folded} sections folded"
             hints.append(hint("outline", inside, node=n.section.node_id, question=tree.query, **doc))
-    return hints[:_FEW]
+    return hints[:_FEW] if trees else [nothing(library)]
+
+
+def nothing(library: str | None) -> dict[str, Any]:
+    """Where an agent can begin again that found nothing."""
+    return hint("list_documents", "nothing says this: see what there is, then ask in its words", library=library)
 
 
 def page(read: PageRead, text: str) -> dict[str, Any]:

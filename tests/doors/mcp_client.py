@@ -89,12 +89,15 @@ class Stdio:
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         return self.answer(self.send(method, params))
 
-    def ask_modern(self, method: str, extensions: dict[str, Any], **params: Any) -> dict[str, Any]:
-        """A request of the revision of 2026, by a client with these extensions."""
+    def ask_modern(
+        self, method: str, extensions: dict[str, Any], elicitation: dict[str, Any] | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """A request of the revision of 2026, by a client with these extensions and this way to ask its user."""
+        can: dict[str, Any] = {"extensions": extensions} | ({} if elicitation is None else {"elicitation": elicitation})
         meta = {
             "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "0"},
-            "io.modelcontextprotocol/clientCapabilities": {"extensions": extensions},
+            "io.modelcontextprotocol/clientCapabilities": can,
         }
         return self.ask(method, params | {"_meta": meta})
 
@@ -122,15 +125,18 @@ def stdio(home: Path, *options: object, revision: str = REVISION) -> Iterator[St
 
 
 @contextmanager
-def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1") -> Iterator[str]:
-    """A server on HTTP; gives its URL."""
+def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1", first: str = "") -> Iterator[str]:
+    """A server on HTTP; gives its URL. ``first`` is Python that its process runs before it serves."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    command = program(home, "--http", f"{host}:{port}", *options)
+    if first:
+        code = f"{first}; import sys; from hybrid_pageindex.cli.main import main; sys.exit(main())"
+        command = [sys.executable, "-c", code, *command[3:]]
     environment = os.environ | ({"PAGEINDEX_MCP_TOKEN": token} if token else {})
     process = subprocess.Popen(
-        program(home, "--http", f"{host}:{port}", *options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, env=environment,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}/mcp"
     try:

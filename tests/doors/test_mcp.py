@@ -131,6 +131,8 @@ def test_the_three_tools_of_pageindex_light(served: Stdio) -> None:
     found = answer(served.call("get_index", file_path=pages["file_path"], query="borrowings", top_k=2))
     assert (found["status"], found["query"], found["results"][0]["page"]) == ("search", "borrowings", 7)
     assert "\n" not in found["results"][0]["relevance"] and "Borrowings" in found["results"][0]["relevance"]
+    nothing = answer(served.call("get_index", file_path="book.pdf", query="zzyzx qwfpg"))
+    assert nothing["results"] == [] and nothing["next"][0]["arguments"] == {"file_path": pages["file_path"]}
     hint = found["next"][0]
     detail = answer(served.call(hint["tool"], **hint["arguments"]))
     assert {"file_path", "page", "text", "summary", "indexed_at"} == detail.keys() and "borrowings" in detail["text"]
@@ -249,6 +251,12 @@ def test_lists_can_be_filtered_and_sorted(served: Stdio) -> None:
     assert longest[0]["document"] == "book.pdf" and len(longest) == 5
 
 
+def test_an_agent_that_finds_nothing_is_told_where_to_look(served: Stdio) -> None:
+    for found in (served.call("search", question="zzyzx qwfpg"), served.call("outline", question="zzyzx qwfpg")):
+        hint = answer(found)["next"][0]
+        assert hint["tool"] == "list_documents" and answer(served.call(hint["tool"], **hint["arguments"]))["total"] == 5
+
+
 def test_null_means_not_given(served: Stdio) -> None:
     assert answer(served.call("search", question=QUESTION, library=None, documents=None, cursor=None))["results"]
 
@@ -337,6 +345,19 @@ async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode:
         accepted = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
         assert accepted.structured_content == {"status": "success", "removed": ["a.pdf"]}
     assert (tmp_path / "a.pdf").exists()
+
+
+def test_removing_asks_nothing_where_the_client_shows_no_forms(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 1, "reeds")))
+    engine.close()
+    client = Stdio(tmp_path / "home")
+    call = {"name": "remove_documents", "arguments": {"documents": ["a.pdf"]}}
+    asked = client.ask_modern("tools/call", {}, **call, elicitation={})["result"]
+    assert asked["inputRequests"]["confirm"]["params"]["mode"] == "form"
+    removed = client.ask_modern("tools/call", {}, **call, elicitation={"url": {}})["result"]
+    assert answer(removed) == {"status": "success", "removed": ["a.pdf"]}
+    client.close()
 
 
 if __name__ == "__main__":  # renews the snapshot

@@ -101,13 +101,15 @@ def test_a_file_is_not_taken_for_another_of_its_name(root: Path, tmp_path: Path)
 
 def test_a_client_that_vanishes_ends_the_server_without_a_word(root: Path, tmp_path: Path) -> None:
     file = pdfs.numbered(root / "long.pdf", LONG, "reeds")
-    with stdio(tmp_path / "home", "--root", root) as client:
-        _building(client, file)
-        workers = psutil.Process(client.process.pid).children()
-        assert workers and client.process.stdin and client.process.stdout and client.process.stderr
-        client.process.stdout.close()
-        client.process.stdin.close()
-        assert (client.process.wait(20), client.process.stderr.read()) == (0, "")
+    client = Stdio(tmp_path / "home", "--root", root)
+    client.begin()
+    _building(client, file)
+    with client.process as process:
+        workers = psutil.Process(process.pid).children()
+        assert workers and process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        process.stdin.close()
+        assert (process.wait(20), process.stderr.read()) == (0, "")
         assert psutil.wait_procs(workers, timeout=5)[1] == []
 
 

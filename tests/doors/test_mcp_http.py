@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -20,11 +21,8 @@ from fastmcp.exceptions import MCPError
 from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.mcp import http as doors
-from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.http import address
 from hybrid_pageindex.mcp.install import install
-from hybrid_pageindex.mcp.server import build_server
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.mcp_client import QUESTION, REVISION, http
@@ -120,38 +118,24 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) ->
         assert done.returncode == 2 and why in done.stderr and done.stdout == ""
 
 
-async def test_connections_that_ask_for_nothing_are_closed(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    monkeypatch.setattr(doors, "_SECONDS", 1.5)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    serving = asyncio.create_task(doors.serve(build_server(library, Access()), "127.0.0.1", port, "", ()))
-    try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS) as client:
+    sooner = "from hybrid_pageindex.mcp import http; http._SECONDS = 4.0"
+    with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
+        where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 
-            async def status() -> int:
-                return (await client.post("/mcp", json=HELLO, headers={"Connection": "close"})).status_code
+        def status() -> int:
+            return httpx2.post(url, json=HELLO, headers=HEADERS | {"Connection": "close"}).status_code
 
-            async def until(wanted: int) -> None:
-                async with asyncio.timeout(20):
-                    while True:
-                        with contextlib.suppress(httpx2.TransportError):
-                            if await status() == wanted:
-                                return
-                        await asyncio.sleep(0.1)
-
-            await until(200)
-            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(260)]
-            silent[0][1].write(b"POST /mcp HTTP/1.1\r\nHost: ")
-            assert await status() == 503
-            await until(200)
-            assert await asyncio.wait_for(silent[0][0].read(), 5) == b"" == await silent[259][0].read(0)
-            for _, writer in silent:
-                writer.close()
-    finally:
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+        assert status() == 200
+        held = [silent.enter_context(socket.create_connection(where, 10)) for _ in range(260)]
+        held[0].sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+        assert status() == 503
+        end = time.monotonic() + 30
+        while status() != 200:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert held[0].recv(1) == b""
 
 
 async def test_fifty_clients_at_once(library: Engine) -> None:
