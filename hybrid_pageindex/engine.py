@@ -232,15 +232,17 @@ class Engine:
         query: str | None = None,
         depth: int | None = None,
         node: str | None = None,
+        text: bool = False,
     ) -> outline.Outline:
         """A document's section tree, or what hangs below its section ``node``; with ``query`` every node scored.
 
-        ``depth`` counts levels. Raises UsageError for an empty ``query``, NotFoundError for an unknown node.
+        ``depth`` counts levels; with ``text`` every node has the text of its section. Raises UsageError for an empty
+        ``query``, NotFoundError for an unknown node.
         """
         name = arguments.library(library, self.settings.library)
         asked = None if query is None else arguments.question(query)
         return await asyncio.to_thread(
-            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth, node)
+            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth, node, text)
         )
 
     async def outlines(

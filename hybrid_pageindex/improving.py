@@ -48,6 +48,12 @@ def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], Enr
     return (tried, options), missing
 
 
+def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
+    """What is said even where nothing was indexed: every page was to be seen, and nobody can."""
+    wanted = settings.vision == "always" and settings.enrich != "never"
+    return (_WITHOUT["vlm"],) if wanted and not chat.named("vlm", every_page=True) else ()
+
+
 def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
     """The names of the models that are configured, and what is done without the others."""
     named: dict[Kind, str] = {}

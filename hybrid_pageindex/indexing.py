@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.embeddings import drop_embedder
 from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
-from hybrid_pageindex.improving import improvers
+from hybrid_pageindex.improving import improvers, unseen
 from hybrid_pageindex.reading import known
 from hybrid_pageindex.settings import Settings
 
@@ -57,7 +57,9 @@ def index_paths(
         models=models,
         notes=notes,
     )
-    return index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    report = index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)
+    return replace(report, notes=report.notes + unmet)
 
 
 def embed_documents(

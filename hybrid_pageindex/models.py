@@ -60,10 +60,15 @@ class Models:
         return f"{named.provider}:{named.model}" if named.model else ""
 
     def check(self, kind: Kind) -> str:
-        """One cheap call. Raises ChatError where the model does not work; "" where none is named."""
+        """One cheap call; "" where none is named. Raises ChatError where the model does not work, UsageError where a
+        recording cannot be read.
+        """
         from hybrid_core.models.probe import probe
 
+        if not self.named(kind):
+            return ""
         if self._settings.replay_replies:
+            self.get(kind)
             return f"recorded replies: {self._settings.replay_replies}"
         model = self._load(kind, probing=True)
         if model is None:

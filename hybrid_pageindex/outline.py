@@ -16,7 +16,7 @@ from hybrid_pageindex.searching import Searcher
 @dataclass(frozen=True, slots=True)
 class OutlineNode:
     """A section; ``node_score`` and ``best_pages`` only where a question was asked. ``folded`` counts the children
-    that the outline leaves out.
+    that the outline leaves out. ``text`` is that of the section and all below it, None where it was not asked for.
     """
 
     section: Section
@@ -25,6 +25,7 @@ class OutlineNode:
     folded: int = 0
     node_score: float | None = None
     best_pages: tuple[int, ...] = ()
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,16 @@ def outline(
     query: str | None,
     depth: int | None,
     node: str | None = None,
+    text: bool = False,
 ) -> Outline:
-    """The tree, or what hangs below one ``node``. Raises NotFoundError for an unknown document or node."""
+    """The tree, or what hangs below one ``node``, with the ``text`` of every section if wished.
+
+    Raises NotFoundError for an unknown document or node.
+    """
     with catalog.snapshot() as snapshot:
         document = one(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
+        texts = [page.text for page in snapshot.pages(document.content_id)] if text else []
     by_id = {section.node_id: section for section in sections}
     if node is not None and node not in by_id:
         raise NotFoundError(f"{document.name} has no section '{node}'.", "Take a node_id from its outline.")
@@ -78,11 +84,21 @@ def outline(
     nodes = []
     for at, section in _below(sections, node):
         if deepest is None or section.level <= deepest:
-            said = (None, ()) if scores is None else scores[at]
+            score, best = (None, ()) if scores is None else scores[at]
             count = children.get(section.node_id, 0)
             folded = count if section.level == deepest else 0
-            nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, *said))
+            inside = _text(section, texts) if text else None
+            nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
     return Outline(document, query, tuple(nodes))
+
+
+def _text(section: Section, pages: Sequence[str]) -> str:
+    """From where the section begins to where it ends, with all that hangs below it."""
+    first, last = section.start_page, section.end_page
+    inside = list(pages[first - 1 : last])
+    inside[-1] = inside[-1][: section.end_anchor]
+    inside[0] = inside[0][section.anchor :]
+    return "\n".join(inside).strip()
 
 
 def _below(sections: Sequence[Section], node: str | None) -> Iterator[tuple[int, Section]]:
@@ -110,7 +126,11 @@ def _pageindex(node: OutlineNode) -> dict[str, Any]:
         "title": section.title, "node_id": section.node_id, "start_index": section.start_page,
         "end_index": section.end_page, ("prefix_summary" if node.children else "summary"): section.summary,
     }  # fmt: skip
-    return entry | ({"synthetic": True} if section.synthetic else {})
+    return entry | ({"synthetic": True} if section.synthetic else {}) | _asked_text(node)
+
+
+def _asked_text(node: OutlineNode) -> dict[str, str]:
+    return {} if node.text is None else {"text": node.text}
 
 
 def _full(node: OutlineNode) -> dict[str, Any]:
@@ -123,4 +143,4 @@ def _full(node: OutlineNode) -> dict[str, Any]:
     }  # fmt: skip
     if node.node_score is not None:
         entry |= {"node_score": node.node_score, "best_pages": list(node.best_pages)}
-    return entry
+    return entry | _asked_text(node)

@@ -27,7 +27,7 @@ def judges(summaries: Sequence[Summary]) -> Table:
 
 
 def missing(summaries: Sequence[Summary]) -> list[str]:
-    """What a reader of strict and lenient accuracy must know; behind the runs' names where there are several."""
+    """What a reader of the figures must know of the models; behind the runs' names where there are several."""
     said: dict[str, list[str]] = {}
     for one in summaries:
         for note in _missing(one):
@@ -36,11 +36,22 @@ def missing(summaries: Sequence[Summary]) -> list[str]:
     return [f"{', '.join(runs)}: {note}" if several else note for note, runs in said.items()]
 
 
-def _missing(one: Summary) -> list[str]:
-    figures = one.answers
-    if figures is None:
+def _unreasoned(one: Summary) -> list[str]:
+    """Where the effort asked for a model, and the figures are those of effort fast."""
+    effort = one.head.options.get("effort", "fast")
+    if effort != "fast" and not one.head.model and not one.search_tokens:
+        return [f"No language model is configured (llm_model): effort {effort} did what fast does."]
+    if not one.unreasoned:
         return []
-    notes = []
+    count = len(one.unreasoned)
+    told = f"The model failed in {count} of {one.questions} searches, which count as effort fast does"
+    return [f"{told}; the first: {one.unreasoned[0]}"]
+
+
+def _missing(one: Summary) -> list[str]:
+    figures, notes = one.answers, _unreasoned(one)
+    if figures is None:
+        return notes
     if not one.head.judge:
         notes.append(
             "No judge was named (--judge-model): strict and lenient are not measured, only what rules can tell."

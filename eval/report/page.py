@@ -31,7 +31,7 @@ def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparis
     sections = _sections(runs, summaries, comparison)
     links = [element("a", name, href=f"#{identity}") for identity, name, _ in sections]
     body = [
-        element("header", element("h1", title), *(_headline(one) for one in summaries), *_notes(comparison),
+        element("header", element("h1", title), *(_headline(one) for one in summaries), *_notes(summaries, comparison),
                 element("nav", *links, aria_label="Sections")),
         element("main", *(element("section", content, id=identity) for identity, _, content in sections)),
         element("footer", "Made by ", element("code", "eval report"), " from the runs' folders: everything here can be "
@@ -87,8 +87,9 @@ def _headline(one: Summary) -> Markup:
     return element("p", element("strong", one.run), f":{said}.", class_="soft")
 
 
-def _notes(comparison: Comparison | None) -> list[Markup]:
-    return [element("p", note, class_="soft") for note in comparison.notes] if comparison else []
+def _notes(summaries: Sequence[Summary], comparison: Comparison | None) -> list[Markup]:
+    notes = [*(comparison.notes if comparison else ()), *missing(summaries)]
+    return [element("p", note, class_="soft") for note in notes]
 
 
 def _table(table: Table) -> Markup:
@@ -147,8 +148,7 @@ def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> li
 
 
 def _answers(summaries: Sequence[Summary]) -> list[Markup]:
-    notes = [element("p", note, class_="soft") for note in missing(summaries)]
-    return [*map(_table, answer_tables(summaries)), *notes, *_accuracy(summaries)]
+    return [*map(_table, answer_tables(summaries)), *_accuracy(summaries)]
 
 
 def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:

@@ -12,6 +12,7 @@ from eval.records import QuestionRecord, Run, RunHead
 from hybrid_core.usage import Usage
 
 HIT = f"hit@{FIRST}"
+_FAILED = "the model failed"  # as the engine's notes begin where it went on without
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Summary:
 
     ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
     ``search_tokens`` and ``search_cost`` are sums over the questions; ``answers`` is None where none were asked for.
-    ``kinds`` and ``kind_counts`` are by kind of question.
+    ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` holds why the model failed, a note for each
+    question that counts as effort ``fast`` would have it.
     """
 
     run: str
@@ -48,6 +50,7 @@ class Summary:
     search_tokens: int
     search_cost: float
     answers: AnswerFigures | None
+    unreasoned: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -83,6 +86,7 @@ def summary(name: str, run: Run) -> Summary:
         search_tokens=sum(record.tokens for record in records),
         search_cost=sum(record.cost for record in records),
         answers=figures(records),
+        unreasoned=tuple(note for record in records for note in record.notes if note.startswith(_FAILED)),
     )
 
 

@@ -98,8 +98,10 @@ class OpenAIChat:
         ends = time.monotonic() + timeout
         text = refused = ""
         reason = counted = None
+        heard = False
         with closing(self._chunks(options, timeout)) as chunks:
             for chunk in chunks:
+                heard = True
                 counted = chunk if getattr(chunk, "usage", None) else counted
                 for choice in (getattr(chunk, "choices", None) or [])[:1]:
                     reason = choice.finish_reason or reason
@@ -117,7 +119,11 @@ class OpenAIChat:
             raise refusal(self._name, refused)
         if reason is None:
             message = f"{self._name} broke off in the middle of an answer."
-            raise ChatError(message, "Try again later.", failure="connection", retryable=True)
+            advice = "Try again later."
+            if not heard:
+                message = f"{self._name} ended its answer before it began."
+                advice = "Try again later, or check the base URL (it usually ends in /v1)."
+            raise ChatError(message, advice, failure="connection", retryable=True)
         return self._completion(text, reason, counted)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from hybrid_core.answers import Answer
 from hybrid_core.results import ReasoningStep
-from hybrid_core.usage import Usage
 from hybrid_pageindex.cli.output import visible
-from hybrid_pageindex.cli.show import console, escape, label
+from hybrid_pageindex.cli.show import console, escape, label, spent
 
 _STEP = 160  # characters shown of a step
 
@@ -65,14 +64,8 @@ def show_answer(answer: Answer, streamed: Streamed) -> None:
         where = f"{escape(source.doc_name)}, page {source.page}{label(source.label, source.page)}"
         console.print(f"\n[bold]source {source.number}: {where}[/]  [dim]{escape(' › '.join(source.section_path))}[/]")
         console.print(f"   [italic]{escape(source.snippet)}[/]")
-    console.print(f"\n[dim]evidence {answer.evidence.level} · effort {answer.effort.used} · {_spent(answer.usage)}[/]")
+    console.print(f"\n[dim]evidence {answer.evidence.level} · effort {answer.effort.used} · {spent(answer.usage)}[/]")
 
 
 def escape_lines(text: str) -> str:
     return "\n".join(map(escape, text.split("\n")))
-
-
-def _spent(usage: Usage) -> str:
-    cost = f", cost {usage.cost:.4f}" if usage.cost else ""
-    kept = f" (and {usage.cached} from the cache)" if usage.cached else ""
-    return f"{usage.calls} model calls{kept}, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"

@@ -96,7 +96,11 @@ def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
-    found = await engine.outline(options.document, library=_library(options), query=options.query, depth=options.depth)
+    if options.text and options.format == "text" and not _json(options):
+        raise UsageError("--text needs a format that holds texts.", "Add --format pageindex, or --json.")
+    found = await engine.outline(
+        options.document, library=_library(options), query=options.query, depth=options.depth, text=options.text
+    )
     if options.format == "pageindex":
         dump(found.to_pageindex())
     elif options.format == "json" or _json(options):

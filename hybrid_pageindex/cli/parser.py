@@ -102,6 +102,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
     outline.add_argument("--query", metavar="Q", help="score every section for a question")
     outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
+    outline.add_argument("--text", action="store_true", help="with the text of every section (json, pageindex)")
 
     page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
     page.add_argument("document", metavar="DOC")

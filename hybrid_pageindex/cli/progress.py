@@ -121,4 +121,5 @@ def line(file: FileResult) -> str:
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
     note = f" ({file.note})" if file.note else ""
-    return f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{note}"
+    models = f", models {file.model_seconds:.1f} s ({file.usage.calls} calls)" if file.steps else ""
+    return f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{models}{note}"

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from hybrid_core.results import SearchResult, SectionFound
 from hybrid_core.types import Document, Section
+from hybrid_core.usage import Usage
 from hybrid_pageindex.cli.output import visible
 from hybrid_pageindex.migrating import Migration
 from hybrid_pageindex.outline import Outline
@@ -123,6 +124,15 @@ def search_result(result: SearchResult) -> None:
             console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
     if not result.results:
         console.print("No page found.")
+    if result.usage != Usage():
+        console.print(f"\n[dim]{spent(result.usage)}[/]")
+
+
+def spent(usage: Usage) -> str:
+    """What calls of models took, in a line."""
+    cost = f", cost {usage.cost:.4f}" if usage.cost else ""
+    kept = f" (and {usage.cached} from the cache)" if usage.cached else ""
+    return f"{usage.calls} model calls{kept}, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
 
 
 def _span(section: Section | SectionFound) -> str:
@@ -209,10 +219,20 @@ def info(document: Document) -> None:
         if value in ("", [], {}, None):
             continue
         if isinstance(value, dict):
-            value = "; ".join(f"{k}: {_flat(v)}" for k, v in value.items() if v not in ("", [], (), None))
+            held = {k: v for k, v in value.items() if v not in ("", [], (), None)}
+            value = "; ".join(f"{k}: {_steps(v) if k == 'steps' else _flat(v)}" for k, v in held.items())
         elif isinstance(value, list):
             value = "; ".join(map(str, value))
         console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
+
+
+def _steps(steps: dict[str, dict[str, Any]]) -> str:
+    """What models did for the version that is published, step by step."""
+    told = []
+    for name, step in steps.items():
+        taken = Usage(**{key: value for key, value in step.items() if key not in ("done", "failed")})
+        told.append(f"{name} {step['done']} done, {step['failed']} failed, {spent(taken)}")
+    return " | ".join(told)
 
 
 def _flat(value: object) -> str:

@@ -127,6 +127,20 @@ def test_the_command_shows_answer_marks_and_sources(
         assert (code, err, answer["status"], answer["claims"][1]["supported"]) == (0, "", "answered", False)
 
 
+def test_a_search_shows_what_its_model_took(
+    capsys: pytest.CaptureFixture[str], library: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = {"reasoning": "", "expand": [], "read": [], "pages": [], "sections": []}
+    with scripted_server(lambda _: reply) as server:
+        monkeypatch.setenv("PAGEINDEX_LLM_MODEL", name := uuid4().hex)
+        monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
+        monkeypatch.setenv("PAGEINDEX_MODEL_PRICES", f"{name}=1000000/0")
+        _, out, _ = call(capsys, library.home, "search", QUESTION, "--effort", "deep")
+        assert f"{len(server.requests)} model calls, " in out and ", cost " in out
+        _, out, _ = call(capsys, library.home, "search", QUESTION, "--effort", "fast")
+        assert "model calls" not in out
+
+
 def test_without_a_model_the_best_passages_are_shown(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
     code, out, _ = call(capsys, library.home, "ask", QUESTION)
     assert code == 0 and "no language model is configured" in out

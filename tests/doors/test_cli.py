@@ -94,6 +94,14 @@ def test_outline_in_all_formats(capsys: pytest.CaptureFixture[str], library: Eng
         return expected
 
     assert check(tree["structure"], 0) >= len(pdfs.BOOKMARKED)
+    assert "text" not in out
+    _, out, _ = call(capsys, library, "outline", "book.pdf", "--format", "pageindex", "--text")
+    texts = {node["title"]: node["text"] for node in _flat(json.loads(out)["structure"])}
+    assert texts["Operations"].startswith("Operations") and "Transport" in texts["Operations"]
+    assert texts["Revenue"].startswith("Revenue") and "Borrowings" not in texts["Revenue"]
+    assert "Finance" not in texts["Operations"] and texts["Plants"] in texts["Operations"]
+    code, _, err = call(capsys, library, "outline", "book.pdf", "--text")
+    assert code == 2 and "--format pageindex" in err
     _, out, _ = call(capsys, library, "outline", "book.pdf", "--json", "--query", pdfs.BOOKMARKED[-1][1])
     scored = json.loads(out)
     flat = list(scored["nodes"])
@@ -101,6 +109,10 @@ def test_outline_in_all_formats(capsys: pytest.CaptureFixture[str], library: Eng
         flat += node.get("nodes", [])
     assert all("node_score" in node and "best_pages" in node for node in flat)
     assert max(node["node_score"] for node in flat) > 0
+
+
+def _flat(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [inside for node in nodes for inside in (node, *_flat(node.get("nodes", [])))]
 
 
 def test_page_shows_text_and_draws_the_original(

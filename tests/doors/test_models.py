@@ -129,6 +129,17 @@ def test_the_doctor_asks_each_model_once(server: ScriptedServer, tmp_path: Path)
     assert [body["model"] for body in server.bodies] == ["m", "eyes"] * 2, "a kept reply would prove nothing"
 
 
+def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.jsonl"
+    engine = Engine(settings=Settings(replay_replies=str(tape), storage_path=tmp_path / "home"))
+    with closing(engine):
+        details = {check.name: (check.ok, check.detail) for check in run(engine.doctor()).checks}
+        assert not details["language model"][0] and "no recording of replies" in details["language model"][1]
+        assert details["vision model"][1].startswith("none"), "none is named, so none is played"
+        tape.write_text("")
+        assert run(engine.doctor()).ok
+
+
 @pytest.mark.parametrize(
     ("said", "detail"),
     [

@@ -209,6 +209,24 @@ def test_a_model_that_does_not_work_is_known_before_any_document_is_touched(
     assert len(at_server.bodies) == 1 and not out.parent.exists()
 
 
+def test_searches_that_went_on_without_their_model_are_told(
+    made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, docs, questions = made
+    at_server.answer = lambda _: Said(status=401, body={"error": {"message": "no"}})
+    out = folder / "unreasoned"
+    arguments = ["run", "custom", "--docs", str(docs), "--questions", str(questions), "--effort", "deep", "--out"]
+    assert main([*arguments, str(out)]) == 0
+    assert f"The model failed in {COUNT - 1} of {COUNT} searches" in capsys.readouterr().out
+    page = folder / "report.html"
+    assert main(["report", str(out), "--html", str(page)]) == 0
+    assert "The model failed in" in page.read_text(encoding="utf-8")
+    monkeypatch.delenv("PAGEINDEX_LLM_MODEL")
+    capsys.readouterr()
+    assert main([*arguments, str(folder / "none")]) == 0
+    assert "No language model is configured (llm_model): effort deep did what fast does." in capsys.readouterr().out
+
+
 def test_answers_need_a_model_and_judging_needs_answers(made: tuple[Path, Path, Path]) -> None:
     folder, docs, questions = made
     for more in ({"answers": True}, {"ranker": "whole-tree"}):

@@ -256,6 +256,7 @@ def test_without_models_the_command_says_what_it_did_instead(cli: Any, tmp_path:
     shown = cli("index", *paths)
     assert shown.stdout.count("no language model is configured") == 1 == shown.stdout.count("no vision model")
     assert "note" not in cli("index", *paths).stdout, "nothing was done, nothing was done without"
+    assert cli("index", *paths, "--vision", "always").stdout.count("no vision model") == 1, "it was asked for"
 
 
 def test_the_command_shows_what_models_did_and_took(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,6 +268,8 @@ def test_the_command_shows_what_models_did_and_took(cli: Any, tmp_path: Path, mo
         shown = cli("index", path, "--vision", "always")
         row = next(line.split() for line in shown.stdout.splitlines() if line.startswith("a.pdf"))
         assert row[:6] == ["a.pdf", "7", "0", "0", "7", "0"] and float(row[-2]) > 0
+        assert re.search(r"a\.pdf: 7 pages, .*, models [\d.]+ s \(7 calls\)", shown.stderr)
+        assert "pages 7 done, 0 failed, 7 model calls, " in cli("info", "a.pdf").stdout
         assert "marlstone" in cli("page", "a.pdf", "2").stdout
         server.answer = lambda _: Said(status=401, body={"error": {"message": "no"}})
         wrong = cli("index", pdfs.numbered(tmp_path / "b.pdf", 1, "cove"))

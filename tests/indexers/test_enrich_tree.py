@@ -148,6 +148,24 @@ def test_a_label_that_most_titles_contradict_is_outvoted_and_its_entry_found() -
     assert outline_of(found.sections) == [row for row in outline if row[0] == 1]
 
 
+def test_no_more_headings_are_told_lost_than_were_named() -> None:
+    parsed, outline = book(contents="labels")
+    true = oracle(parsed, outline)
+
+    def elsewhere(request: Request) -> Any:
+        said = true(request)
+        for entry in said.get("entries", [])[1:3]:
+            entry["title"] = entry["title"].split()[0]  # stands in the rows, and at the head of no page
+        for place in said.get("places", []):
+            place["page"] = 1
+        return said
+
+    found, calls = ask(elsewhere, parsed, groups(parsed))
+    counts = [(int(lost), int(of)) for note in found.notes for lost, of in re.findall(r"(\d+) of (\d+) headings", note)]
+    assert "Places" in calls and counts and all(lost <= of for lost, of in counts)
+    assert any("2 entries of the printed contents were found on no page" in note for note in found.notes)
+
+
 def test_contents_without_labels_are_used() -> None:
     parsed, outline = book(contents="titles")
     found, calls = ask(oracle(parsed, outline), parsed, groups(parsed))

@@ -161,10 +161,10 @@ def _settled(
     for i, page in ask_places(asker, doc, wanted, printed.pages, counts).items():
         unit = find(doc, printed.entries[i].title, page)
         settled[i] = (page, -1 if unit is None else unit)
-    marks = []
-    for entry, place in zip(printed.entries, in_order(settled), strict=True):
-        if place is None:
-            counts.missing += 1
-        else:
-            marks.append(mark_at(doc, entry.title, entry.level, *place))
-    return marks
+    places = in_order(settled)
+    counts.unplaced = places.count(None)
+    return [
+        mark_at(doc, entry.title, entry.level, *place)
+        for entry, place in zip(printed.entries, places, strict=True)
+        if place is not None
+    ]

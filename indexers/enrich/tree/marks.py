@@ -23,6 +23,7 @@ class Counts:
     named: int = 0
     elsewhere: int = 0  # on a page that was not shown
     missing: int = 0  # not to be found where they were said to be
+    unplaced: int = 0  # entries of printed contents that stand nowhere, on the path tried last
     dropped: int = 0  # of those that the tree had, found wrong
     moved: int = 0
 
@@ -31,6 +32,8 @@ class Counts:
         said = []
         if lost:
             said.append(f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown")
+        if self.unplaced:
+            said.append(f"tree: {self.unplaced} entries of the printed contents were found on no page")
         if self.dropped or self.moved:
             said.append(f"tree: {self.dropped} headings were taken out and {self.moved} moved, as the model found")
         return said

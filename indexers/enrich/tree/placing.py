@@ -52,6 +52,7 @@ def ask_places(
         for said in asker.ask("headings-place", Places, {"titles": titles, "pages": group.text}).places:
             if not 1 <= said.entry <= len(asked) or said.page <= 0:
                 continue
+            counts.named += 1
             one, page = asked[said.entry - 1], group.page(said.page)
             if not page or not one.first <= page <= one.last:
                 counts.elsewhere += 1

@@ -174,6 +174,13 @@ def test_something_that_is_no_chat(server: ScriptedServer, connect: Connect, int
     assert caught.value.failure == "reply" and "base URL" in caught.value.advice
 
 
+def test_a_page_where_a_stream_should_be(server: ScriptedServer, connect: Connect) -> None:
+    server.answer = lambda request: Said(body="<html>Welcome</html>")
+    with pytest.raises(ChatError, match="ended its answer before it began") as caught:
+        connect("openai").say(QUESTION, on_text=lambda text: None)
+    assert "base URL" in caught.value.advice
+
+
 def test_nobody_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
