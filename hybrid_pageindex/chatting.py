@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
 
+from hybrid_core.errors import ChatError, PageIndexError
 from hybrid_core.results import ReasoningStep
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Strategy
@@ -14,6 +16,22 @@ from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
 
 if TYPE_CHECKING:
     from hybrid_core.models.chat import ChatModel
+
+
+@dataclass(frozen=True, slots=True)
+class _Unusable:
+    """A model that cannot be made as the settings name it: every question to it fails with the reason."""
+
+    name: str
+    error: PageIndexError
+
+    def ask(self, *_: object, **__: object) -> NoReturn:
+        raise ChatError(self.error.message, self.error.advice, failure="model")
+
+    say = ask
+
+    def close(self) -> None:
+        pass
 
 
 class Chat:
@@ -49,7 +67,11 @@ class Chat:
 
     def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
         """How a search asks the model, None where there is none."""
-        model, said = self.model(), self._settings
+        said = self._settings
+        try:
+            model = self.model()
+        except PageIndexError as error:  # a search does without, and says why
+            model = _Unusable(f"{said.llm_provider}:{said.llm_model}", error)
         if model is None:
             return None
         limits = ReasonLimits(

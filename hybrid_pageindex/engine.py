@@ -54,7 +54,7 @@ class Engine:
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
             loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
-        self.settings = replace(loaded, storage_path=loaded.storage_path.expanduser().absolute())
+        self.settings = replace(loaded, storage_path=Path(loaded.storage_path).expanduser().absolute())
         self._chat = chat
         self._lock = threading.Lock()
         self._opened: Parts | None = None
@@ -137,8 +137,9 @@ class Engine:
         the result say where the search looked. ``fusion`` adds words and meaning up by their scores (weighted) or
         ranks (rrf) where the documents have vectors.
 
-        ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata`` makes
-        the question a filter over the documents' fields, ``description`` has a model pick among their descriptions.
+        ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata``
+        makes the question a filter over the documents' fields, ``description`` has a model pick among their
+        descriptions.
 
         With a language model ``deep`` has it say, from the section trees, where the answer stands, and ``auto`` does
         where the first pages are close; ``strategy`` is how: ``outline`` or ``mcts``. ``on_step`` is called from a

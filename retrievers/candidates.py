@@ -114,8 +114,7 @@ def value_pages(
 
     A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
     what only headings are asked for) and against the library (``coarse``). The latter is what compares pages of
-    documents that the question does not tell apart: it counts more the less surely one is named, and not at all
-    within a single document. A document counts by how surely the question names it, not by how far it leads, and
+    documents that the question does not tell apart: it counts more the less surely one is named. A document counts by how surely the question names it, not by how far it leads, and
     half as much where none is named: that others of its pages hold the question's words says less than that one does.
     ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
@@ -129,7 +128,8 @@ def value_pages(
     surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
     dense = weights.dense if similar else 0.0
     named = max((c.routing for c in candidates), default=0.0)
-    compared = named * weights.coarse + (1.0 - named) * weights.coarse_unnamed if len(candidates) > 1 else 0.0
+    apart = 1.0 - named if len(candidates) > 1 else 0.0
+    compared = (1.0 - apart) * weights.coarse + apart * weights.coarse_unnamed
     by_document = named * weights.document + (1.0 - named) * weights.document_unnamed
     total = 1.0 + compared + dense + by_document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)

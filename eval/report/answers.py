@@ -44,7 +44,7 @@ def _unreasoned(one: Summary) -> list[str]:
     if not one.unreasoned:
         return []
     count = len(one.unreasoned)
-    told = f"The model failed in {count} of {one.questions} searches, which count as effort fast does"
+    told = f"The model failed in {count} of {one.questions} searches, which went on without it"
     return [f"{told}; the first: {one.unreasoned[0]}"]
 
 

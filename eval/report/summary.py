@@ -31,8 +31,8 @@ class Summary:
 
     ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
     ``search_tokens`` and ``search_cost`` are sums over the questions; ``answers`` is None where none were asked for.
-    ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` holds why the model failed, a note for each
-    question that counts as effort ``fast`` would have it.
+    ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` says for each question whose
+    search went on without its model why.
     """
 
     run: str
@@ -86,8 +86,12 @@ def summary(name: str, run: Run) -> Summary:
         search_tokens=sum(record.tokens for record in records),
         search_cost=sum(record.cost for record in records),
         answers=figures(records),
-        unreasoned=tuple(note for record in records for note in record.notes if note.startswith(_FAILED)),
+        unreasoned=tuple(filter(None, (_failure(record.notes) for record in records))),
     )
+
+
+def _failure(notes: Sequence[str]) -> str:
+    return next((note for note in notes if note.startswith(_FAILED)), "")
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:

@@ -26,7 +26,7 @@ from hybrid_core.usage import Usage
 T = TypeVar("T", bound=BaseModel)
 _MORE = 2  # times the tokens, for an answer that was cut off
 _ECHO = 4000  # characters of an unusable answer that the model is shown again
-_OTHER = "Choose a model that gives such answers."
+_OTHER = "Choose a model that gives such answers, or raise max_tokens."
 
 
 class Caller:

@@ -127,6 +127,17 @@ def test_the_command_shows_answer_marks_and_sources(
         assert (code, err, answer["status"], answer["claims"][1]["supported"]) == (0, "", "answered", False)
 
 
+def test_a_model_that_cannot_be_made_costs_a_search_nothing(
+    capsys: pytest.CaptureFixture[str], library: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEINDEX_LLM_MODEL", "gpt-9")
+    code, out, _ = call(capsys, library.home, "search", QUESTION, "--effort", "deep")
+    assert code == 0 and "corvane-optics-2023-10k.pdf, page 3" in out
+    assert "need an API key" in out and "so the deterministic tree walk answered" in out
+    code, _, err = call(capsys, library.home, "ask", QUESTION)
+    assert code == 2 and "need an API key" in err, "an answer cannot do without"
+
+
 def test_a_search_shows_what_its_model_took(
     capsys: pytest.CaptureFixture[str], library: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

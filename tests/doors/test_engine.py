@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ async def test_an_engine_can_be_closed_and_used_again(tmp_path: Path) -> None:
     engine.close()
     assert (await engine.search(pdfs.landmark("bogs", 2))).results[0].page == 2
     engine.close()
+
+
+def test_a_home_in_settings_may_be_a_string(tmp_path: Path) -> None:
+    settings = Settings(storage_path=str(tmp_path / "home"))  # type: ignore[arg-type]
+    with closing(Engine(settings=settings)) as engine:
+        assert engine.home == tmp_path / "home"
 
 
 def test_settings_in_code_and_secrets_out_of_sight(tmp_path: Path) -> None:

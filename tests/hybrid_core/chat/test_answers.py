@@ -92,6 +92,7 @@ def test_one_repair_turn_with_the_reason(server: ScriptedServer, connect: Connec
     assert reply.value == Found(page=12) and reply.usage.calls == 2
     turns = server.requests[1].messages
     assert turns[: len(QUESTION)] == tuple(QUESTION) and told in turns[-1].text
+    assert len(QUESTION) == 2, "the caller's own list stays as it was"
     assert [turn.role for turn in turns[2:]] == (["assistant", "user"] if said.strip() else ["user"])
     server.answer = lambda request: said
     with pytest.raises(ReplyError, match="also after it was told so") as caught:
