@@ -114,8 +114,9 @@ def value_pages(
 
     A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
     what only headings are asked for) and against the library (``coarse``). The latter is what compares pages of
-    documents that the question does not tell apart: it counts more the less surely one is named. A document counts by how surely the question names it, not by how far it leads, and
-    half as much where none is named: that others of its pages hold the question's words says less than that one does.
+    documents that the question does not tell apart: it counts more the less surely one is named. A document counts
+    by how surely the question names it, not by how far it leads, and half as much where none is named: that others
+    of its pages hold the question's words says less than that one does.
     ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """

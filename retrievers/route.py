@@ -20,7 +20,7 @@ from retrievers.titles import TitleIndex
 
 # Shares of the score of a document whose organisation is named; they sum to 1.
 _ORGANISATION, _PERIOD, _TYPE = 0.4, 0.5, 0.1
-_TYPE_UNTIMED = 0.4  # the type's share where the question names no period, which then has the rest of theirs
+_WRONG_TYPE = 0.3  # taken from documents of another type than that asked for, where the question names no time
 _UNSAID = 0.5  # period and type fit of every document where the question says none
 _NEWEST, _NEWEST_ASKED = 0.1, 0.3  # added to the newest of its kind where the question names no time
 _TITLE_BESIDE = 0.08
@@ -110,12 +110,11 @@ class Router:
         """The documents of the organisations named, told apart by period, type and title words."""
         if asked.question.timed:
             self._fit(asked, asked.matched.strengths)
-        type_share = _TYPE if asked.question.timed else _TYPE_UNTIMED
-        period_share = _PERIOD + _TYPE - type_share
+        wrong = _WRONG_TYPE if asked.types and not asked.question.timed else 0.0
         scores = {}
         for number, (strength, _) in asked.matched.strengths.items():
             typed = float(self._cards[number].type in asked.types) if asked.types else _UNSAID
-            told = _ORGANISATION + period_share * asked.fits.get(number, _UNSAID) + type_share * typed
+            told = _ORGANISATION + _PERIOD * asked.fits.get(number, _UNSAID) + _TYPE * typed - wrong * (1.0 - typed)
             scores[number] = min(1.0, strength * told + _TITLE_BESIDE * asked.titles.get(number, 0.0))
         return scores
 

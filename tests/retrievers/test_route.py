@@ -112,6 +112,17 @@ def test_without_time_documents_tie_and_the_newest_of_a_kind_gets_more() -> None
     assert routing.scores["hp19"] == routing.scores["hp19q3"] > routing.scores["hp18"] == routing.scores["hp19q2"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("What did the 8-K of Tangerine Wharf announce?", "tang20e"), ("debt in Tangerine Wharf's 10k", "tang20"),
+     ("the latest 10-Q of Harbor & Pine", "hp19q3")],
+)  # fmt: skip
+def test_without_time_a_named_type_outweighs_more_matching_words(text: str, kind: str) -> None:
+    scores = dict(ask(text).scores)
+    lead = scores.pop(kind) - max(scores.values())
+    assert lead > 0.2
+
+
 def test_the_newest_version_of_a_law_comes_first() -> None:
     routing = ask("湖泊保护法对罚款的规定")
     assert best("湖泊保护法对罚款的规定") == "lakes21"
