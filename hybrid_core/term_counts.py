@@ -55,7 +55,7 @@ class TermCounts:
 
     def postings(self, term: int) -> tuple[Uint32, npt.NDArray[np.uint16]]:
         """Pages (0-based) that hold a term, and its counts there; empty arrays where none does."""
-        at = int(np.searchsorted(self.terms, np.uint32(term)))
+        at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self.pages[:0], self.counts[:0]
         span = slice(self.starts[at], self.starts[at + 1])

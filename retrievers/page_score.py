@@ -65,7 +65,7 @@ def matched(
         model = Bm25(scoring.k1, scoring.b, counts.average_length)
         for term, weight in wanted.items():
             held, tf = counts.postings(term)
-            at = int(np.searchsorted(held, page - 1))
+            at = int(held.searchsorted(np.uint32(page - 1)))
             if weight > 0 and at < len(held) and held[at] == page - 1:
                 part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
                 add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])

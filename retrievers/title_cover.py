@@ -61,16 +61,21 @@ class Titles:
 
     def adds(self, query: Mapping[int, float], page: int) -> dict[int, float]:
         """What each term adds to ``covered`` of a page (1-based)."""
+        here = np.flatnonzero(self.pages == page - 1).tolist()
+        weights: dict[int, dict[int, float]] = {title: {} for title in here}
+        for term, weight in query.items() if here else ():
+            for title in self.terms.postings(term)[0].tolist():
+                if title in weights:
+                    weights[title][term] = weight * self._idf(term)
         best: dict[int, float] = {}
-        for title in np.flatnonzero(self.pages == page - 1).tolist():
-            weights = {t: w * self._idf(t) for t, w in query.items() if title in self.terms.postings(t)[0]}
-            share = min(1.0, sum(weights.values()) / float(self._whole[title])) ** _POWER
-            adds = {term: weight * share for term, weight in weights.items()}
+        for title, held in weights.items():
+            share = min(1.0, sum(held.values()) / float(self._whole[title])) ** _POWER
+            adds = {term: weight * share for term, weight in held.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
 
     def _idf(self, term: int) -> float:
-        at = int(np.searchsorted(self.terms.terms, np.uint32(term)))
+        at = int(self.terms.terms.searchsorted(np.uint32(term)))
         return float(self._rarity[at]) if at < len(self.terms.terms) and self.terms.terms[at] == term else 0.0
 
     def _share(self, held: Floats, at: npt.NDArray[np.int64]) -> Floats:
