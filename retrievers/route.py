@@ -20,7 +20,7 @@ from retrievers.titles import TitleIndex
 
 # Shares of the score of a document whose organisation is named; they sum to 1.
 _ORGANISATION, _PERIOD, _TYPE = 0.4, 0.5, 0.1
-_WRONG_TYPE = 0.3  # taken from documents of another type than that asked for, where the question names no time
+_WRONG_TYPE = 0.4  # taken from documents of another type than that asked for, where the question names no time
 _UNSAID = 0.5  # period and type fit of every document where the question says none
 _NEWEST, _NEWEST_ASKED = 0.1, 0.3  # added to the newest of its kind where the question names no time
 _TITLE_BESIDE = 0.08
