@@ -49,7 +49,8 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
             f"{what} a language model, and none is configured.",
             "Set llm_model and, for a server of your own, llm_base_url; or try --model scripted:oracle.",
         )
-    if plan.needs_model and made is None:
+    deep = plan.ranker == "engine" and plan.effort == "deep"
+    if (plan.needs_model or (deep and own)) and made is None:
         Models(settings, None).check("llm")
     tree = None
     if plan.ranker == "whole-tree":

@@ -202,18 +202,20 @@ def test_a_model_that_does_not_work_is_known_before_any_document_is_touched(
     folder, docs, questions = made
     at_server.answer = lambda _: Said(status=401, body={"error": {"message": "Incorrect API key sk-very-secret"}})
     out = folder / "elsewhere" / "refused"
-    arguments = ["--docs", str(docs), "--questions", str(questions), "--out", str(out), "--answers"]
-    assert main(["run", "custom", *arguments]) == 1
-    said = capsys.readouterr().err
-    assert "Check the API key" in said and "sk-very-secret" not in said
-    assert len(at_server.bodies) == 1 and not out.parent.exists()
+    arguments = ["--docs", str(docs), "--questions", str(questions), "--out", str(out)]
+    for number, needing in enumerate((["--answers"], ["--effort", "deep"]), 1):
+        assert main(["run", "custom", *arguments, *needing]) == 1
+        said = capsys.readouterr().err
+        assert "Check the API key" in said and "sk-very-secret" not in said
+        assert len(at_server.bodies) == number and not out.parent.exists()
 
 
 def test_searches_that_went_on_without_their_model_are_told(
     made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, docs, questions = made
-    at_server.answer = lambda _: Said(status=401, body={"error": {"message": "no"}})
+    refused = Said(status=401, body={"error": {"message": "no"}})
+    at_server.answer = lambda r: '{"word": "ready"}' if r.title == "Word" else refused
     out = folder / "unreasoned"
     arguments = ["run", "custom", "--docs", str(docs), "--questions", str(questions), "--effort", "deep", "--out"]
     assert main([*arguments, str(out)]) == 0
