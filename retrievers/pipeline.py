@@ -101,7 +101,7 @@ def search(
     judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
     evidence = judge(asked, judged, routing)
     sure = sureness(evidence.score, len(asked), reached, valued)
-    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot)
+    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
         clock.lap("reasoning")

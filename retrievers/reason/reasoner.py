@@ -74,8 +74,12 @@ def reason(
     reached: list[Reached],
     valued: list[Valued],
     snapshot: Snapshot,
+    dead: bool = False,
 ) -> Reasoned:
-    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told."""
+    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
+
+    ``dead``: it failed for good before, while documents were chosen.
+    """
 
     def unchanged(why: str) -> Reasoned:
         return Reasoned(reached, valued, EffortUsed(asked, "fast", why))
@@ -89,6 +93,8 @@ def reason(
     below = reasoner.limits.below
     if asked == "auto" and sure >= below:
         return unchanged(f"the first page leads clearly (sureness {sure:.2f}, a model is asked below {below:g})")
+    if dead:
+        return unchanged("the model failed while documents were chosen and was not asked again")
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(valued, [(one.doc, one.page) for one in reached])

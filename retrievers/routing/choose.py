@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hybrid_core.errors import ChatError
+from hybrid_core.errors import ChatError, ChatFailure
 from hybrid_core.results import ReasoningStep, RouteUsed
 from hybrid_core.types import Document, Effort, Hit, Route
 from hybrid_core.usage import Usage
@@ -24,18 +24,23 @@ if TYPE_CHECKING:
     from retrievers.routing.calls import Calls
 
 BY_CARDS = "the documents' cards and the words of their pages"
+DEAD: Collection[ChatFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _WHY = 200  # characters of what a model says of its choice
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """Which documents count (``scope``, None for all) and how much (``routing``), and what a model took for it."""
+    """Which documents count (``scope``, None for all) and how much (``routing``), and what a model took for it.
+
+    ``dead``: the model cannot be reached or used, so that asking it for pages would only cost time again.
+    """
 
     routing: Routing
     scope: frozenset[str] | None
     used: RouteUsed
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
+    dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,7 @@ def _preferring_filter(choice: Choice, calls: Calls, why: str) -> Routed:
 def _by_metadata(choice: Choice, reasoner: Reasoner | None) -> Routed:
     filtered: Filtered | None = None
     steps: tuple[ReasoningStep, ...] = ()
-    failure, usage = "", Usage()
+    failure, usage, dead = "", Usage(), False
     if reasoner is not None:
         calls = _calls(reasoner, choice)
         try:
@@ -127,17 +132,19 @@ def _by_metadata(choice: Choice, reasoner: Reasoner | None) -> Routed:
         except ChatError as error:
             calls.step("failed", str(error))
             failure = f"the model failed ({error}), so the filter was read from the documents' cards"
+            dead = error.failure in DEAD
         steps, usage = tuple(calls.steps), calls.usage
     if filtered is None:
         filtered = _filtered(choice, None)
     notes = (*([failure] if failure else []), *_dropped(filtered))
     if not filtered.conditions:
         why = f"the question names no field that documents could be filtered by: {BY_CARDS} decided"
-        return Routed(choice.routing, choice.scope, RouteUsed("metadata", "auto", why, (), steps), usage, (*notes, why))
+        used = RouteUsed("metadata", "auto", why, (), steps)
+        return Routed(choice.routing, choice.scope, used, usage, (*notes, why), dead)
     reasons = {doc_id: _joined(choice.routing.reasons.get(doc_id, ""), _met(filtered)) for doc_id in filtered.documents}
     routing = replace(choice.routing, reasons=reasons)
     used = RouteUsed("metadata", "metadata", "asked for", tuple(map(str, filtered.conditions)), steps)
-    return Routed(routing, filtered.documents, used, usage, notes)
+    return Routed(routing, filtered.documents, used, usage, notes, dead)
 
 
 def _by_description(choice: Choice, reasoner: Reasoner | None) -> Routed:
@@ -209,7 +216,8 @@ def _filtered(choice: Choice, calls: Calls | None) -> Filtered:
 
 def _failed(asked: Route, choice: Choice, calls: Calls, error: ChatError) -> Routed:
     calls.step("failed", str(error))
-    return _nothing(asked, choice, calls, f"the model failed ({error}), so {BY_CARDS} decided")
+    routed = _nothing(asked, choice, calls, f"the model failed ({error}), so {BY_CARDS} decided")
+    return replace(routed, dead=error.failure in DEAD)
 
 
 def _nothing(asked: Route, choice: Choice, calls: Calls, why: str, filtered: Filtered | None = None) -> Routed:

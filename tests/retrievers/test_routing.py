@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval.scripted import Oracle, guess
-from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.models.caller import Caller
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import ScriptedEndpoint
@@ -270,3 +270,18 @@ def test_what_is_picked_leads_and_scores_stay_scores(cards: dict[str, float]) ->
     assert all(0 <= score <= 1 for score in routing.scores.values())
     assert after["c"] - after["a"] == pytest.approx(0.5) or cards == {}
     assert routing.reasons["c"] == "picked" and before["a"] == max(before.values())
+
+
+@pytest.mark.parametrize("route", ["metadata", "description"])
+def test_a_dead_model_is_not_asked_for_pages_too(library: Engine, route: Route) -> None:
+    with asked(library, refusing, reason_below=1.0) as (engine, endpoint):
+        found = run(engine.search(NAMED, route=route, effort="deep"))
+    assert len(endpoint.requests) == 1 and found.results
+    assert found.effort.used == "fast" and "was not asked again" in found.effort.why
+
+    def untidy(_: Request) -> Any:
+        raise ReplyError("the model said nothing of use")
+
+    with asked(library, untidy, reason_below=1.0) as (engine, endpoint):
+        run(engine.search(NAMED, route=route, effort="deep"))
+    assert len(endpoint.requests) > 1, "one that answers badly here may do better there"
