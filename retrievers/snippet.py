@@ -46,12 +46,13 @@ def best_window(
 
 def _lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[_Line]:
     """The lines of a text; those longer than a window in pieces."""
-    may_hold = re.compile("|".join(sorted(map(_beginning, query))) or "(?!)")
+    beginnings = _beginnings(query)
     lines = []
     offset = 0
     for whole in text.split("\n"):
         for start, piece in _pieces(whole):
-            found = words.tokenise(piece) if may_hold.search(words.fold(piece)) else ()
+            folded = words.fold(piece).replace(",", "").replace("'", "")
+            found = words.tokenise(piece) if any(part in folded for part in beginnings) else ()
             at = offset + start
             lines.append(_Line(at, piece, frozenset(found) & query.keys(), at in headings))
         offset += len(whole) + 1
@@ -104,9 +105,8 @@ def _match(window: list[_Line], query: Mapping[str, float]) -> int:
     return parts[best][0].offset
 
 
-def _beginning(term: str) -> str:
-    """What a line must hold to hold a term: stemming changes only endings, numbers may be written with commas, and
-    years after FY in short."""
-    if term[0].isdigit():
-        return ",?".join(map(re.escape, term)) + ("|fy" if words.is_year(term) else "")
-    return re.escape(term[:-1] if len(term) > 3 and term.isascii() else term)
+def _beginnings(terms: Collection[str]) -> set[str]:
+    """Of each term what a line must hold to hold it, commas and apostrophes aside: stemming changes only endings, and
+    years stand after FY in short."""
+    parts = {term[:-1] if len(term) > 2 and term.isascii() and not term[0].isdigit() else term for term in terms}
+    return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())

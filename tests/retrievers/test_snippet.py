@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hybrid_core.text import tokenise
 from retrievers.snippet import best_window
 
 _PAGE = """Spare parts end here; a purchase needs an agreement.
@@ -48,3 +51,16 @@ def test_a_line_without_end_is_shown_where_it_matches() -> None:
 def test_a_page_without_a_match_shows_its_beginning() -> None:
     assert best_window("One line.\n\nAnother.", {"owl": 1.0}) == (0, "One line. Another.")
     assert best_window("", {"owl": 1.0}) == best_window("", {}) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [("use", "Using both pumps"), ("party", "Ferrers Pty and the other parties"), ("1577", "It came to 1,577 in all"),
+     ("2018", "The plan of FY18"), ("O'Brien", "Paid to O’Brien"), ("cafés", "CAFE")],
+)  # fmt: skip
+def test_a_term_is_found_however_it_is_written(asked: str, line: str) -> None:
+    filler = "Nothing of the kind is said on this line.\n" * 8
+    query = dict.fromkeys(tokenise(asked), 1.0)
+    assert set(query) <= set(tokenise(line))
+    offset, shown = best_window(filler + line, query)
+    assert line in shown and offset == len(filler)
