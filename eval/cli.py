@@ -80,7 +80,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("dataset", metavar="DATASET", help="a set of `eval list`, or custom")
     add("--setting", choices=SETTINGS, default="library", help="what may be searched (default: library)")
     add("--ranker", choices=RANKERS, default="engine", help="what is measured (default: engine)")
-    add("--expert", default="none", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: none)")
+    add("--expert", default="auto", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: auto)")
     add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
     add("--fusion", choices=get_args(Fusion), default="weighted", help="of words and meaning (default: weighted)")
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")

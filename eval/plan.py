@@ -38,7 +38,7 @@ class Plan:
     dataset: str
     setting: str = "library"
     ranker: str = "engine"
-    expert: str = "none"
+    expert: str = "auto"
     embedder: str = ""
     fusion: Fusion = "weighted"
     effort: Effort = "fast"

@@ -79,7 +79,7 @@ def test_the_answer_is_the_one_that_ask_gives(made: tuple[Path, Path, Path], scr
     engine = Engine(home, chat=Caller(ScriptedEndpoint(oracle_of(list(dataset.questions)))))
     try:
         for record in scripted_runs["oracle"].questions:
-            asked = run(engine.ask(record.question, effort="fast", expert="none"))
+            asked = run(engine.ask(record.question, effort="fast"))
             assert record.answer is not None
             assert (asked.status, asked.text, asked.claims) == (
                 record.answer.status, record.answer.text, record.answer.claims,
