@@ -36,32 +36,31 @@ def searched_documents(given: str | Path | Sequence[str | Path] | None) -> tuple
     return names
 
 
+def one_of(name: str, given: str, *choices: str) -> str:
+    """What was given. Raises UsageError where it is none of the choices."""
+    if given not in choices:
+        raise UsageError(f"{name} is {given!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
+    return given
+
+
 def effort(asked: str) -> Effort:
     """Raises UsageError for an unknown one."""
-    if asked not in get_args(Effort):
-        raise UsageError(f"effort is {asked!r}.", "Choose fast, auto or deep.")
-    return cast(Effort, asked)
+    return cast(Effort, one_of("effort", asked, *get_args(Effort)))
 
 
 def fusion(asked: str) -> Fusion:
     """Raises UsageError for an unknown one."""
-    if asked not in get_args(Fusion):
-        raise UsageError(f"fusion is {asked!r}.", "Choose weighted or rrf.")
-    return cast(Fusion, asked)
+    return cast(Fusion, one_of("fusion", asked, *get_args(Fusion)))
 
 
 def strategy(asked: str) -> Strategy:
     """Raises UsageError for an unknown one."""
-    if asked not in get_args(Strategy):
-        raise UsageError(f"strategy is {asked!r}.", "Choose outline or mcts.")
-    return cast(Strategy, asked)
+    return cast(Strategy, one_of("strategy", asked, *get_args(Strategy)))
 
 
 def route(asked: str) -> Route:
     """Raises UsageError for an unknown one."""
-    if asked not in get_args(Route):
-        raise UsageError(f"route is {asked!r}.", "Choose auto, semantic, metadata or description.")
-    return cast(Route, asked)
+    return cast(Route, one_of("route", asked, *get_args(Route)))
 
 
 def number(name: str, given: float) -> float:

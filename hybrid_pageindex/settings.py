@@ -8,11 +8,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
 from hybrid_core.errors import UsageError
+from hybrid_core.types import Effort, EvidenceLevel, Fusion, Route, Strategy
+from hybrid_pageindex.arguments import one_of
 
 PREFIX = "PAGEINDEX_"
 CONFIG_FILE = "config.yaml"
@@ -106,9 +108,9 @@ class Settings:
         if not 1 <= self.image_max_tiles <= 16:
             raise UsageError(f"image_max_tiles is {self.image_max_tiles}.", "Choose 1 to 16.")
         _at_least("max_concurrent_pages", self.max_concurrent_pages, 1)
-        _one_of("image_format", self.image_format, "png", "jpeg")
-        _one_of("vision", self.vision, "auto", "always", "never")
-        _one_of("enrich", self.enrich, "auto", "never")
+        one_of("image_format", self.image_format, "png", "jpeg")
+        one_of("vision", self.vision, "auto", "always", "never")
+        one_of("enrich", self.enrich, "auto", "never")
         if not re.fullmatch(r"[A-Za-z0-9_-]{0,40}", self.qdrant_prefix):
             raise UsageError(f"qdrant_prefix is '{self.qdrant_prefix}'.", "Use letters, digits, - and _, 40 at most.")
         _at_least("max_concurrent_calls", self.max_concurrent_calls, 1)
@@ -117,12 +119,9 @@ class Settings:
         for name in ("llm_provider", "vlm_provider"):
             if getattr(self, name) not in ("openai", "anthropic", ""):
                 raise UsageError(f"{name} is '{getattr(self, name)}'.", "Choose openai or anthropic.")
-        if self.fusion not in ("weighted", "rrf"):
-            raise UsageError(f"fusion is '{self.fusion}'.", "Choose weighted or rrf.")
-        if self.strategy not in ("outline", "mcts"):
-            raise UsageError(f"strategy is '{self.strategy}'.", "Choose outline or mcts.")
-        if self.route not in ("auto", "semantic", "metadata", "description"):
-            raise UsageError(f"route is '{self.route}'.", "Choose auto, semantic, metadata or description.")
+        one_of("fusion", self.fusion, *get_args(Fusion))
+        one_of("strategy", self.strategy, *get_args(Strategy))
+        one_of("route", self.route, *get_args(Route))
         if not 0 <= self.reason_below <= 1:
             raise UsageError(f"reason_below is {self.reason_below}.", "Choose 0 (never ask) to 1.")
         _at_least("reason_tokens", self.reason_tokens, 2000)
@@ -130,16 +129,12 @@ class Settings:
         _at_least("reason_calls", self.reason_calls, 1)
         _at_least("reason_seconds", self.reason_seconds, 1)
         _at_least("answer_tokens", self.answer_tokens, 500)
-        if self.answer_evidence not in ("strong", "weak", "none"):
-            raise UsageError(f"answer_evidence is '{self.answer_evidence}'.", "Choose strong, weak or none.")
-        if self.rerank not in ("none", "multi-vector"):
-            raise UsageError(f"rerank is '{self.rerank}'.", "Choose none or multi-vector.")
-        if self.ocr not in ("auto", "never"):
-            raise UsageError(f"ocr is '{self.ocr}'.", "Choose auto or never.")
+        one_of("answer_evidence", self.answer_evidence, *get_args(EvidenceLevel))
+        one_of("rerank", self.rerank, "none", "multi-vector")
+        one_of("ocr", self.ocr, "auto", "never")
         if not re.fullmatch(r"\w+(\+\w+)*", self.ocr_languages):
             raise UsageError(f"ocr_languages is '{self.ocr_languages}'.", "Join names with +, for example eng+deu.")
-        if self.effort not in ("fast", "auto", "deep"):
-            raise UsageError(f"effort is '{self.effort}'.", "Choose fast, auto or deep.")
+        one_of("effort", self.effort, *get_args(Effort))
 
 
 def load_settings(home: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -195,11 +190,6 @@ def _bytes(value: Any) -> int:
     word = str(value).strip().lower().replace(" ", "")
     number = word.rstrip("bkmgt")
     return int(float(number) * _UNITS[word[len(number) :]]) if word[len(number) :] in _UNITS else int(word)
-
-
-def _one_of(name: str, value: str, *choices: str) -> None:
-    if value not in choices:
-        raise UsageError(f"{name} is '{value}'.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
 
 
 def _at_least(name: str, value: float, least: float) -> None:

@@ -37,15 +37,11 @@ class Titles:
         return cls(TermCounts.build(rows, [len(row) for row in rows]), np.array(pages, np.int64))
 
     @cached_property
-    def _rarity(self) -> Floats:
-        """idf among the titles of each of their terms: float64 (terms,)."""
-        titles = self.terms.page_count
-        return np.array([bm25.idf(titles, held) for held in np.diff(self.terms.starts).tolist()], np.float64)
-
-    @cached_property
     def _whole(self) -> Floats:
         """What a question that holds all of a title's terms has of it: float64 (titles,)."""
-        each = np.repeat(self._rarity, np.diff(self.terms.starts))
+        held = np.diff(self.terms.starts)
+        rarity = np.array([self._idf(count) for count in held.tolist()], np.float64)
+        each = np.repeat(rarity, held)
         return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int) -> Floats:
@@ -54,9 +50,10 @@ class Titles:
         found = np.zeros(pages)
         held = np.zeros(self.terms.page_count)
         for term, weight in query.items():
-            held[self.terms.postings(term)[0]] += weight * self._idf(term)
+            titles = self.terms.postings(term)[0]
+            held[titles] += weight * self._idf(len(titles))
         at = np.flatnonzero(held)
-        np.maximum.at(found, self.pages[at], held[at] * self._share(held, at))
+        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at]))
         return found
 
     def adds(self, query: Mapping[int, float], page: int) -> dict[int, float]:
@@ -64,19 +61,22 @@ class Titles:
         here = np.flatnonzero(self.pages == page - 1).tolist()
         weights: dict[int, dict[int, float]] = {title: {} for title in here}
         for term, weight in query.items() if here else ():
-            for title in self.terms.postings(term)[0].tolist():
+            titles = self.terms.postings(term)[0].tolist()
+            for title in titles:
                 if title in weights:
-                    weights[title][term] = weight * self._idf(term)
+                    weights[title][term] = weight * self._idf(len(titles))
         best: dict[int, float] = {}
         for title, held in weights.items():
-            share = min(1.0, sum(held.values()) / float(self._whole[title])) ** _POWER
+            share = float(_share(sum(held.values()), self._whole[title]))
             adds = {term: weight * share for term, weight in held.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
 
-    def _idf(self, term: int) -> float:
-        at = int(self.terms.terms.searchsorted(np.uint32(term)))
-        return float(self._rarity[at]) if at < len(self.terms.terms) and self.terms.terms[at] == term else 0.0
+    def _idf(self, titles: int) -> float:
+        """Of a term that so many titles hold."""
+        return bm25.idf(self.terms.page_count, titles)
 
-    def _share(self, held: Floats, at: npt.NDArray[np.int64]) -> Floats:
-        return np.asarray(np.minimum(1.0, held[at] / self._whole[at]) ** _POWER)
+
+def _share(held: Floats | float, whole: Floats) -> Floats:
+    """Of a title's words how much the question holds, so that a half-covered title counts an eighth."""
+    return np.asarray(np.minimum(1.0, held / whole) ** _POWER)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from hybrid_core.models.fakes import Answer
@@ -15,13 +15,15 @@ from hybrid_pageindex import Engine, Settings
 
 
 @contextmanager
-def engine_with(home: Path, answer: Answer, **settings: Any) -> Iterator[tuple[Engine, ScriptedServer]]:
-    """An engine over ``home`` and the server that its model is.
+def engine_with(
+    home: Path, answer: Answer, kind: Literal["llm", "vlm"] = "llm", **settings: Any
+) -> Iterator[tuple[Engine, ScriptedServer]]:
+    """An engine over ``home`` and the server that its one model is, a language model or one that sees.
 
     The model's name is another each time: a port may come again, and kept replies of the server that had it.
     """
     with scripted_server(answer) as server:
-        said = {"storage_path": home, "llm_model": uuid4().hex, "llm_base_url": server.url} | settings
+        said = {"storage_path": home, f"{kind}_model": uuid4().hex, f"{kind}_base_url": server.url} | settings
         engine = Engine(settings=Settings(**said))
         try:
             yield engine, server

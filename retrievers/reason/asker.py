@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -11,13 +10,13 @@ from pydantic import BaseModel
 from hybrid_core.errors import ChatError
 from hybrid_core.models.chat import ChatModel
 from hybrid_core.prompts import prompt
-from hybrid_core.results import ReasoningStep, StepKind
+from hybrid_core.results import ReasoningStep
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.token_estimate import estimate, shares
-from hybrid_core.usage import Usage
 from retrievers import snippet
 from retrievers.answers.sources import around
 from retrievers.expert import Advice
+from retrievers.model_calls import ModelCalls
 from retrievers.question import read_question
 from retrievers.reason.board import Board, Place
 from retrievers.reason.verdict import Verdict
@@ -29,7 +28,7 @@ _PASSAGES = 12  # of as many pages at most
 _PAGE = 900  # tokens shown of a page at most
 
 
-class Asker:
+class Asker(ModelCalls):
     """Asks about one board. ``tokens`` bounds the inputs of all its calls together, by estimate before and by the
     endpoint's count after each.
     """
@@ -45,10 +44,8 @@ class Asker:
         snapshot: Snapshot,
         told: Callable[[ReasoningStep], None],
     ) -> None:
+        super().__init__(model, told, deadline)
         self.tokens = tokens
-        self.steps: list[ReasoningStep] = []
-        self.usage = Usage()
-        self._model, self._told, self._ends = model, told, time.monotonic() + deadline
         self._question, self._board, self._snapshot = question, board, snapshot
         self._expert = "\n".join(expert_lines(advice)) or "none"
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
@@ -67,20 +64,11 @@ class Asker:
             raise ChatError(
                 f"the question's {self.tokens} tokens are used up.", "Raise reason_tokens.", failure="too long"
             )
-        self.step("asked", f"{name}, about {size} tokens")
+        before = self.usage.input_tokens
         try:
-            reply = self._model.ask(
-                messages, schema, prompt=written.id, max_tokens=_REPLY, deadline=self._ends - time.monotonic()
-            )
-        except ChatError as error:
-            self._spent(error.usage, size)
-            raise
-        self._spent(reply.usage, size)
-        if reply.value is None:
-            raise ChatError("the model gave no answer.", failure="reply")
-        if thought := getattr(reply.value, "reasoning", ""):
-            self.step("thought", " ".join(thought.split()))
-        return reply.value
+            return self.reply(written, messages, schema, size, _REPLY)
+        finally:
+            self._left -= max(size, self.usage.input_tokens - before)
 
     def page_texts(self, places: Sequence[Place], tokens: int | None = None) -> list[str]:
         """The texts of pages, each behind its name, cut around what matches to fit ``tokens``, else what is left."""
@@ -111,11 +99,6 @@ class Asker:
         held = self._snapshot.labels_and_texts(list(dict.fromkeys(keys)))
         return [held.get(key, ("", "")) for key in keys]
 
-    def step(self, kind: StepKind, text: str) -> None:
-        step = ReasoningStep(kind, text)
-        self.steps.append(step)
-        self._told(step)
-
     def verdict(self, verdict: Verdict) -> None:
         """Tell what was chosen."""
         pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
@@ -124,10 +107,6 @@ class Asker:
 
     def _name(self, doc: int) -> str:
         return self._board.valued[doc].candidate.document.name
-
-    def _spent(self, usage: Usage, size: int) -> None:
-        self.usage += usage
-        self._left -= max(size, usage.input_tokens)
 
 
 def expert_lines(advice: Advice) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pymupdf
 import pytest
@@ -20,9 +19,9 @@ from hybrid_core.errors import Cancelled
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import Answer, Said
 from hybrid_core.models.remote import Retries
-from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
+from hybrid_core.models.scripted_server import ScriptedServer
 from hybrid_core.types import Page, Section
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from indexers.enrich.choose import PageLook, choose
 from indexers.enrich.compose import compose
 from indexers.parse.draw import draw
@@ -30,7 +29,7 @@ from indexers.parse.drawing import Drawing, layout
 from indexers.parse.limits import ParseLimits
 from indexers.report import FileResult, IndexProgress
 from tests import pdfs
-from tests.models_over_http import data
+from tests.models_over_http import data, engine_with
 
 EYES = pdfs.PICTURED
 
@@ -59,16 +58,11 @@ def describing(request: Request) -> dict[str, Any] | str:
     }
 
 
-@contextmanager
-def seeing(home: Path, answer: Answer = describing, **settings: Any) -> Iterator[tuple[Engine, ScriptedServer]]:
+def seeing(
+    home: Path, answer: Answer = describing, **settings: Any
+) -> AbstractContextManager[tuple[Engine, ScriptedServer]]:
     """An engine whose vision model is scripted behind HTTP, and no language model."""
-    with scripted_server(answer) as server:
-        said = {"storage_path": home, "vlm_model": uuid4().hex, "vlm_base_url": server.url, "ocr": "never"} | settings
-        engine = Engine(settings=Settings(**said))
-        try:
-            yield engine, server
-        finally:
-            engine.close()
+    return engine_with(home, answer, "vlm", **({"ocr": "never"} | settings))
 
 
 def described(server: ScriptedServer) -> list[Request]:

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from indexers.enrich.guard import Guard
 from indexers.versions import improved, with_models, without_models, without_ocr
 from tests import pdfs
 from tests.indexers.test_enrich_pages import describing
-from tests.models_over_http import data
+from tests.models_over_http import data, engine_with
 
 
 def reading(request: Request) -> dict[str, Any] | str:
@@ -49,16 +48,11 @@ def reading(request: Request) -> dict[str, Any] | str:
     raise AssertionError(f"nobody expects {request.title}")
 
 
-@contextmanager
-def thinking(home: Path, answer: Answer = reading, **settings: Any) -> Iterator[tuple[Engine, ScriptedServer]]:
+def thinking(
+    home: Path, answer: Answer = reading, **settings: Any
+) -> AbstractContextManager[tuple[Engine, ScriptedServer]]:
     """An engine whose language model is scripted behind HTTP, and no vision model unless ``vlm_model`` is set."""
-    with scripted_server(answer) as server:
-        said = {"storage_path": home, "llm_model": uuid4().hex, "llm_base_url": server.url, "ocr": "never"} | settings
-        engine = Engine(settings=Settings(**said))
-        try:
-            yield engine, server
-        finally:
-            engine.close()
+    return engine_with(home, answer, **({"ocr": "never"} | settings))
 
 
 def titles(server: ScriptedServer) -> list[str]:
