@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import fsum
 
 from hybrid_core import text as words
 
@@ -86,7 +87,7 @@ def _gain(window: list[_Line], query: Mapping[str, float], numeric: bool) -> flo
             last = max(last, at)
             (announced if line.heading and following < _BODY_CHARS else sure).update(line.held)
         following = _BODY_CHARS if line.heading else following + len(line.text)
-    gain = sum(query[term] for term in sure) + 0.5 * sum(query[term] for term in announced - sure)
+    gain = fsum(query[term] for term in sure) + 0.5 * fsum(query[term] for term in announced - sure)
     if numeric and any(line.held and _DIGIT.search(line.text) for line in window):
         gain *= 1.2
     return gain - 0.001 * last
@@ -100,7 +101,7 @@ def _match(window: list[_Line], query: Mapping[str, float]) -> int:
             parts.append([])
         if line.held:
             parts[-1].append(line)
-    weights = [sum(query[term] for term in frozenset().union(*(line.held for line in part))) for part in parts]
+    weights = [fsum(query[term] for term in frozenset().union(*(line.held for line in part))) for part in parts]
     best = max(range(len(parts)), key=lambda at: (weights[at], at))
     return parts[best][0].offset
 
