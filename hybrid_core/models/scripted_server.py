@@ -32,14 +32,14 @@ class ScriptedServer:
         self.headers: list[Headers] = []
         self.at_once = 0  # the most requests that were under way together
         self.released = threading.Event()  # ends every wait
-        self._under_way = 0
+        self._under_way: set[int] = set()  # the threads that serve a request
         self._lock = threading.Lock()
 
     def reply(self, body: dict[str, Any], headers: Headers) -> Said:
         refused = sorted(self.unknown & set(body))
         with self._lock:
-            self._under_way += 1
-            self.at_once = max(self.at_once, self._under_way)
+            self._under_way.add(threading.get_ident())
+            self.at_once = max(self.at_once, len(self._under_way))
             self.bodies.append(body)
             self.headers.append(headers)
             request = read_request(body)
@@ -52,8 +52,9 @@ class ScriptedServer:
         return said(self.answer(request))
 
     def done(self) -> None:
+        """Said before a reply's last bytes leave: with them the client may already ask the next thing."""
         with self._lock:
-            self._under_way -= 1
+            self._under_way.discard(threading.get_ident())
 
 
 @contextmanager
@@ -104,6 +105,7 @@ def _send(handler: BaseHTTPRequestHandler, server: ScriptedServer, body: dict[st
     if answer is None:
         answer = (_anthropic if anthropic else _openai)(made, body)
     sent = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+    server.done()
     handler.send_response(made.status)
     for name, value in (
         {"Content-Type": "application/json"} | made.headers | {"Content-Length": str(len(sent))}
@@ -122,12 +124,15 @@ def _stream(
     handler.end_headers()
     handler.close_connection = True
     length = 0
-    for event, data, text in (_anthropic_events if anthropic else _openai_events)(made, body):
+    events = list((_anthropic_events if anthropic else _openai_events)(made, body))
+    for number, (event, data, text) in enumerate(events, start=1):
         if text:
             server.released.wait(made.wait)
             length += len(text)
         if made.break_after is not None and length > made.break_after:
             return
+        if number == len(events):
+            server.done()
         named = f"event: {event}\n" if event else ""
         handler.wfile.write(f"{named}data: {data}\n\n".encode())
         handler.wfile.flush()
