@@ -8,13 +8,21 @@ from dataclasses import asdict, fields
 from typing import Any, NamedTuple, TypeVar
 
 from hybrid_core import cover
-from hybrid_core.document_types import TypeMention, document_types, finder, name_finder, type_by_ending
+from hybrid_core.document_types import (
+    TypeMention,
+    document_types,
+    finder,
+    name_finder,
+    type_by_ending,
+    type_by_headline,
+)
 from hybrid_core.names import GENERIC, LEGAL_FORMS, NAMELESS, name_key, name_words, split_camel
-from hybrid_core.periods import find_periods, period_end, quarter_of
+from hybrid_core.periods import find_periods, fiscal_year, period_end, quarter_ended, quarters_reported
 from hybrid_core.text import clean
 from hybrid_core.types import Card
 
 _T = TypeVar("_T")
+CARD_PAGES = 8  # a report's first statements, which say how much of the year it covers, stand on these
 _EXTENSION = re.compile(r"\.(?:[A-Za-z0-9]{1,5}|markdown)$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
 _PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
@@ -29,7 +37,9 @@ _EDGES = " -–—_.,;:'’()：，、"
 _NOT_AT_EDGES = (NAMELESS - LEGAL_FORMS) | {""}
 _TITLE_WORDS = 6  # a file name of more words is a title
 _TYPE_SAID = 700  # characters of the first page within which a document says what it is
+_HEADLINE_SAID = 1_500  # those within which it announces something
 _COVER = 4_000  # those within which its names, parties and dates are looked for
+_FRONT = 3  # the pages that these lie on
 
 
 class _Time(NamedTuple):
@@ -41,11 +51,11 @@ class _Time(NamedTuple):
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: Sequence[str]) -> Card:
     """What the document is. ``name`` is the file name with its extension, ``first_pages`` the text of up to
-    three pages; all may be empty. Never raises for odd input."""
+    ``CARD_PAGES`` pages; all may be empty. Never raises for odd input."""
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
-    pages = [page[: 3 * _COVER] for page in first_pages[:3]]
-    front = "\n".join(pages)
+    pages = [page[: 3 * _COVER] for page in first_pages[:CARD_PAGES]]
+    front = "\n".join(pages[:_FRONT])
     best_title = _best_title(title, metadata, stem)
     type_name = _type(spaced, best_title, pages)
     binding = bool(type_name) and document_types()[type_name].parties
@@ -54,7 +64,8 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
     parties = cover.parties(front[:_COVER]) if binding else []
     covers = document_types()[type_name].covers if type_name else ""
     if covers:
-        time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter")
+        ended = _quarter_reported(type_name, "\n".join(pages)) if covers == "quarter" else None
+        time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter", ended)
     else:
         time = _own_time(stem, best_title, front)
     own = {name_key(n) for n in names}
@@ -95,6 +106,8 @@ def _type(spaced: str, title: str, pages: Sequence[str]) -> str:
     for text in (_without_periods(spaced, "").strip(), title):
         if ending := type_by_ending(text):
             return ending
+    if announced := type_by_headline("\n".join(page[:_HEADLINE_SAID] for page in pages[:1])):
+        return announced
     for text in (title, *(page[:_TYPE_SAID] for page in pages[:1])):
         for mention in finder().find(text):
             return mention.type
@@ -174,13 +187,21 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
     return _Time(_distinct(years), quarter, dates[0] if dates else None, _distinct(dates))
 
 
-def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool) -> _Time:
-    """The time that a report covers: its file name's year first, then the year in which it ends and the fiscal
-    year it speaks of. When it was filed is not taken, unless it says nothing else."""
+def _quarter_reported(type_name: str, front: str) -> int | None:
+    """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none."""
+    interim = document_types()[type_name].interim  # such a report speaks of twelve months only beside its own
+    return max((quarters for quarters in quarters_reported(front) if quarters < 4 or not interim), default=None)
+
+
+def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:
+    """The time that a report covers: its file name's year first, then the fiscal year whose quarter has ended, the year
+    in which it ends and the fiscal year it speaks of. When it was filed is not taken, unless it says nothing else."""
     named, titled = list(find_periods(stem)), list(find_periods(title))
     end = period_end(front)
-    fiscal = [m.period for m in [*titled, *find_periods(front[:_COVER])] if m.fiscal and m.period.year]
+    shown = list(find_periods(front[:_COVER]))
+    fiscal = [m.period for m in [*titled, *shown] if m.fiscal and m.period.year]
     years = [m.period.year for m in named if m.period.year]
+    years += [fiscal_year(end, ended)] if end and ended else []
     years += [int(end[:4])] if end else []
     years += [period.year for period in fiscal[:1]]
     if not years:
@@ -188,8 +209,10 @@ def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: b
     quarter = None
     if quarterly:
         said = [*(m.period for m in [*named, *titled]), *fiscal]
-        quarter = next((period.quarter for period in said if period.quarter), quarter_of(end) if end else None)
+        quarter = next((period.quarter for period in said if period.quarter), ended)
+        quarter = quarter or (quarter_ended(end) if end else None)
     dates = [*(m.period.date for m in named if m.period.date), *([end] if end else [])]
+    dates = dates or [m.period.date for m in shown if m.period.date][:1]
     return _Time(_distinct(years), quarter, end or (dates[0] if dates else None), _distinct(dates))
 
 

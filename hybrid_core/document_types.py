@@ -23,7 +23,7 @@ _IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
 @dataclass(frozen=True, slots=True)
 class DocumentType:
     """``covers`` is the stretch of time that a document of this type reports on, "" where none; ``supersedes``
-    says that a newer document replaces the older ones."""
+    says that a newer document replaces the older ones, ``interim`` that it covers part of a year only."""
 
     name: str
     covers: str = ""
@@ -32,6 +32,8 @@ class DocumentType:
     endings: tuple[str, ...] = ()
     parties: bool = False
     supersedes: bool = False
+    interim: bool = False
+    headlines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +118,14 @@ def document_types() -> Mapping[str, DocumentType]:
     raw = yaml.load(files("hybrid_core").joinpath("document_types.yaml").read_bytes(), loader)
     types = {}
     for name, entry in raw.items():
-        lists = {key: tuple(map(str, entry.get(key, ()))) for key in ("aliases", "in_names", "endings")}
+        lists = {key: tuple(map(str, entry.get(key, ()))) for key in ("aliases", "in_names", "endings", "headlines")}
         covers = str(entry.get("covers", ""))
         types[str(name)] = DocumentType(
             str(name),
             covers,
             parties=bool(entry.get("parties", False)),
             supersedes=bool(covers or entry.get("supersedes", False)),
+            interim=bool(entry.get("interim", False)),
             **lists,
         )
     return types
@@ -153,3 +156,18 @@ def type_by_ending(title: str) -> str:
             if folded.endswith(ending if _CJK.search(ending) else f" {ending}"):
                 return name
     return ""
+
+
+def type_by_headline(text: str) -> str:
+    """The type of a document that announces what such documents announce, "" where it does not."""
+    flat = " ".join(text.split())
+    for name, pattern in _headlines():
+        if pattern.search(flat):
+            return name
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _headlines() -> list[tuple[str, re.Pattern[str]]]:
+    types = document_types().values()
+    return [(entry.name, re.compile(pattern, re.IGNORECASE)) for entry in types for pattern in entry.headlines]

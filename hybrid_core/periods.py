@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date as _date
+from datetime import timedelta
 
 from hybrid_core.text import full_year
 from hybrid_core.types import Period
@@ -64,6 +65,15 @@ _PERIOD = re.compile(
     rf"(?=[12一二]){_CHINESE}|(?<!\d)(?=\d)(?:{'|'.join(_NUMBER_FORMS)})|(?<![^\W_])(?=[a-z1-4])(?:{'|'.join(_WORD_FORMS)})",
     re.IGNORECASE,
 )
+_SPAN = re.compile(
+    r"\b(three|six|nine|twelve|thirteen|twenty[-\s]six|thirty[-\s]nine|fifty[-\s](?:two|three)|\d\d?)[-\s]{1,3}(month|week)s?"
+    r"(?:\s{1,3}periods?)?\s{1,3}(?:then\s{1,3})?ended",
+    re.IGNORECASE,
+)
+_NUMBERS = {"three": 3, "six": 6, "nine": 9, "twelve": 12, "thirteen": 13, "twenty six": 26, "thirty nine": 39}
+_NUMBERS |= {"fifty two": 52, "fifty three": 53}
+_WEEKS_A_MONTH = 52 / 12
+_OVERRUN = 10  # days by which a quarter of whole weeks may end after its last month
 _ENDED = re.compile(
     r"(?:year|quarter|quarterly\s{1,3}period|period|months|weeks|half)\s{1,3}(?:then\s{1,3})?end(?:ed|ing)[:\s]{1,3}|截至\s?",
     re.IGNORECASE,
@@ -100,9 +110,39 @@ def period_end(text: str) -> str | None:
     return None
 
 
+def quarters_reported(text: str) -> list[int]:
+    """How many quarters the spans that a report covers hold («six months ended» 2, «36 weeks ended» 3), in its order.
+
+    The longest says which quarter of the fiscal year has ended, wherever that year begins.
+    """
+    found = []
+    for match in _SPAN.finditer(text):
+        number = re.sub(r"[-\s]", " ", match[1].lower())
+        length = _NUMBERS.get(number) or (int(number) if number.isdigit() else 0)
+        months = length if match[2].lower() == "month" else length / _WEEKS_A_MONTH
+        if 2.5 < months < 12.5:  # a quarter of twelve weeks, a year of 53
+            found.append(max(1, round(months / 3)))
+    return found
+
+
 def quarter_of(date: str) -> int:
     """The calendar quarter of an ISO date."""
     return (int(date[5:7]) + 2) // 3
+
+
+def quarter_ended(end: str) -> int:
+    """The calendar quarter that ends on an ISO date, or up to ten days before it (years of whole weeks)."""
+    return quarter_of(_before_overrun(end).isoformat())
+
+
+def fiscal_year(end: str, quarter: int) -> int:
+    """The calendar year in which the fiscal year ends whose ``quarter`` (1 to 4) ended on an ISO date."""
+    settled = _before_overrun(end)
+    return settled.year + (settled.month + 3 * (4 - quarter) > 12)
+
+
+def _before_overrun(end: str) -> _date:
+    return _date.fromisoformat(end) - timedelta(days=_OVERRUN)
 
 
 def days_between(earlier: str, later: str) -> int:

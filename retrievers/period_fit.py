@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hybrid_core.document_types import document_types
-from hybrid_core.periods import days_between, quarter_of
+from hybrid_core.periods import days_between, quarter_ended, quarter_of
 from hybrid_core.types import Card, Period
 from retrievers.question import Question
 
@@ -93,7 +93,7 @@ def _quarter_fit(card: Card, asked: Period) -> float:
     calendar = (
         card.date is not None
         and covers(card) == "quarter"
-        and (quarter_of(card.date) == asked.quarter and int(card.date[:4]) == asked.year)
+        and (quarter_ended(card.date) == asked.quarter and int(card.date[:4]) == asked.year)
     )
     return 0.7 if calendar else _WRONG_QUARTER * year_fit
 

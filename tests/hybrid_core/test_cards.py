@@ -44,6 +44,43 @@ def test_an_annual_report_by_its_cover() -> None:
     assert "FOODS, INC." in found.names[-1]
 
 
+INTERIM = """FORM 10-Q
+QUARTERLY REPORT PURSUANT TO SECTION 13 OR 15(d)
+For the quarterly period ended December 31, 2022
+HARBOR & PINE FOODS, INC.
+(Exact name of registrant as specified in its charter)
+"""
+
+
+def test_a_quarter_is_of_the_fiscal_year_that_the_statements_count_from() -> None:
+    statements = "Three Months Ended  Six Months Ended\nDecember 31\nRolling twelve months ended December 31"
+    found = read_card("scan.pdf", {}, "", [INTERIM, "Contents", "", "", "", statements])
+    assert (found.years, found.quarter, found.date) == ((2023, 2022), 2, "2022-12-31")
+    assert card("scan.pdf", INTERIM).quarter == 4  # nothing but the date says which
+    assert card("HARBORPINE_2022Q4_10Q.pdf", INTERIM).years == (2022,)
+
+
+@pytest.mark.parametrize(
+    ("page", "type_name", "years", "quarter"),
+    [
+        ("Harbor Pine Reports First-Quarter 2023\nResults; Raises Guidance", "earnings release", (2023,), 1),
+        (
+            "FOR IMMEDIATE RELEASE\nHarbor Pine today announced results for second-\nquarter 2023.",
+            "earnings release",
+            (2023,),
+            2,
+        ),
+        ("FOR IMMEDIATE RELEASE\nHarbor Pine opens a shop in March 2023.", "press release", (), None),
+        ("Item 5. The registrant reports to its board each quarter. Its results vary.", "", (), None),
+    ],
+)
+def test_a_release_is_known_by_its_headline(
+    page: str, type_name: str, years: tuple[int, ...], quarter: int | None
+) -> None:
+    found = card("scan.pdf", page)
+    assert (found.type, found.years, found.quarter) == (type_name, years, quarter)
+
+
 def test_the_name_above_the_label_may_break_before_its_legal_form() -> None:
     found = card("x.pdf", "TANGERINE\nPLC\n(Exact name of registrant as specified in its charter)")
     assert "TANGERINE PLC" in found.names

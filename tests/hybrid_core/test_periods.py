@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.periods import days_between, find_periods, period_end, quarter_of
+from hybrid_core.periods import (
+    days_between,
+    find_periods,
+    fiscal_year,
+    period_end,
+    quarter_ended,
+    quarter_of,
+    quarters_reported,
+)
 
 
 def read(text: str) -> list[tuple[int, int | None, str | None]]:
@@ -100,6 +108,35 @@ def test_mentions_say_where_they_stand() -> None:
 )
 def test_period_end(text: str, end: str | None) -> None:
     assert period_end(text) == end
+
+
+@pytest.mark.parametrize(
+    ("text", "quarters"),
+    [
+        ("For the Three and Six\nMonths Ended June 30, 2023", [2]),
+        ("thirty-nine weeks ended; 13 Weeks  Ended", [3, 1]),
+        ("12 weeks ended, 24 weeks ended, 36 Weeks Ended", [1, 2, 3]),
+        ("53 weeks then ended and twelve-month periods ended", [4, 4]),
+        ("one month ended; two years ended; 9 days ended; 60 weeks ended; 0 weeks ended", []),
+    ],
+)
+def test_the_quarters_that_a_report_covers(text: str, quarters: list[int]) -> None:
+    assert quarters_reported(text) == quarters
+
+
+@pytest.mark.parametrize(
+    ("end", "quarter", "calendar", "fiscal"),
+    [
+        ("2022-12-31", 2, 4, 2023),  # the year ends in June
+        ("2023-07-02", 2, 2, 2023),  # weeks that run over the end of June; the year ends in December
+        ("2023-07-29", 2, 3, 2024),  # the year ends in January
+        ("2022-12-31", 1, 4, 2023),
+        ("2023-01-01", 4, 4, 2022),
+    ],
+)
+def test_the_year_and_quarter_in_which_a_report_ends(end: str, quarter: int, calendar: int, fiscal: int) -> None:
+    assert quarter_ended(end) == calendar
+    assert fiscal_year(end, quarter) == fiscal
 
 
 def test_quarters_and_days_of_dates() -> None:
