@@ -98,6 +98,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
     add("--wording", metavar="W", help="of cuad: official (default) or short")
     add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
+    add("--hide-names", action="store_true", help="give the files names that say nothing: document-001.pdf …")
     add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     add("--home", type=Path, metavar="DIR", help="the engine's home (default: one beside the runs, used again)")
     add("--out", type=Path, metavar="DIR", help="the run's folder; a run that was stopped goes on there")
@@ -123,7 +124,7 @@ def _measure(options: argparse.Namespace) -> int:
         kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
         questions=options.questions, fusion=options.fusion, effort=options.effort,
         strategy=options.strategy, model=options.model, answers=options.answers, judge_model=options.judge_model,
-        wording=options.wording, paraphrases=options.paraphrases,
+        wording=options.wording, paraphrases=options.paraphrases, hide_names=options.hide_names,
         data=options.data, home=getattr(options, "home", None), out=options.out,
     )  # fmt: skip
     run = measure(plan, Progress())

@@ -28,7 +28,7 @@ class Plan:
     kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
 
     ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
-    words for some of the questions, and those alone are asked.
+    words for some of the questions, and those alone are asked. ``hide_names`` gives the files names that say nothing.
 
     ``effort`` and ``strategy`` are for the ranker «engine». ``model`` is one of eval.scripted, "" for the one that the
     engine's settings name. ``answers``: the model answers each question from the first pages, and ``judge_model``,
@@ -56,6 +56,7 @@ class Plan:
     questions: Path | None = None
     wording: str | None = None
     paraphrases: Path | None = None
+    hide_names: bool = False
     data: Path | None = None
     home: Path | None = None
     out: Path | None = None

@@ -14,6 +14,7 @@ from eval.answers.asking import Answerer
 from eval.attribution import stage
 from eval.corpus import Corpus
 from eval.datasets.custom import SUFFIXES
+from eval.datasets.hidden_names import hide_names
 from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import load
 from eval.home import Prepared, prepare
@@ -52,6 +53,9 @@ def measure(plan: Plan, progress: Progress) -> Run:
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
     dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
+    if plan.hide_names:
+        home = plan.home_folder(dataset.files)
+        dataset = hide_names(dataset, home.with_name(home.name + ".names"))
     folder = plan.folder()
     if not dataset.questions:
         from eval.trees import measure_trees
