@@ -1,10 +1,13 @@
 """What models cost when filings are indexed: calls and tokens of each step, of a changed page, and throughput.
 
-    python benchmarks/enriching.py [--filings NAME…] [--limits 1 4 16 32] [--server-ms 200]
+    python benchmarks/enriching.py [--filings NAME…] [--first 24] [--limits 1 4 16 32] [--server-ms 200]
 
 A scripted server in a process of its own answers by plain rules from what it is shown: a heading is right where its
-line stands in the passage, summaries are first sentences. So calls and input tokens are what a real model would get;
-output tokens and quality are not. Then one page of each filing gets another sentence and the filing is indexed again.
+line stands in the passage, summaries are first sentences and say something else wherever anything shown is different.
+So calls and input tokens are what a real model would get; output tokens and quality are not. Then the longest line of
+one page of each filing becomes another sentence and the filing is indexed again: a page in the middle, one on which a
+section begins, and that of the printed contents. At the end stand the means and the worst of the named filings and the
+first ones of the set.
 Throughput: one filing with every page described, for each limit of calls (and pages) at once, with a server that takes
 --server-ms; "pages drawn" is without the server's time, which is what the machine can draw.
 """
@@ -12,13 +15,14 @@ Throughput: one filing with every page described, for each limit of calls (and p
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +36,8 @@ from hybrid_core.models.scripted_server import scripted_server
 from hybrid_pageindex import Engine, Settings, run
 
 FILINGS = ("NIKE_2018_10K", "ADOBE_2016_10K", "MICROSOFT_2016_10K")
+NEW = "new"
+SENTENCE = "Ballast was sold for 417 crowns, and nobody in the harbour asked who had bought it or why."
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 
 
@@ -47,7 +53,8 @@ def reads(request: Request) -> dict[str, Any]:
     if request.title == "SectionSummaries":
         numbered = re.split(r"^\[section (\d+)\].*$", _shown(text, "Sections"), flags=re.MULTILINE)
         pairs = zip(numbered[1::2], numbered[2::2], strict=True)
-        return {"summaries": [{"section": int(n), "summary": _first(body), "gaps": []} for n, body in pairs]}
+        said = [{"section": int(n), "summary": f"{_mark(body)} {_first(body)}", "gaps": []} for n, body in pairs]
+        return {"summaries": said}
     if request.title == "Description":
         return {"description": _first(text)}
     if request.title == "Checks":
@@ -74,6 +81,10 @@ def reads(request: Request) -> dict[str, Any]:
 def _shown(text: str, name: str) -> str:
     found = re.search(name + _DATA, text, re.DOTALL)
     return found[2] if found else ""
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:8]
 
 
 def _first(text: str) -> str:
@@ -104,16 +115,15 @@ def engine(home: Path, url: str, **settings: Any) -> Engine:
 
 
 def costs(path: Path, url: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Each step of a filing, and of the same filing with another sentence on a page in its middle."""
+    """Each step of a filing, and of the same filing with another sentence on one of its pages."""
     copy = folder / path.name
     copy.write_bytes(path.read_bytes())
     with_models = engine(folder / path.stem, url)
-    for change in ("new", "one page changed"):
-        if change != "new":
-            document = pymupdf.open(path)
-            page = document[document.page_count // 2]
-            page.insert_text((72, page.rect.height - 30), "Ballast was sold for 417 crowns.", fontsize=9)
-            document.save(copy)
+    pages: dict[str, int] = {NEW: 0}
+    while pages:
+        change = next(iter(pages))
+        if number := pages.pop(change):
+            alter(path, number, copy)
         report = run(with_models.index(copy))
         file = report.files[0]
         for step in file.steps:
@@ -124,11 +134,76 @@ def costs(path: Path, url: str, folder: Path) -> Iterator[dict[str, Any]]:
                 "tokens in": took.input_tokens, "out": took.output_tokens, "seconds": step.seconds,
             }  # fmt: skip
         yield {
-            "file": path.stem, "run": change, "step": "all", "calls": file.usage.calls,
-            "tokens in": file.usage.input_tokens, "searchable after": file.seconds, "models": file.model_seconds,
-            "note": file.note,
+            "file": path.stem, "pages": file.pages, "run": change, "step": "all", "page": number,
+            "calls": file.usage.calls, "tokens in": file.usage.input_tokens, "searchable after": file.seconds,
+            "models": file.model_seconds, "note": file.note,
         }  # fmt: skip
+        if change == NEW:
+            tree = run(with_models.outline(path.name, depth=9)).to_dict()
+            pages = chosen(path, set(headings(tree["nodes"])))
     with_models.close()
+
+
+def headings(nodes: Sequence[dict[str, Any]]) -> Iterator[int]:
+    """The pages on which sections begin."""
+    for node in nodes:
+        if not node["synthetic"]:
+            yield node["start_page"]
+        yield from headings(node.get("nodes", ()))
+
+
+def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
+    """The pages that are changed: in the middle, one where a section begins, and, if there are any, the contents."""
+    with pymupdf.open(path) as document:
+        middle = document.page_count // 2 + 1
+        texts = {number: document[number - 1].get_text() for number in range(1, min(12, document.page_count) + 1)}
+    found = {"a page in the middle": middle}
+    if others := set(starts) - {middle}:
+        found["a page with a heading"] = min(others, key=lambda page: abs(page - middle * 2 // 3))
+    headed = [n for n, text in texts.items() if re.search(r"(?im)^(table of )?contents|^index$", text)]
+    rows = {number: len(re.findall(r"(?m)\d+\s*$", texts[number])) for number in headed}
+    if rows and max(rows.values()) > 5:
+        found["the contents"] = max(rows, key=rows.__getitem__)
+    return found
+
+
+def alter(path: Path, number: int, copy: Path) -> None:
+    """The filing with another sentence for the longest line of a page."""
+    with pymupdf.open(path) as document:
+        page = document[number - 1]
+        blocks = page.get_text("dict")["blocks"]
+        lines = [line for block in blocks for line in block.get("lines", ())]
+        texts = ["".join(span["text"] for span in line["spans"]).strip() for line in lines]
+        at = max(range(len(lines)), key=lambda i: len(texts[i]), default=None)
+        place, sentence = pymupdf.Point(72, page.rect.height / 2), SENTENCE
+        if at is not None:
+            box, sentence = pymupdf.Rect(lines[at]["bbox"]), SENTENCE[: max(30, len(texts[at]))]
+            page.add_redact_annot(box)
+            page.apply_redactions(images=pymupdf.PDF_REDACT_IMAGE_NONE, graphics=pymupdf.PDF_REDACT_LINE_ART_NONE)
+            place = pymupdf.Point(box.x0, box.y1 - 2)
+        page.insert_text(place, sentence, fontsize=8)
+        document.save(copy)
+
+
+def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Calls for 100 pages of each step, means over the filings; calls after each change, and where they were most."""
+    steps = dict.fromkeys(row["step"] for row in rows)
+    new = [row for row in rows if row["run"] == NEW]
+    files = len({row["file"] for row in rows})
+    yield {"filings": files, "calls for 100 pages": {
+        step: round(sum(100 * row["calls"] / row["pages"] for row in new if row["step"] == step) / files, 1)
+        for step in steps
+    }}  # fmt: skip
+    for change in dict.fromkeys(row["run"] for row in rows if row["run"] != NEW):
+        made = [row for row in rows if (row["run"], row["step"]) == (change, "all")]
+        worst = max(made, key=lambda row: row["calls"])
+        spread = {calls: sum(row["calls"] == calls for row in made) for calls in sorted({r["calls"] for r in made})}
+        yield {
+            "after a change of": change, "filings": len(made), "filings by calls": spread,
+            "calls": round(sum(row["calls"] for row in made) / len(made), 2), "most": worst["calls"],
+            "there": f"{worst['file']}, page {worst['page']}",
+            "steps": {r["step"]: r["calls"] for r in rows if (r["file"], r["run"]) == (worst["file"], change)},
+        }  # fmt: skip
 
 
 def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -> dict[str, Any]:
@@ -148,6 +223,7 @@ def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -
 def main(typed: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--filings", nargs="*", default=FILINGS)
+    parser.add_argument("--first", type=int, default=24, help="filings of the set beside the named ones")
     parser.add_argument("--limits", type=int, nargs="*", default=(1, 4, 16, 32))
     parser.add_argument("--server-ms", type=float, default=200)
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
@@ -162,13 +238,18 @@ def main(typed: Sequence[str] | None = None) -> None:
             sys.stdin.read()
         return
     pdfs = data_folder() / "financebench" / "pdfs"
-    paths = [pdfs / f"{name}.pdf" for name in given.filings]
+    named = [pdfs / f"{name}.pdf" for name in given.filings]
+    paths = list(dict.fromkeys([*named, *sorted(pdfs.glob("*.pdf"))[: given.first]]))
+    rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with server(0) as url:
             for path in paths:
                 for row in costs(path, url, folder):
+                    rows.append(row)
                     print(json.dumps(row), flush=True)
+            for row in summed(rows):
+                print(json.dumps(row), flush=True)
             began = time.perf_counter()
             drawn = throughput(paths[0], url, folder, 32, 0)
             print(json.dumps(drawn | {"pages drawn per second": round(drawn["calls"] / drawn["seconds"], 1)}))

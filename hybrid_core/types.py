@@ -154,6 +154,11 @@ class Page:
     ocr: bool = False
     described: str = ""
 
+    @property
+    def read_by_model(self) -> bool:
+        """Whether its text was read by a model that sees, which does not say where lines stand; OCR does."""
+        return self.ocr and not self.boxes
+
 
 @dataclass(frozen=True, slots=True)
 class Period:

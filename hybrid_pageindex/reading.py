@@ -10,7 +10,7 @@ from pathlib import Path
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
-from hybrid_core.types import Document, Section
+from hybrid_core.types import Document, Page, Section
 from hybrid_pageindex.settings import Settings
 from retrievers import select
 
@@ -41,6 +41,7 @@ class PageRead:
     ocr: bool
     indexed_at: str
     described: str
+    read_by: str  # who read the text from the page's picture (``ocr``): "OCR" or "the vision model NAME", else ""
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
@@ -100,10 +101,16 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         PageRead(
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
             _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
-            found.indexed_at, pages[number].described,
+            found.indexed_at, pages[number].described, _read_by(found, pages[number]),
         )
         for number in wanted
     ]  # fmt: skip
+
+
+def _read_by(document: Document, page: Page) -> str:
+    if page.read_by_model:
+        return f"the vision model {document.models.get('vlm', '')}".rstrip()
+    return "OCR" if page.ocr else ""
 
 
 def page_list(written: str, document: Document) -> list[int]:

@@ -61,9 +61,13 @@ class Health:
 
 
 def remove(catalog: Catalog, library: str, names: Sequence[str]) -> list[Document]:
+    """Also forgets which pages models refused, so that indexing a document again asks for them again."""
+    from indexers.enrich.cache import forget_refusals
+
     with catalog.snapshot() as snapshot:
         documents = select.by_name(known(snapshot, library), names)
     catalog.remove([document.doc_id for document in documents])
+    forget_refusals(catalog)
     return documents
 
 

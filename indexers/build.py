@@ -89,13 +89,16 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
     return TermCounts.build([text.counts(page) for page in words], [len(page) for page in words])
 
 
-def text_warnings(pages: Sequence[Page]) -> list[str]:
-    """What the user should know of pages without text."""
+def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
+    """What the user should know of pages without text. ``vlm`` is the vision model that was asked, if one was."""
     unread = [page.number for page in pages if page.needs_ocr]
-    read = [page.number for page in pages if page.ocr]
+    read = [page.number for page in pages if page.ocr and not page.read_by_model]
+    seen = [page.number for page in pages if page.read_by_model]
     said = []
     if read:
         said.append(f"{len(read)} of {len(pages)} pages were read by OCR: {ranges(read)}")
+    if seen:
+        said.append(f"{len(seen)} of {len(pages)} pages were read by the vision model {vlm}: {ranges(seen)}")
     if unread:
         said.append(f"{len(unread)} of {len(pages)} pages have no readable text (scanned?): {ranges(unread)}")
     elif not any(page.text for page in pages):

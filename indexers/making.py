@@ -30,20 +30,15 @@ class Made:
 
 
 class FileProgress:
-    """Shows a file's pages and bytes as they are done; the bytes of a page are guessed until their number is known."""
+    """Shows a file's pages and bytes as they are done; every page counts as much."""
 
     def __init__(self, tally: Tally, file: Path, size: int) -> None:
         self.size, self.shown = size, 0.0
-        self._tally, self._file, self._guess = tally, str(file), 0.0
-        self._done = 0
-
-    def expect(self, pages: int) -> None:
-        """So many pages are to come."""
-        self._guess = max(0.0, self.size - self.shown) / max(1.0, pages)
+        self._tally, self._file, self._done = tally, str(file), 0
 
     def page(self, pages: int) -> None:
         """One more of so many."""
-        share = self._guess if self.shown + self._guess <= self.size else 0.0
+        share = max(0.0, self.size - self.shown) / max(1, pages - self._done)
         self.shown += share
         self._done += 1
         self._tally.add(pages=1, size=share, at=Point(self._file, "parse", pages, self._done))
@@ -82,11 +77,7 @@ class Maker:
             task = ParseTask(file, password, start, start + range_pages, spool, self._limits)
             return self._pool.submit(task, allowance, progress.page if progress else _unseen)
 
-        if progress:
-            progress.expect(max(range_pages, progress.size // 10_000))  # about 10 kB a page
         first = cast(Parsed, parse(1).result())
-        if progress:
-            progress.expect(first.pages - range_pages)
         starts = range(1, first.pages + 1, range_pages)
         rest = [cast(Parsed, done.result()) for done in self._in_turn(parse, starts[1:])]
         unread = [number for parsed in (first, *rest) for number in parsed.unread]

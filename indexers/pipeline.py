@@ -175,7 +175,9 @@ class _Run:
                 pending[self._threads.submit(work, files[at])] = at
             done, _ = wait({*pending, *improving}, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done & improving.keys():
-                results[improving.pop(future)] = future.result()
+                at = improving.pop(future)
+                results[at] = future.result()
+                self._tally.add(over=str(files[at]))
             for future in done & pending.keys():
                 at = pending.pop(future)
                 results[at] = future.result()
@@ -185,6 +187,8 @@ class _Run:
                 elif self._improver is not None and at not in improved and results[at].status != "failed":
                     improved.add(at)
                     improving[self._improver.submit(results[at], files[at])] = at
+                else:
+                    self._tally.add(over=str(files[at]))
             if cancelled.is_set():
                 raise Cancelled(
                     f"Indexing was stopped; {len(results)} of {len(files)} files are done and stay.",

@@ -68,6 +68,7 @@ class IndexProgress:
 
     ``file`` is the path of the file that moved, ``stage`` what is being done with it, for ``stage_done`` of its
     ``stage_pages`` pages so far (0 of 0 where that is not known or does not go by pages). ``notes`` are the run's.
+    ``over`` is the path of a file for which nothing is left to do, neither OCR nor models.
     """
 
     files: int
@@ -83,6 +84,7 @@ class IndexProgress:
     stage_pages: int = 0
     stage_done: int = 0
     notes: tuple[str, ...] = ()
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class Tally:
         again: bool = False,
         at: Point = Point(),
         note: str = "",
+        over: str = "",
     ) -> None:
         """``scans`` were read of the ``unread`` that are found. ``again``: the finished file was counted before."""
         with self.lock:
@@ -145,5 +148,6 @@ class Tally:
                     stage_pages=at.pages,
                     stage_done=at.done,
                     notes=self.notes,
+                    over=over,
                 )
             )

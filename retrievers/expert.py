@@ -6,7 +6,7 @@ expand:                        # when a question matches …
     phrases: [purchases of property plant and equipment]     # … look for these words too
     headings: [statement of cash flows]                      # … and for these in headings
     roles: [cash flow statement]                             # … and let one result be such a page
-    weight: 0.5                # of the added words beside the question's own, which weigh 1
+    weight: 0.5                # of the added words beside the question's own, which weigh 1 (of many words less)
 roles:                         # a page's role, told by the title of its section
   cash flow statement: statements? of cash flows?
 aliases:                       # nicknames of organisations or other subjects
@@ -27,11 +27,12 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.text import tokenise
 from retrievers.choose_pages import Role, wanted_roles
-from retrievers.patterns import Pattern, pattern
+from retrievers.patterns import Pattern, matching, pattern
 
 _KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
 _WEIGHT = 0.5
+_FULL_TERMS = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,18 @@ class Expert:
         """What the matching entries add; a term that several add keeps its greatest weight.
 
         ``types`` are the document types that are searched; an entry for others only stays silent.
-        Raises UsageError for a pattern that takes too long; of a question its first 2,000 characters are matched.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
-        matching = [expansion for expansion in heard if expansion.when.search(question)]
+        meant = [heard[place] for place in matching([expansion.when for expansion in heard], question)]
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
-        for expansion in matching:
+        for expansion in meant:
             _add(terms, expansion.phrases, expansion.weight)
             _add(headings, expansion.headings, expansion.weight)
-        names = [name for expansion in matching for name in expansion.roles]
-        sources = tuple(dict.fromkeys(expansion.source for expansion in matching))
-        phrases = tuple(dict.fromkeys(phrase for expansion in matching for phrase in expansion.phrases))
-        titles = tuple(dict.fromkeys(title for expansion in matching for title in expansion.headings))
+        names = [name for expansion in meant for name in expansion.roles]
+        sources = tuple(dict.fromkeys(expansion.source for expansion in meant))
+        phrases = tuple(dict.fromkeys(phrase for expansion in meant for phrase in expansion.phrases))
+        titles = tuple(dict.fromkeys(title for expansion in meant for title in expansion.headings))
         return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources, phrases, titles)
 
     def everywhere(self) -> Expert:
@@ -101,7 +101,9 @@ class Expert:
 
 
 def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
-    for term in (t for phrase in phrases for t in _terms(phrase)):
+    words = dict.fromkeys(term for phrase in phrases for term in _terms(phrase))
+    weight *= min(1.0, _FULL_TERMS / max(1, len(words)))
+    for term in words:
         terms[term] = max(terms.get(term, 0.0), weight)
 
 

@@ -1,36 +1,63 @@
-"""Calls of a model for one question, within a time for all of them: counted, also in vain, and told step by step."""
+"""Calls of a model for one question, within its time and its tokens: counted, also in vain, and told step by step."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
-from hybrid_core.models.chat import ChatModel, Message
-from hybrid_core.prompts import Prompt
+from hybrid_core.models.chat import ChatModel
+from hybrid_core.models.input_budget import InputBudget
+from hybrid_core.models.structured import json_schema
+from hybrid_core.prompts import prompt
 from hybrid_core.results import ReasoningStep, StepKind
+from hybrid_core.token_estimate import cut, estimate, shares
 from hybrid_core.usage import Usage
 
 T = TypeVar("T", bound=BaseModel)
+_LINE = 3  # tokens of an item's number and of the end of its line
 
 
 class ModelCalls:
-    """``steps`` and ``usage`` grow with each call; ``seconds`` are for all of them together."""
+    """``steps`` and ``usage`` grow with each call; ``seconds`` are for all of them together.
 
-    def __init__(self, model: ChatModel, told: Callable[[ReasoningStep], None], seconds: float) -> None:
+    ``given`` are the values that every prompt has, ``reply`` the most tokens of an answer. Of the budget, ``keep`` are
+    left to others where texts are measured by ``room``.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        budget: InputBudget,
+        seconds: float,
+        told: Callable[[ReasoningStep], None],
+        given: Mapping[str, str],
+        *,
+        reply: int,
+        keep: int = 0,
+    ) -> None:
         self.steps: list[ReasoningStep] = []
         self.usage = Usage()
-        self._model, self._told, self._ends = model, told, time.monotonic() + seconds
+        self.budget = budget
+        self._model, self._told, self._given = model, told, given
+        self._ends = time.monotonic() + seconds
+        self._reply, self._keep = reply, keep
 
-    def reply(self, written: Prompt, messages: Sequence[Message], schema: type[T], size: int, most: int) -> T:
-        """What the model replies to a prompt of about ``size`` tokens, in at most ``most``. Raises ChatError."""
+    def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
+        """The model's reply to a prompt. Raises ChatError, also where the prompt is more than the tokens left."""
+        written = prompt(name)
+        messages = written.messages({**self._given, **values})
+        size = self.budget.size(messages, json_schema(schema))
+        self.budget.require(size)
         self.step("asked", f"{written.name}, about {size} tokens")
         try:
             left = self._ends - time.monotonic()
-            reply = self._model.ask(messages, schema, prompt=written.id, max_tokens=most, deadline=left)
+            reply = self._model.ask(
+                messages, schema, prompt=written.id, max_tokens=self._reply, deadline=left, budget=self.budget
+            )
         except ChatError as error:
             self.usage += error.usage
             raise
@@ -41,7 +68,18 @@ class ModelCalls:
             self.step("thought", thought)
         return reply.value
 
+    def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
+        """Tokens that may be put where ``values`` have ""."""
+        messages = prompt(name).messages({**self._given, **values})
+        return self.budget.room(messages, json_schema(schema), self._keep)
+
     def step(self, kind: StepKind, text: str) -> None:
         step = ReasoningStep(kind, text)
         self.steps.append(step)
         self._told(step)
+
+
+def fitted(lines: Sequence[str], tokens: int) -> list[str]:
+    """Lines that a numbered list of at most so many tokens holds: the long ones are cut."""
+    given = shares([estimate(line) for line in lines], max(0, tokens - _LINE * len(lines)))
+    return [cut(line, size) for line, size in zip(lines, given, strict=True)]

@@ -15,8 +15,9 @@ import pytest
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 
-# How long one example takes says nothing on a busy machine.
-hypothesis.settings.register_profile("project", deadline=None)
+# How long an example, or making one, takes says nothing on a busy machine.
+BUSY = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=BUSY)
 hypothesis.settings.load_profile("project")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and processes they start inherit that.

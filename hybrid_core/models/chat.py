@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from hybrid_core.models.input_budget import InputBudget
 from hybrid_core.usage import Usage
 
 Role = Literal["system", "user", "assistant"]
@@ -42,7 +43,8 @@ class ChatModel(Protocol):
 
     Every method raises ChatError where the endpoint fails for good (``failure`` says how, ``usage`` what was
     spent), and UsageError after ``close``. ``prompt`` is a prompt's ``id`` ("name@version"), part of the cache's key.
-    ``deadline`` is in seconds over everything: waiting for a free place, retries, the repair turn.
+    ``deadline`` is in seconds over everything: waiting for a free place, retries, the repair turn. ``patient`` is for
+    work that nobody waits for: an endpoint that failed a moment ago is asked all the same, and more often.
     """
 
     @property
@@ -58,8 +60,11 @@ class ChatModel(Protocol):
         prompt: str = "",
         max_tokens: int = 2000,
         deadline: float | None = None,
+        patient: bool = False,
+        budget: InputBudget | None = None,
     ) -> Reply[T]:
-        """An answer of a shape.
+        """An answer of a shape. What is sent for it, the repair turn included, is taken from ``budget``, also where the
+        reply was kept from before.
 
         Raises ReplyError where, after one repair turn, the reply still does not fit ``schema``.
         """
@@ -73,6 +78,7 @@ class ChatModel(Protocol):
         prompt: str = "",
         max_tokens: int = 2000,
         deadline: float | None = None,
+        patient: bool = False,
     ) -> Reply[Any]:
         """An answer in words. With ``on_text`` it is streamed: called with each piece as it comes.
 

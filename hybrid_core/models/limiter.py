@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hybrid_core.errors import UsageError
+from hybrid_core.models.breaker import Breaker
 
 _LOOK = 0.2  # seconds between two looks whether a caller that waits has been closed
 
@@ -17,7 +18,10 @@ class NoPlaceError(Exception):
 
 
 class Limiter:
-    """``concurrency`` calls at most are under way; ``per_minute`` start in a minute, evenly spread, 0 for no limit."""
+    """``concurrency`` calls at most are under way; ``per_minute`` start in a minute, evenly spread, 0 for no limit.
+
+    ``breaker`` remembers for the same callers whether the endpoint can be asked at all.
+    """
 
     def __init__(self, concurrency: int, per_minute: int = 0) -> None:
         if concurrency < 1 or per_minute < 0:
@@ -25,6 +29,7 @@ class Limiter:
                 f"An endpoint's limits are {concurrency} calls at once and {per_minute} per minute.",
                 "Allow at least one at once; 0 per minute means no limit.",
             )
+        self.breaker = Breaker()
         self._free = concurrency
         self._interval = 60 / per_minute if per_minute else 0.0
         self._next = 0.0  # when the next call may start

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.extras import require
+from hybrid_core.models.breaker import Breaker, Failure
 from hybrid_core.models.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.models.remote import TOO_MUCH, Retries, asked_wait, clean, public_url, safe_cause
 
@@ -16,13 +19,15 @@ DEFAULT_URL = "https://api.openai.com/v1"
 MAX_INPUTS = 128  # per request
 MAX_CHARACTERS = 8_000  # per text; OpenAI's models take 8,192 tokens
 _REQUEST_CHARACTERS = 200_000  # OpenAI takes 300,000 tokens in one request
+_UNANSWERED = 2  # tries of a request without any answer, where somebody waits
 _SHORTEST = 200  # a text refused as too long is halved, but not below this
 
 
 class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
-    A text that the server still calls too long is halved until it is taken, which depends on no other text.
+    A text that the server still calls too long is halved until it is taken, which depends on no other text. A question
+    fails at once where the one before it did, until the server has rested; documents are tried patiently.
     The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
     """
 
@@ -46,6 +51,7 @@ class OpenAIEmbedder:
         self._name = f"openai:{model}@{self._url}"
         self._batch_size = min(batch_size or MAX_INPUTS, MAX_INPUTS)
         self._retries = retries
+        self._breaker = Breaker()
         self._closed = threading.Event()
         self._id: EmbedderId | None = None
         self._sdk: Any = require("openai", "openai")
@@ -59,13 +65,13 @@ class OpenAIEmbedder:
     @property
     def id(self) -> EmbedderId:
         """Asks the server for one vector, to learn the dimension, where nothing was embedded before."""
-        return self._id or self._learn(self._embed([" "]))
+        return self._id or self._learn(self._embed([" "], patient=False))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         cut = [text.strip()[:MAX_CHARACTERS] or " " for text in checked_texts(texts, kind)]
         if not cut:
             return unit_rows([], self._name, self.id.dimension)
-        vectors = self._embed(cut)
+        vectors = self._embed(cut, patient=kind == "document")
         self._learn(vectors)
         return vectors
 
@@ -73,8 +79,9 @@ class OpenAIEmbedder:
         self._closed.set()
         self._client.close()
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        rows = in_batches(texts, self._batch_size, self._fitting, _REQUEST_CHARACTERS)
+    def _embed(self, texts: Sequence[str], *, patient: bool) -> Vectors:
+        call = partial(self._fitting, patient=patient)
+        rows = in_batches(texts, self._batch_size, call, _REQUEST_CHARACTERS)
         return unit_rows(rows, self._name, self._id.dimension if self._id else None)
 
     def _learn(self, vectors: Vectors) -> EmbedderId:
@@ -84,32 +91,42 @@ class OpenAIEmbedder:
             self._id = EmbedderId(self._name, dimension, made)
         return self._id
 
-    def _fitting(self, batch: list[str]) -> list[Any]:
+    def _fitting(self, batch: list[str], *, patient: bool) -> list[Any]:
         """One vector per text; what is too much for the server is halved, first the batch, then the text."""
         try:
-            return self._patient(batch)
+            return self._answered(batch, patient)
         except _Failure as failure:
             half = (len(batch) + 1) // 2
             if not failure.too_much or (len(batch) == 1 and len(batch[0]) <= _SHORTEST):
                 raise
         if len(batch) > 1:
-            return self._fitting(batch[:half]) + self._fitting(batch[half:])
-        return self._fitting([batch[0][: len(batch[0]) // 2]])
+            return self._fitting(batch[:half], patient=patient) + self._fitting(batch[half:], patient=patient)
+        return self._fitting([batch[0][: len(batch[0]) // 2]], patient=patient)
 
-    def _patient(self, batch: list[str]) -> list[Any]:
-        """One request, tried again where that may help."""
+    def _answered(self, batch: list[str], patient: bool) -> list[Any]:
+        """One request, tried again where that may help; none where the one before failed and nobody is patient."""
+        if not patient and (refused := self._breaker.refuses(self._name)) is not None:
+            why, rest = refused
+            raise _Failure(why.resting(rest), why.advice, retryable=why.retryable)
         limits = self._retries
-        tried = 0
+        began, tried = time.monotonic(), 0
         while not self._closed.is_set():
             tried += 1
             try:
-                return self._send(batch)
+                rows = self._send(batch)
             except _Failure as failure:
                 asked = failure.asked
-                if not failure.retryable or asked > limits.longest_asked or tried >= limits.tries:
+                most = limits.tries if patient or failure.answered else min(limits.tries, _UNANSWERED)
+                if not failure.retryable or asked > limits.longest_asked or tried >= most:
                     failure.message += f" It was tried {tried} times." if tried > 1 else ""
                     failure.message += f" The server asks to wait {asked:.0f} s." if asked else ""
+                    if failure.retryable and tried > 1:
+                        why = Failure(failure.message, failure.advice, "connection", retryable=True)
+                        self._breaker.failed(self._name, why, began)
                     raise
+            else:
+                self._breaker.answered(self._name)
+                return rows
             wait = min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1)) * random.uniform(0.5, 1)
             self._closed.wait(asked * random.uniform(1, 1.1) if asked else wait)
         raise UsageError(f"{self._name} is closed.", "Load it again.")
@@ -122,13 +139,13 @@ class OpenAIEmbedder:
         except sdk.APIStatusError as error:
             raise self._refused(error) from safe_cause(error, self._secrets)
         except sdk.APITimeoutError as error:
-            raise _Failure(f"{self._name} did not answer in time.", "Try again later.", retryable=True) from error
+            message = f"{self._name} did not answer in time."
+            raise _Failure(message, "Try again later.", retryable=True, answered=False) from error
         except sdk.APIConnectionError as error:
             said = clean(error.__cause__ or error, self._secrets)
             advice = "Check the network and the base URL, or try again later."
-            raise _Failure(f"{self._name} cannot be reached ({said}).", advice, retryable=True) from safe_cause(
-                error, self._secrets
-            )
+            message = f"{self._name} cannot be reached ({said})."
+            raise _Failure(message, advice, retryable=True, answered=False) from safe_cause(error, self._secrets)
         except (sdk.OpenAIError, ValueError, TypeError, RuntimeError) as error:  # not JSON, or closed meanwhile
             message = f"{self._name} gave no usable answer ({type(error).__name__}: {clean(error, self._secrets)})."
             raise _Failure(message, _NOT_EMBEDDINGS) from safe_cause(error, self._secrets)
@@ -171,11 +188,15 @@ _NOT_EMBEDDINGS = "Check the base URL (it usually ends in /v1) and that this mod
 
 
 class _Failure(ModelError):
-    """One request that failed. ``asked``: seconds the server asks to wait, 0 where it does not."""
+    """One request that failed. ``asked``: seconds the server asks to wait, 0 where it does not. ``answered``: it said
+    anything at all.
+    """
 
     def __init__(
-        self, message: str, advice: str, *, retryable: bool = False, asked: float = 0.0, too_much: bool = False
-    ) -> None:
+        self, message: str, advice: str, *, retryable: bool = False, asked: float = 0.0, too_much: bool = False,
+        answered: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(message, advice, retryable=retryable)
+        self.answered = answered
         self.asked = asked
         self.too_much = too_much

@@ -33,7 +33,7 @@ def probe(model: ChatModel, *, vision: bool, deadline: float = 30) -> str:
     messages = written.messages({"task": task})
     if vision:
         messages[-1] = type(messages[-1])("user", messages[-1].text, (_red(),))
-    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, deadline=deadline)
+    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, deadline=deadline, patient=True)
     word = reply.value.word.strip() if reply.value else ""
     if vision and expected not in word.lower():
         message = f"{model.name} does not see images: it calls a red one '{word[:40]}'."

@@ -220,9 +220,10 @@ class Catalog:
                 connection.execute(delete(schema.cache).where(schema.cache.c.key == old.key))
                 total -= old.size
 
-    def clear_cache(self) -> None:
+    def clear_cache(self, prefix: str = "") -> None:
+        """Forget what is kept, or of it that whose keys begin so."""
         with self.writing() as connection:
-            connection.execute(delete(schema.cache))
+            connection.execute(delete(schema.cache).where(schema.cache.c.key.startswith(prefix, autoescape=True)))
 
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""

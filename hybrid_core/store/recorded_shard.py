@@ -171,8 +171,11 @@ class RecordedShard:
             if state is None or reason or state.writing:
                 raise IndexDamagedError(reason or "its writer was killed")
             shutil.rmtree(self._place.shard, ignore_errors=True)
-            require_space(self._place.shard, allocated_bytes(self._place.own_shard) + _SPARE_BYTES)
-            copy_shard(self._place.own_shard, self._place.shard)
+            try:
+                require_space(self._place.shard, allocated_bytes(self._place.own_shard) + _SPARE_BYTES)
+                copy_shard(self._place.own_shard, self._place.shard)
+            except FileNotFoundError as error:  # a thread of Edge's makes the log's next file, and then renames it
+                raise IndexDamagedError("it changed while it was copied") from error
             if read_state(self._place.state) != state:
                 raise IndexDamagedError("it changed while it was copied")
         self._load(state)

@@ -168,8 +168,9 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
             console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
         if page.needs_ocr:
             console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
-        if page.ocr:
-            console.print("[dim]read by OCR: letters may be wrong; see the page with --image[/]")
+        if page.read_by:
+            what = "letters" if page.read_by == "OCR" else "words"
+            console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
         if page.summary:
             console.print(f"[italic]Summary: {escape(page.summary)}[/]")
         if page.described:

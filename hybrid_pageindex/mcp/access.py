@@ -82,7 +82,10 @@ class Access:
 
     def unchanged(self, path: Path, document: Document) -> bool:
         """Whether a file is still what was indexed, by its size and time."""
-        now = path.stat()
+        try:
+            now = path.stat()
+        except OSError:
+            return False
         return (
             document.published and not document.error and (now.st_size, now.st_mtime) == (document.size, document.mtime)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ class Build:
         self.files, self.library = files, library
         self.results: list[FileResult] = []
         self.blocked = False  # another build has all that is left in work
+        self.behind: Build | None = None  # that one, where it is of this server
         self.progress: IndexProgress | None = None  # of the run of the engine that goes on now
         self.pages = 0  # of earlier runs
         self.kept = False  # goes on without anybody waiting
@@ -52,17 +54,21 @@ class Build:
         now = self.progress
         if len(self.results) == len(self.files):
             return f"{len(self.results)} of {len(self.files)} files, {self.pages} pages"
+        if self.blocked:
+            where = f": {self.behind.said()}" if self.behind and not self.behind.blocked else ""
+            return f"waiting for another call that indexes the same{where}"
         if now is None:
-            return "another call indexes the same, waiting for it" if self.blocked else "waiting for its turn"
+            return "waiting for its turn"
         said = f"{len(self.results) + now.files_done} of {len(self.files)} files, {self.pages + now.pages_done} pages"
         scans = f", {now.scans_done} by OCR" if now.scans_done else ""
         return f"{said}{scans}{_place(now)}"
 
     async def watch(self, tell: Tell, leave: Leave) -> list[FileResult] | None:
-        """Wait for what became of each file, telling how far it is; None where ``leave`` says that the work may go on
-        alone.
+        """Wait for what became of each file, telling how far it is; None where ``leave`` says that it need not be
+        waited for.
 
-        Cancelling the wait stops the work if nobody else waits for it. Raises what the work raises.
+        Where nobody waits any more, whether called off or content, the work stops unless it is ``kept``. Raises what
+        the work raises.
         """
         self.waiting += 1
         try:
@@ -71,14 +77,11 @@ class Build:
                 await asyncio.wait({self.task}, timeout=_TICK)
                 await tell(self)
                 if not self.task.done() and await leave():
-                    self.kept = True
                     return None
-        except asyncio.CancelledError:
-            if self.waiting == 1 and not self.kept:
-                self.stop()
-            raise
         finally:
             self.waiting -= 1
+            if not self.waiting and not self.kept and not self.task.done():
+                self.stop()
         return self.task.result()
 
     def stop(self) -> None:
@@ -92,6 +95,7 @@ class Builds:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._locks = DocumentLocks(engine.home)
+        self._holders: dict[tuple[str, Path], Build] = {}  # of each lock that this server has
         self._running: dict[tuple[object, ...], Build] = {}
         self._finished: list[Build] = []
         self._turn = asyncio.Semaphore(_AT_ONCE)
@@ -136,28 +140,42 @@ class Builds:
     async def _work(self, build: Build) -> list[FileResult]:
         left = set(build.files)
         while True:
-            mine: list[Path] = []
+            began = time.monotonic()
+            mine: dict[str, Path] = {}
             try:
-                mine.extend(file for file in build.files if file in left and self._locks.take(build.library, file))
-                left -= set(mine)
+                mine.update((str(file), file) for file in build.files if file in left and self._take(build, file))
+                left -= set(mine.values())
                 build.blocked = not mine
                 if mine:
                     async with self._turn:
                         await self._index(build, mine)
             finally:
-                for file in mine:
-                    self._locks.give(build.library, file)
+                while mine:
+                    self._give(build, mine.popitem()[1])
             if not left:
                 return build.results
-            await asyncio.sleep(_POLL)
+            build.behind = self._holders.get((build.library, next(file for file in build.files if file in left)))
+            await asyncio.sleep(max(_POLL, 10 * (time.monotonic() - began) if build.blocked else 0))
 
-    async def _index(self, build: Build, files: list[Path]) -> None:
-        """Index files whose locks are held."""
+    def _take(self, build: Build, file: Path) -> bool:
+        if not self._locks.take(build.library, file):
+            return False
+        self._holders[build.library, file] = build
+        return True
+
+    def _give(self, build: Build, file: Path) -> None:
+        del self._holders[build.library, file]
+        self._locks.give(build.library, file)
+
+    async def _index(self, build: Build, held: dict[str, Path]) -> None:
+        """Index files whose locks are held, and give up each file's lock once nothing is left to do for it."""
 
         def told(progress: IndexProgress) -> None:
             build.progress = progress
+            if done := held.pop(progress.over, None):
+                self._give(build, done)
 
-        report = await self._engine.index(files, library=build.library, on_progress=told)
+        report = await self._engine.index(list(held.values()), library=build.library, on_progress=told)
         build.pages += build.progress.pages_done if build.progress else 0
         build.progress = None
         build.results += report.files

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
-from contextlib import suppress
+import threading
 
 import fastmcp
 from fastmcp.utilities.logging import configure_logging
@@ -15,6 +16,9 @@ from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp import http
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.server import build_server
+from hybrid_pageindex.mcp.wire import Wire, wire
+
+_SECONDS = 10.0  # for an orderly end after a signal
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
@@ -29,13 +33,20 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
         host, port = http.address(options.http, token)
         await http.serve(server, host, port, token, options.allow_origin)
         return
-    task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        with suppress(asyncio.CancelledError):
+        with wire() as client:
+            for ending in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(ending, _end, client)
             await server.run_stdio_async(show_banner=False, log_level="WARNING")
     except ExceptionGroup as group:
         if group.split(BrokenPipeError)[1] is not None:
             raise
         raise BrokenPipeError from group  # the client went away: the command line ends quietly
+
+
+def _end(client: Wire) -> None:
+    """End in order; by force where that takes long, as it does while a client reads none of its answers."""
+    client.end()
+    force = threading.Timer(_SECONDS, os._exit, (1,))
+    force.daemon = True
+    force.start()

@@ -22,7 +22,8 @@ from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, Usa
 from hybrid_core.types import Document
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.builds import Build, Builds, Leave, Tell
+from hybrid_pageindex.mcp.builds import Build, Builds, Tell
+from hybrid_pageindex.mcp.progress import Progress
 from indexers.report import FileResult
 
 P = ParamSpec("P")
@@ -65,17 +66,34 @@ class Door:
             self.access.check_writing()
         if known is not None and known.published and self.access.unchanged(path, known):
             return known
-        build, late = self.builds.start((path,), None), patience(ctx)
+        await self.build(path, ctx, published=True)
+        return await self.document(str(path))
+
+    async def build(self, file: Path, ctx: Context, *, published: bool) -> tuple[Build, bool]:
+        """Index a file: the build, and whether the file can be searched.
+
+        A call waits until nothing is left to do, but not longer than its patience for what OCR or models still add
+        or, unless it must be ``published``, for anything; and not for what another call has in work once it is
+        published. Raises DocumentError for a file that cannot be indexed.
+        """
+        build, late = self.builds.start((file,), None), patience(ctx)
+        ready = False
 
         async def leave() -> bool:
-            """Published: what is left, by OCR or by models, or of other files, need not be waited for long."""
-            if not build.blocked and not await late():
-                return False
-            now = await self._known(str(path))
-            return now is not None and now.published and self.access.unchanged(path, now)
+            nonlocal ready
+            waited = late()
+            if build.blocked or (waited and published):
+                now = await self._known(str(file))
+                ready = now is not None and self.access.unchanged(file, now)
+            if ready and build.blocked:
+                return True  # the other call goes on with it
+            enough = waited and (ready or not published)
+            build.kept = build.kept or enough
+            return enough
 
-        check_built(await build.watch(teller(ctx), leave) or ())
-        return await self.document(str(path))
+        done = await build.watch(await teller(ctx), leave)
+        check_built(done or ())
+        return build, ready or done is not None
 
     async def meant(self, file_path: str) -> tuple[Document | None, Path | None]:
         """What is indexed of a path, and where it lies below a root. A file that is there is never taken for another
@@ -103,24 +121,18 @@ def check_built(files: Iterable[FileResult]) -> None:
             raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
 
 
-def patience(ctx: Context) -> Leave:
+def patience(ctx: Context) -> Callable[[], bool]:
     """Whether a call has waited long enough for a build; a background task never has."""
     end = time.monotonic() + _PATIENCE
-
-    async def late() -> bool:
-        return not ctx.is_background_task and time.monotonic() >= end
-
-    return late
+    return lambda: not ctx.is_background_task and time.monotonic() >= end
 
 
-def teller(ctx: Context) -> Tell:
-    """Reports a build's progress to the client; the protocol wants every number to be larger than the last."""
-    last = 0.0
+async def teller(ctx: Context) -> Tell:
+    """Reports a build's progress to the client."""
+    progress = await Progress.of(ctx)
 
     async def tell(build: Build) -> None:
-        nonlocal last
-        last = max(last + 1e-3, 100 * build.share)
-        await ctx.report_progress(last, 100 if last <= 100 else None, build.said())
+        await progress.tell(build.said(), build.share)
 
     return tell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastmcp import FastMCP
+from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import UsageError
@@ -13,6 +13,7 @@ from hybrid_core.types import Effort
 from hybrid_pageindex import arguments
 from hybrid_pageindex.mcp import budget, shapes
 from hybrid_pageindex.mcp.door import Door, pictured, short, told
+from hybrid_pageindex.mcp.progress import Progress
 from hybrid_pageindex.mcp.shapes import schema, without_empty
 from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.reading import PageRead
@@ -37,6 +38,7 @@ def register(server: FastMCP, door: Door) -> None:
     @told
     async def search(
         question: str,
+        ctx: Context,
         library: Library = "",
         documents: tuple[str, ...] = (),
         where: Annotated[tuple[str, ...], "Filters such as year=2023, type=annual*, organisation=…"] = (),
@@ -53,9 +55,10 @@ def register(server: FastMCP, door: Door) -> None:
         call = scope | {"question": short("question", question)}
         start, _ = budget.resume(call, cursor)
         most = budget.reach(start, top_k)
+        progress = await Progress.of(ctx)
         found = await door.engine.search(
             question, library=library or None, documents=documents or None, where=where, top_k=most,
-            effort=effort, trace=True,
+            effort=effort, trace=True, on_step=progress.step,
         )  # fmt: skip
         wanted = found.results[start:]
         results = budget.fitting([shapes.result(page) for page in wanted], door.budget)

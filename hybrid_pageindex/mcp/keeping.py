@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 import mcp_types
@@ -96,12 +97,17 @@ def register(server: FastMCP, door: Door) -> None:
         door.access.check_writing()
         if not 1 <= len(paths) <= _MOST_PATHS:
             raise UsageError(f"{len(paths)} paths were given.", f"Give 1 to {_MOST_PATHS}.")
-        files, problems = door.access.files(paths)
+        files, problems = await asyncio.to_thread(door.access.files, paths)
         refused = [{"path": path, "error": why} for path, why in problems]
         if not files:
             return {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN], "next": []}
-        build = door.builds.start(files, library or None)
-        done = await build.watch(teller(ctx), patience(ctx))
+        build, late = door.builds.start(files, library or None), patience(ctx)
+
+        async def leave() -> bool:
+            build.kept = build.kept or late()
+            return late()
+
+        done = await build.watch(await teller(ctx), leave)
         if done is None:
             later = hint("index_status", "see how far it is", library=library)
             return {"status": "building", "progress": build.said(), "next": [later]}

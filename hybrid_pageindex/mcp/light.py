@@ -10,7 +10,8 @@ from fastmcp.tools import ToolResult
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types import Document
 from hybrid_pageindex.mcp.budget import cost, cursor, fitting, goes_on, longest, reach, resume
-from hybrid_pageindex.mcp.door import Door, check_built, patience, pictured, short, teller, told
+from hybrid_pageindex.mcp.door import Door, pictured, short, told
+from hybrid_pageindex.mcp.progress import Progress
 from hybrid_pageindex.mcp.shapes import hint, page_range, relevance, schema, without_empty
 from hybrid_pageindex.mcp.tasks import as_task
 
@@ -35,10 +36,12 @@ def register(server: FastMCP, door: Door) -> None:
         document = await door.at_path(file_path, ctx)
         head = {"file_path": document.path, "total_pages": document.pages}
         call = {"file_path": file_path, "query": query, "top_k": top_k}
+        progress = await Progress.of(ctx)
+        progress.note("looking for its best pages" if query.strip() else "reading its pages")
         async with door.turn:
             if query.strip():
                 asked = {"query": short("query", query)}
-                return {"status": "search"} | head | asked | await _found(door, document, call, cursor)
+                return {"status": "search"} | head | asked | await _found(door, document, call, cursor, progress)
             shown = await _pages(door, document.doc_id, document.pages, call, cursor)
             return {"status": "success"} | head | {"indexed_at": document.indexed_at} | shown
 
@@ -75,12 +78,10 @@ def register(server: FastMCP, door: Door) -> None:
         """Index a file in the background; a long one answers status "building": ask index_status later."""
         door.access.check_writing()
         file = door.access.file(short("file_path", file_path, 2000))
-        build = door.builds.start((file,), None)
-        done = await build.watch(teller(ctx), patience(ctx))
-        if done is None:
+        build, ready = await door.build(file, ctx, published=False)
+        if not ready:
             later = hint("index_status", "see how far it is")
             return {"status": "building", "file_path": str(file), "progress": build.said(), "next": [later]}
-        check_built(done)
         document = await door.document(str(file))
         ask = hint(
             "search", "ask this document; put your question in", question="YOUR QUESTION", documents=[document.doc_id]
@@ -105,12 +106,14 @@ async def _indexed(door: Door, file_path: str) -> Document:
     raise NotFoundError(f"{file_path} is not indexed.", "Call get_index or build_index with it first.")
 
 
-async def _found(door: Door, document: Document, call: dict[str, Any], given: str) -> dict[str, Any]:
+async def _found(
+    door: Door, document: Document, call: dict[str, Any], given: str, progress: Progress
+) -> dict[str, Any]:
     """The best pages of one document."""
     start, _ = resume(call, given)
     top_k = call["top_k"]
     most = reach(start, top_k)
-    found = await door.engine.search(call["query"], documents=[document.doc_id], top_k=most)
+    found = await door.engine.search(call["query"], documents=[document.doc_id], top_k=most, on_step=progress.step)
     wanted = found.results[start:]
     results = fitting([{"page": page.page, "relevance": relevance(page)} for page in wanted], door.budget)
     end = start + len(results)

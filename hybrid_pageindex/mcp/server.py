@@ -22,6 +22,7 @@ from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.budget import BUDGET
 from hybrid_pageindex.mcp.builds import Builds
 from hybrid_pageindex.mcp.door import Door
+from hybrid_pageindex.mcp.progress import Heartbeat
 
 INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
@@ -51,7 +52,7 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[_Calls(turn)],
+        middleware=[Heartbeat(), _Calls(turn)],
         mask_error_details=True,  # of errors that are not ours
     )
     for part in (finding, light, keeping, resources, prompts):
@@ -98,4 +99,5 @@ def _complaint(error: ValidationError) -> str:
     if not isinstance(error.__cause__, PydanticValidationError):
         return str(error)
     details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
-    return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
+    said = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
+    return said.replace("a valid tuple", "a valid list")  # as the schema calls it

@@ -98,8 +98,9 @@ class _Tasks(ServerExtension):
         async with self._starting:
             if self._real is None:
                 package = await asyncio.to_thread(import_module, "fastmcp_tasks")
-                real: ServerExtension = package.TasksExtension(url="memory://", concurrency=_AT_ONCE)
-                real._bind(self.server)  # as add_extension does, which comes too late here
+                server = self.server
+                bound = type("Bound", (package.TasksExtension,), {"server": property(lambda _: server)})
+                real: ServerExtension = bound(url="memory://", concurrency=_AT_ONCE)  # add_extension comes too late
                 ready = asyncio.get_running_loop().create_future()
                 self._life = asyncio.create_task(self._live(real, ready))
                 await ready

@@ -58,6 +58,10 @@ class Asker:
             self._add(Usage(cached=1))
         return held
 
+    def keeps(self, key: str) -> bool:
+        """Whether there is a kept reply, which is not counted."""
+        return self._cache.get(key) is not None
+
     def put(self, key: str, value: str) -> None:
         self._cache.put(key, value)
 

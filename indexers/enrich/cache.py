@@ -9,6 +9,8 @@ from typing import Protocol
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog import Catalog
 
+REFUSED = "page-refused"  # the kind of part that says why a model does not describe a page
+
 
 class PartCache(Protocol):
     """Safe for several threads."""
@@ -16,6 +18,11 @@ class PartCache(Protocol):
     def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, value: str) -> None: ...
+
+
+def forget_refusals(catalog: Catalog) -> None:
+    """Have models asked again about pages that they refused, once their documents are indexed anew."""
+    catalog.clear_cache(f"part/{REFUSED}/")
 
 
 class CatalogParts:

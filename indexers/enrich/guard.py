@@ -89,29 +89,12 @@ class Metered:
     def name(self) -> str:
         return self._guard.model.name
 
-    def ask(
-        self,
-        messages: Sequence[Message],
-        schema: type[T],
-        *,
-        prompt: str = "",
-        max_tokens: int = 2000,
-        deadline: float | None = None,
-    ) -> Reply[T]:
-        model, limits = self._guard.model, {"prompt": prompt, "max_tokens": max_tokens, "deadline": deadline}
-        return self._counted(lambda: model.ask(messages, schema, **limits))  # type: ignore[arg-type]
+    def ask(self, messages: Sequence[Message], schema: type[T], **how: Any) -> Reply[T]:
+        """``how`` is as for any ``ChatModel``. The model is asked patiently: a run gives it up by a rule of its own."""
+        return self._counted(lambda: self._guard.model.ask(messages, schema, **{**how, "patient": True}))
 
-    def say(
-        self,
-        messages: Sequence[Message],
-        *,
-        on_text: Callable[[str], None] | None = None,
-        prompt: str = "",
-        max_tokens: int = 2000,
-        deadline: float | None = None,
-    ) -> Reply[Any]:
-        model, limits = self._guard.model, {"prompt": prompt, "max_tokens": max_tokens, "deadline": deadline}
-        return self._counted(lambda: model.say(messages, on_text=on_text, **limits))  # type: ignore[arg-type]
+    def say(self, messages: Sequence[Message], **how: Any) -> Reply[Any]:
+        return self._counted(lambda: self._guard.model.say(messages, **{**how, "patient": True}))
 
     def close(self) -> None:
         """The model is the run's, not the step's."""

@@ -11,13 +11,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, StringConstraints, ValidationError
 
-from hybrid_core.errors import ChatError, DocumentError
+from hybrid_core.errors import ChatError, DocumentError, ReplyError
 from hybrid_core.models.chat import ChatModel, Message
 from hybrid_core.prompts import prompt
 from hybrid_core.text import clean
 from hybrid_core.token_estimate import cut
 from hybrid_core.types import Page
-from indexers.enrich.cache import PartCache, part_key
+from indexers.enrich.cache import REFUSED, PartCache, part_key
 
 PROMPT = "page-description"
 _AHEAD = 4  # pages drawn before anybody takes them
@@ -43,7 +43,8 @@ class PageSaid(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PagesDescribed:
-    """All pages, those described changed. ``kept`` of the described came from the cache; ``failed`` says why by number.
+    """All pages, those described changed. ``kept`` of the described came from the cache; ``failed`` says why by number,
+    and so does ``refused`` of those that the model declines or cannot answer for, which it is not asked again.
 
     ``read`` had no readable text and have that of their pictures now.
     """
@@ -53,6 +54,7 @@ class PagesDescribed:
     read: tuple[int, ...]
     kept: int
     failed: Mapping[int, str]
+    refused: Mapping[int, str]
 
 
 def describe_pages(
@@ -74,6 +76,7 @@ def describe_pages(
     running = {at_once.submit(_described, model, by_number[n], ahead, cache): n for n in chosen}
     said: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
+    refused: dict[int, str] = {}
     kept = 0
     try:
         for future in as_completed(running):
@@ -81,6 +84,8 @@ def describe_pages(
             try:
                 said[number], from_cache = future.result()
                 kept += from_cache
+            except _Refused as refusal:
+                refused[number] = str(refusal)
             except (ChatError, DocumentError) as error:
                 failed[number] = error.message
             on_page()
@@ -90,7 +95,13 @@ def describe_pages(
         ahead.close()
     read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
     changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
-    return PagesDescribed(changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())))
+    return PagesDescribed(
+        changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())), dict(sorted(refused.items()))
+    )
+
+
+class _Refused(Exception):
+    """The model declines, or answers with nothing usable also after it was told so: that is remembered."""
 
 
 class _Ahead:
@@ -126,23 +137,32 @@ class _Ahead:
 
 
 def _described(model: ChatModel, page: Page, ahead: _Ahead, cache: PartCache) -> tuple[PageSaid, bool]:
-    """What the model says of a page, and whether it was kept from before."""
+    """What the model says of a page, and whether it was kept from before. Raises _Refused, ChatError, DocumentError."""
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
     written = prompt(PROMPT)
     text = cut(page.text, _SHOWN)
     wanted = _WANTED if page.needs_ocr else _UNWANTED
-    key = part_key("page", model.name, written.id, wanted, text, *images)
+    decisive = (model.name, written.id, wanted, text, *images)
+    key, refused_key = part_key("page", *decisive), part_key(REFUSED, *decisive)
     if (held := cache.get(key)) is not None:
         try:
             return PageSaid.model_validate_json(held), True
         except ValidationError:  # kept before the shape changed
             pass
+    if (why := cache.get(refused_key)) is not None:
+        raise _Refused(why)
     *before, last = written.messages({"text": wanted, "page": text})
     messages = [*before, Message(last.role, last.text, images)]
     most = _REPLY_WITH_TEXT if page.needs_ocr else _REPLY
-    reply = model.ask(messages, PageSaid, prompt=written.id, max_tokens=most)
+    try:
+        reply = model.ask(messages, PageSaid, prompt=written.id, max_tokens=most)
+    except ChatError as error:
+        if error.failure != "refusal" and not isinstance(error, ReplyError):
+            raise
+        cache.put(refused_key, error.message)
+        raise _Refused(error.message) from error
     said = reply.value
     if said is None:
         raise ChatError("the model gave no description.", failure="reply")

@@ -55,7 +55,7 @@ def rebuilt(
         chunks=tuple(chunks.cut(sections, pages)),
         terms=_terms(base, pages),
         heading_terms=heading_terms(sections, len(pages)).to_bytes(),
-        warnings=(*kept, *text_warnings(pages), *said),
+        warnings=(*kept, *text_warnings(pages, str(models.get("vlm", ""))), *said),
         models=models,
     )
 

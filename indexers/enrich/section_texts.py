@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.token_estimate import cut, estimate, shares
@@ -55,17 +55,24 @@ def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[M
     return made
 
 
-def branch_materials(pages: Sequence[Page], sections: Sequence[Section], summaries: Sequence[str]) -> list[Material]:
-    """Of every section with others in it; ``summaries`` are those of the leaves at their places."""
+def branch_materials(
+    pages: Sequence[Page], sections: Sequence[Section], summaries: Sequence[str], open_: Collection[int] = ()
+) -> list[Material]:
+    """Of every section with others in it; ``summaries`` are those of the leaves at their places.
+
+    ``open_``: places of leaves whose summaries will be others, so that what holds them may not be short by then.
+    """
     holders = {section.parent_id for section in sections}
     place = {section.node_id: at for at, section in enumerate(sections)}
     below: list[list[str]] = [[] for _ in sections]
+    held_open: set[int] = set()
     for at, section in enumerate(sections):
         if section.node_id not in holders:
             title = "" if section.synthetic else f"{section.title}: "
             parent = section.parent_id
             while parent is not None:
                 below[place[parent]].append(f"- {title}{summaries[at]}")
+                held_open |= {place[parent]} if at in open_ else set()
                 parent = sections[place[parent]].parent_id
     made = []
     for at, (section, first, last) in enumerate(own_ranges(sections)):
@@ -74,7 +81,7 @@ def branch_materials(pages: Sequence[Page], sections: Sequence[Section], summari
         own, _ = _own(pages, section, first, last, _OWN)
         given = shares(list(map(estimate, below[at])), _PARTS)
         parts = "\n".join(cut(part, size) for part, size in zip(below[at], given, strict=True) if size > 4)
-        if estimate(own) + estimate(parts) <= _SHORT:
+        if at not in held_open and estimate(own) + estimate(parts) <= _SHORT:
             short = " ".join(f"{own} {' '.join(part[2:] for part in below[at])}".split())
             made.append(Material(at, "", short, False))
         else:

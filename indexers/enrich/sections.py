@@ -1,13 +1,14 @@
 """Section summaries by a model, and what a section announces but does not hold.
 
 Long texts are summarised, short ones are their own summary. What a branch is given beside its own text are the
-summaries of the leaves below it, whatever stands between: so a changed page costs one call for the leaves on it and
-one for all that holds them, however deep the tree is.
+summaries of the leaves below it, whatever stands between. Leaves and all that holds them share a call where one is
+enough, the branches given there what the rules say of those leaves: so a changed page costs one call, however deep the
+tree is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -23,8 +24,9 @@ from indexers.enrich.cache import PartCache
 from indexers.enrich.section_texts import Material, branch_materials, leaf_materials
 
 _PROMPT = "section-summaries"
-_BATCH_TOKENS, _BATCH_SECTIONS = 6000, 16
-_TOKENS_EACH, _TOKENS_BASE = 220, 400  # of a reply
+_BATCH_TOKENS, _BATCH_SECTIONS = 16_000, 20  # half a context of 32,000
+_TOKENS_EACH, _TOKENS_BASE = 180, 400  # of a reply: 4,000 for a batch, which is what many models write at most
+_AGAIN = 3  # what a batch's reply lacks is asked for in batches so many times smaller
 _LONGEST, _GAP = 1500, 160  # characters
 _GAPS = 3
 _WORKERS = 8
@@ -68,93 +70,93 @@ def summarise_sections(
 ) -> SectionsSaid:
     """Summaries and gaps of all sections: first of the leaves, then of the branches over them."""
     asker = Asker(model, cache, language=language_of([page.text for page in pages]), deadline=deadline)
-    round_ = _Round(asker)
-    summaries = [section.summary for section in sections]
-    gaps: list[tuple[str, ...]] = [() for _ in sections]
-    round_.run(leaf_materials(pages, sections), summaries, gaps)
-    round_.run(branch_materials(pages, sections, summaries), summaries, gaps)
-    made = [replace(s, summary=said, gaps=held) for s, said, held in zip(sections, summaries, gaps, strict=True)]
-    return SectionsSaid(tuple(made), tuple(round_.notes()), asker.usage, round_.failure)
+    round_ = _Round(asker, [section.summary for section in sections])
+    leaves = leaf_materials(pages, sections)
+    wanted = round_.take(leaves, {})
+    above = branch_materials(pages, sections, round_.summaries, {leaf.at for leaf in wanted}) if wanted else []
+    together = [*wanted, *(branch for branch in above if round_.lacks(branch))]
+    said = round_.ask(together if len(_batches(together)) == 1 else wanted)
+    lost = round_.take(leaves, said)
+    branches = branch_materials(pages, sections, round_.summaries)
+    lost += round_.take(branches, round_.ask(round_.take(branches, said)))
+    made = [replace(s, summary=round_.summaries[at], gaps=round_.gaps[at]) for at, s in enumerate(sections)]
+    if not lost:
+        return SectionsSaid(tuple(made), (), asker.usage)
+    why = round_.error.message if round_.error else "the model left them out."
+    note = f"section summaries: {len(lost)} have those made without a model: {why}"
+    return SectionsSaid(tuple(made), (note,), asker.usage, round_.error.failure if round_.error else "reply")
 
 
 class _Round:
     """Asks for materials in batches, side by side; what is kept is not asked for."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: Asker, summaries: list[str]) -> None:
+        self.summaries = summaries
+        self.gaps: list[tuple[str, ...]] = [() for _ in summaries]
         self._asker = asker
-        self._error: ChatError | None = None
-        self._missing = 0
+        self.error: ChatError | None = None
+        self._known: dict[str, _Said] = {}
 
-    @property
-    def failure(self) -> ChatFailure | None:
-        return self._error.failure if self._error else ("reply" if self._missing else None)
-
-    def notes(self) -> list[str]:
-        if not self._missing:
-            return []
-        why = self._error.message if self._error else "the model left them out."
-        return [f"section summaries: {self._missing} have those made without a model: {why}"]
-
-    def run(self, materials: Sequence[Material], summaries: list[str], gaps: list[tuple[str, ...]]) -> None:
-        """Puts what is said of each material at its section's place."""
-        wanted = []
+    def take(self, materials: Sequence[Material], said: Mapping[int, _Said]) -> list[Material]:
+        """Puts what is said of each material, by its place, or kept of it at its section; those that lack it."""
+        lacking = []
         for material in materials:
             if material.short is not None:
-                summaries[material.at] = material.short
+                self.summaries[material.at] = material.short
             if not material.asked:
                 continue
-            held = self._asker.get(self._key(material))
+            if self.lacks(material) and material.at in said:
+                self._known[self._key(material)] = said[material.at]
+                self._asker.put(self._key(material), said[material.at].model_dump_json())
+            held = self._known.get(self._key(material))
             if held is None:
-                wanted.append(material)
-            else:
-                _take(material, _Said.model_validate_json(held), summaries, gaps)
-        for material, said in self._ask_for(wanted):
-            self._asker.put(self._key(material), said.model_dump_json())
-            _take(material, said, summaries, gaps)
+                lacking.append(material)
+                continue
+            self.gaps[material.at] = tuple(held.gaps)
+            if material.short is None:
+                self.summaries[material.at] = held.summary
+        return lacking
+
+    def lacks(self, material: Material) -> bool:
+        """Whether a model is asked about it of which nothing is kept."""
+        key = self._key(material)
+        if material.asked and key not in self._known and (held := self._asker.get(key)) is not None:
+            self._known[key] = _Said.model_validate_json(held)
+        return material.asked and key not in self._known
 
     def _key(self, material: Material) -> str:
         return self._asker.key(_PROMPT, material.text)
 
-    def _ask_for(self, wanted: Sequence[Material]) -> list[tuple[Material, _Said]]:
-        """What is said of each, the rest once more in smaller batches."""
-        found: list[tuple[Material, _Said]] = []
-        for share in (1, 2):
-            done = {material.at for material, _ in found}
-            left = [material for material in wanted if material.at not in done]
-            if not left or (self._error and self._error.failure in _HOPELESS):
+    def ask(self, wanted: Sequence[Material]) -> dict[int, _Said]:
+        """What is said of each, by its place; the rest is asked for once more in smaller batches."""
+        found: dict[int, _Said] = {}
+        for share in (1, _AGAIN):
+            left = [material for material in wanted if material.at not in found]
+            if not left or (self.error and self.error.failure in _HOPELESS):
                 break
             with ThreadPoolExecutor(_WORKERS) as pool:
-                for said in pool.map(self._batch, _batches(left, _BATCH_TOKENS // share, _BATCH_SECTIONS // share)):
-                    found += said
-        self._missing += len(wanted) - len(found)
-        if not self._missing:
-            self._error = None  # what failed first went well in smaller batches
+                for said in pool.map(self._batch, _batches(left, share)):
+                    found |= said
         return found
 
-    def _batch(self, batch: Sequence[Material]) -> list[tuple[Material, _Said]]:
-        if self._error and self._error.failure in _HOPELESS:
-            return []
+    def _batch(self, batch: Sequence[Material]) -> dict[int, _Said]:
+        if self.error and self.error.failure in _HOPELESS:
+            return {}
         shown = "\n\n".join(f"[section {number}]\n{material.text}" for number, material in enumerate(batch, 1))
         most = _TOKENS_BASE + _TOKENS_EACH * len(batch)
         try:
             reply = self._asker.ask(_PROMPT, SectionSummaries, {"sections": shown}, keep=False, tokens=most)
         except ChatError as error:
-            self._error = error
-            return []
+            self.error = error
+            return {}
         found: dict[int, _Said] = {}
         for one in reply.summaries:
             material = batch[one.section - 1] if 1 <= one.section <= len(batch) else None
             said = " ".join(one.summary.split())
-            if material is not None and one.section not in found and (said or material.short is not None):
+            if material is not None and material.at not in found and (said or material.short is not None):
                 said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-                found[one.section] = _Said(summary=said, gaps=_checked(one.gaps, material.text))
-        return [(batch[number - 1], said) for number, said in sorted(found.items())]
-
-
-def _take(material: Material, said: _Said, summaries: list[str], gaps: list[tuple[str, ...]]) -> None:
-    gaps[material.at] = tuple(said.gaps)
-    if material.short is None:
-        summaries[material.at] = said.summary
+                found[material.at] = _Said(summary=said, gaps=_checked(one.gaps, material.text))
+        return found
 
 
 def _checked(gaps: Sequence[str], shown: str) -> list[str]:
@@ -164,12 +166,13 @@ def _checked(gaps: Sequence[str], shown: str) -> list[str]:
     return [gap for gap in told if terms.intersection(text.tokenise(gap))][:_GAPS]
 
 
-def _batches(materials: Sequence[Material], tokens: int, sections: int) -> list[list[Material]]:
-    """Runs of materials, none above the bounds unless it is a single one."""
+def _batches(materials: Sequence[Material], share: int = 1) -> list[list[Material]]:
+    """Runs of materials, none above the bounds divided by ``share`` unless it is a single one."""
     batches: list[list[Material]] = []
     size = 0
     for material in materials:
-        if not batches or size + material.tokens > tokens or len(batches[-1]) >= sections:
+        full = batches and (len(batches[-1]) >= _BATCH_SECTIONS // share)
+        if not batches or full or size + material.tokens > _BATCH_TOKENS // share:
             batches.append([])
             size = 0
         batches[-1].append(material)

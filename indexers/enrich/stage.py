@@ -37,6 +37,7 @@ Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
 _REASONS = 3  # for pages that failed, that are named
+_NOT_AGAIN = ", and the model is not asked again while they, it and its prompt stay the same"
 
 
 class Sight(Protocol):
@@ -67,6 +68,7 @@ class _Made(Generic[T]):
     failed: int
     notes: Sequence[str] = ()
     kept: int = 0
+    refused: int = 0  # of those that failed, which another run would not change
 
 
 class Enricher:
@@ -129,8 +131,8 @@ class Enricher:
             )
         elif seen:
             sections = compose(sections, pages, seen)
-        failed = any(step.failed for step in work.steps)
-        if (pages, sections, description) == (base.pages, base.sections, base.description):
+        failed = work.unfinished
+        if not work.refused and (pages, sections, description) == (base.pages, base.sections, base.description):
             return Enriched(None, not failed, "", tuple(work.steps), tuple(work.notes))
         names = {kind: guard.model.name for kind, guard in self._guards.items()}
         content = rebuilt(
@@ -151,8 +153,10 @@ class Enricher:
                 model, pages, chosen, sight.drawn, self._cache, self._threads,
                 lambda: told("describe", next(done), len(chosen)),
             )  # fmt: skip
-            notes = [_failed_pages(found.failed)] if found.failed else []
-            return _Made((found.pages, found.described), len(found.described), len(found.failed), notes, found.kept)
+            refused, failed = len(found.refused), len(found.failed) + len(found.refused)
+            notes = [_undescribed(found.failed)] if found.failed else []
+            notes += [_undescribed(found.refused, _NOT_AGAIN)] if refused else []
+            return _Made((found.pages, found.described), len(found.described), failed, notes, found.kept, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
         return work.step("pages", "vlm", before, describe)
@@ -165,14 +169,18 @@ class _Work:
         self._guards = guards
         self.steps: list[StepDone] = []
         self.notes: list[str] = []
+        self.unfinished = False  # another run may do more
+        self.refused = False  # a model declined something for good
 
     def step(self, name: StepName, kind: Kind, before: T, work: Callable[[Metered], _Made[T]]) -> T:
         """What a step makes, or ``before`` where it fails or its model is down."""
         guard = self._guards.get(kind)
         if guard is None:  # wanted, but it did not work when the run began, which the report says once
+            self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             return before
         if guard.down is not None:
+            self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             self._note(f"given up in this run: {guard.down.message}")
             return before
@@ -184,6 +192,8 @@ class _Work:
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
             reason = error.message if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
             made = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+        self.unfinished = self.unfinished or made.failed > made.refused
+        self.refused = self.refused or made.refused > 0
         usage = model.usage + Usage(cached=made.kept)
         self.steps.append(StepDone(name, made.done, made.failed, usage, round(time.monotonic() - began, 3)))
         for note in made.notes:
@@ -218,12 +228,12 @@ def _kept(found: TreeImproved | SectionsSaid | Described, model: Metered) -> int
     return found.usage.cached - model.usage.cached
 
 
-def _failed_pages(failed: Mapping[int, str]) -> str:
+def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
     why = list(dict.fromkeys(failed.values()))
     reasons = "; ".join(reason.removesuffix(".") for reason in why[:_REASONS])
     more = f"; and {len(why) - _REASONS} other reasons" if len(why) > _REASONS else ""
     pages = "1 page was" if len(failed) == 1 else f"{len(failed)} pages were"
-    return f"{pages} not described ({ranges(list(failed))}): {reasons}{more}"
+    return f"{pages} not described ({ranges(list(failed))}){more_of_it}: {reasons}{more}"
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:

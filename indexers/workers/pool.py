@@ -16,6 +16,7 @@ from indexers.workers.protocol import Reply, Task, receive, send
 from indexers.workers.watch import Verdict, Watch, resident_bytes
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
+_START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
 _FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
 
 
@@ -145,7 +146,7 @@ class WorkerPool:
             )
             self._processes.add(process)
         self._local.process = process
-        self._watch.begin(process, self._limits.seconds_per_file)
+        self._watch.begin(process, max(_START_SECONDS, self._limits.seconds_per_file))
         receive(cast(BinaryIO, process.stdout))  # its start is no task's time; where it died, the task will find out
         self._watch.finish(process)
         return process

@@ -13,6 +13,7 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # looked up here: between fork and exec that could wait for ever
 
 
 def limit_memory(most: int) -> None:
@@ -29,8 +30,8 @@ def limit_memory(most: int) -> None:
 
 def end_with_parent() -> None:
     """Be killed when the process that started us is: inside an endless page nothing else would stop us (Linux)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def main() -> None:

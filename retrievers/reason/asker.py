@@ -1,16 +1,9 @@
-"""Calls of a model for one question: within its tokens, counted, told step by step."""
+"""Calls of a model that looks for the pages of one question, and the texts that it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from pydantic import BaseModel
-
-from hybrid_core.errors import ChatError
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.prompts import prompt
-from hybrid_core.results import ReasoningStep
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.token_estimate import estimate, shares
 from retrievers import snippet
@@ -19,61 +12,27 @@ from retrievers.expert import Advice
 from retrievers.model_calls import ModelCalls
 from retrievers.question import read_question
 from retrievers.reason.board import Board, Place
+from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.verdict import Verdict
 
-T = TypeVar("T", bound=BaseModel)
 _REPLY = 1500  # tokens that a reply may have
-_CALL = 600  # tokens of a call's instructions, question and expert knowledge
 _PASSAGES = 12  # of as many pages at most
 _PAGE = 900  # tokens shown of a page at most
 
 
 class Asker(ModelCalls):
-    """Asks about one board. ``tokens`` bounds the inputs of all its calls together, by estimate before and by the
-    endpoint's count after each.
-    """
+    """Asks about one board, in what is left of the question's tokens."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        tokens: int,
-        deadline: float,
-        question: str,
-        advice: Advice,
-        board: Board,
-        snapshot: Snapshot,
-        told: Callable[[ReasoningStep], None],
-    ) -> None:
-        super().__init__(model, told, deadline)
-        self.tokens = tokens
-        self._question, self._board, self._snapshot = question, board, snapshot
-        self._expert = "\n".join(expert_lines(advice)) or "none"
+    def __init__(self, reasoner: Reasoner, question: str, advice: Advice, board: Board, snapshot: Snapshot) -> None:
+        given = {"question": question, "expert": "\n".join(expert_lines(advice)) or "none"}
+        super().__init__(reasoner.model, reasoner.budget, reasoner.limits.seconds, reasoner.told, given, reply=_REPLY)
+        self._board, self._snapshot = board, snapshot
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
-        self._left = tokens
 
-    def room(self) -> int:
-        """Tokens of outline and text that one more call may have, beside its instructions."""
-        return max(0, self._left - _CALL)
-
-    def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
-        """The model's reply to a prompt. Raises ChatError, also where the prompt has no room left."""
-        written = prompt(name)
-        messages = written.messages({"question": self._question, "expert": self._expert, **values})
-        size = estimate("".join(message.text for message in messages))
-        if size > self._left:
-            raise ChatError(
-                f"the question's {self.tokens} tokens are used up.", "Raise reason_tokens.", failure="too long"
-            )
-        before = self.usage.input_tokens
-        try:
-            return self.reply(written, messages, schema, size, _REPLY)
-        finally:
-            self._left -= max(size, self.usage.input_tokens - before)
-
-    def page_texts(self, places: Sequence[Place], tokens: int | None = None) -> list[str]:
-        """The texts of pages, each behind its name, cut around what matches to fit ``tokens``, else what is left."""
+    def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
+        """The texts of pages, each behind its name, cut around what matches to fit ``tokens`` together."""
         texts = [text for _, text in self._held(places)]
-        most = min(self.room() if tokens is None else tokens, len(texts) * _PAGE)
+        most = min(tokens, len(texts) * _PAGE)
         given = shares([estimate(text) for text in texts], max(0, most - 20 * len(texts)))
         shown = []
         for (doc, page), text, size in zip(places, texts, given, strict=True):

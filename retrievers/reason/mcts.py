@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
+from retrievers.model_calls import fitted
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, Place
 from retrievers.reason.verdict import Verdict, unique
@@ -78,10 +79,17 @@ class TreeSearch:
         """Search until a page is found that surely answers, or nothing is left to look at or to spend."""
         for _ in range(self._calls):
             node = self._select()
-            if node is None or self._asker.room() < PAGE_TOKENS:
+            if node is None:
+                break
+            prompt, look = ("tree-read", self._read) if self._readable(node) else ("tree-rate", self._rate)
+            where = self._where(node)
+            room = self._asker.room(prompt, Ratings, {"where": where, "parts": ""})
+            if room < PAGE_TOKENS and not self._thoughts:
+                raise ChatError("no tokens are left to ask.", "Raise reason_tokens.", failure="too long")
+            if room < PAGE_TOKENS:
                 break
             try:
-                value = self._read(node) if self._readable(node) else self._rate(node)
+                value = look(node, where, room)
             except ChatError as error:
                 if not self._thoughts:
                     raise
@@ -141,12 +149,15 @@ class TreeSearch:
             return range(pages.start, content.sections[content.children[node.at][0]].start_page + 1)
         return pages
 
-    def _rate(self, node: _Node) -> float:
+    def _where(self, node: _Node) -> str:
+        document = self._board.document_line(node.doc)
+        if node.at < 0 or self._readable(node):
+            return document
+        return f"{document}\n{self._board.section_line((node.doc, node.at)).strip()}"
+
+    def _rate(self, node: _Node, where: str, room: int) -> float:
         parts = self._parts(node)
-        lines = [self._line(part) for part in parts]
-        where = self._board.document_line(node.doc)
-        if node.at >= 0:
-            where += "\n" + self._board.section_line((node.doc, node.at)).strip()
+        lines = fitted([self._line(part) for part in parts], room)
         said = self._asker.ask("tree-rate", Ratings, {"where": where, "parts": _listed(lines)})
         rated = self._kept(said, len(parts))
         for number, part in enumerate(parts, 1):
@@ -156,21 +167,19 @@ class TreeSearch:
         self._asker.step("rated", "; ".join(f"{lines[n - 1].strip()}: {p:.2f}" for n, p in named))
         return max(rated.values(), default=0.0)
 
-    def _read(self, node: _Node) -> float:
+    def _read(self, node: _Node, where: str, room: int) -> float:
         pages = self._pages_of(node)
         values = self._board.valued[node.doc].values
         unread = [page for page in pages if (node.doc, page) not in self._pages]
-        most = min(_READ, self._asker.room() // PAGE_TOKENS)
+        most = min(_READ, room // PAGE_TOKENS)
         chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:most])
         node.done = len(unread) <= most
         if not chosen:
             return max((self._pages[node.doc, page] for page in pages), default=0.0)
         places = [(node.doc, page) for page in chosen]
         self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in places))
-        texts = self._asker.page_texts(places)
-        said = self._asker.ask(
-            "tree-read", Ratings, {"where": self._board.document_line(node.doc), "parts": _listed(texts)}
-        )
+        texts = self._asker.page_texts(places, room - 2 * len(places))
+        said = self._asker.ask("tree-read", Ratings, {"where": where, "parts": _listed(texts)})
         rated = self._kept(said, len(places))
         for number, place in enumerate(places, 1):
             self._pages[place] = rated.get(number, 0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.models.input_budget import InputBudget
 from hybrid_core.results import EffortUsed, Reasoning, ReasoningStep
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Effort, Strategy
@@ -30,8 +31,8 @@ def untold(_: ReasoningStep) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReasonLimits:
-    """``below`` is the sureness under which ``auto`` asks. ``tokens`` are for all inputs of one question together;
-    ``rounds`` bounds the outline strategy, ``calls`` the tree search, ``seconds`` both.
+    """``below`` is the sureness under which ``auto`` asks. ``tokens`` are for all inputs of one question together, also
+    those that choose documents; ``rounds`` bounds the outline strategy, ``calls`` the tree search, ``seconds`` both.
     """
 
     below: float = 0.1
@@ -43,12 +44,18 @@ class ReasonLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it. ``told`` hears every step at once."""
+    """A model and how to ask it about one question. ``told`` hears every step at once; ``budget`` has what is left of
+    the question's tokens.
+    """
 
     model: ChatModel
     strategy: Strategy = "outline"
     limits: ReasonLimits = ReasonLimits()
     told: Callable[[ReasoningStep], None] = untold
+    budget: InputBudget = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", InputBudget(self.limits.tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +105,7 @@ def reason(
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(valued, [(one.doc, one.page) for one in reached])
-    limits = reasoner.limits
-    asker = Asker(reasoner.model, limits.tokens, limits.seconds, question, advice, board, snapshot, reasoner.told)
+    asker = Asker(reasoner, question, advice, board, snapshot)
     failure = ""
     try:
         verdict = _found(reasoner, board, asker)

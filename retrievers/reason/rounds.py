@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
 from hybrid_core.token_estimate import estimate
@@ -10,6 +10,7 @@ from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, Place
 from retrievers.reason.verdict import Verdict, unique
 
+_PROMPT = "tree-outline"
 _OUTLINE = 0.3  # of all tokens, for the outline of the first round
 _PASSAGES = 0.1  # of all tokens, for passages of the best pages, which every round repeats
 _AGAIN = 0.15  # of all tokens, for the outline that later rounds repeat
@@ -21,24 +22,18 @@ _LAST = "This is the last round: name pages now."
 class PageOf(BaseModel):
     """A page of a document, both as the outline calls them."""
 
-    document: str = Field(description="the document's short name, for example D1")
-    page: int = Field(description="the page's number")
+    document: str
+    page: int
 
 
 class Turn(BaseModel):
-    """One reply of the model. With sections to expand or pages to read it gets another round."""
+    """One reply of the model, as the prompt asks for it. With something to expand or read it gets another round."""
 
-    reasoning: str = Field(description="two or three sentences: what the answer needs and where that stands")
-    expand: list[str] = Field(
-        default_factory=list, description="sections whose parts to show, for example D1.0031; empty if none"
-    )
-    read: list[PageOf] = Field(default_factory=list, description="pages whose text to show; empty if none")
-    pages: list[PageOf] = Field(
-        description="the pages that answer the question, best first; a guess before the last round"
-    )
-    sections: list[str] = Field(
-        default_factory=list, description="sections that answer where no page can be told; empty if none"
-    )
+    reasoning: str
+    expand: list[str] = []
+    read: list[PageOf] = []
+    pages: list[PageOf]
+    sections: list[str] = []
 
 
 class Rounds:
@@ -46,7 +41,7 @@ class Rounds:
 
     def __init__(self, board: Board, asker: Asker, rounds: int) -> None:
         self._board, self._asker, self._rounds = board, asker, rounds
-        passages = asker.passages(int(_PASSAGES * asker.tokens))
+        passages = asker.passages(int(_PASSAGES * asker.budget.tokens))
         self._seen = dict.fromkeys(passages)  # these, and what was opened and read, as texts, in order
         self._looked: set[Place] = set()
         self._docs: set[int] = set()
@@ -57,7 +52,7 @@ class Rounds:
         for number in range(1, self._rounds + 1):
             last = number == self._rounds
             try:
-                turn = self._asker.ask("tree-outline", Turn, self._values(number, last))
+                turn = self._asker.ask(_PROMPT, Turn, self._values(number, last))
             except ChatError as error:
                 if not verdict:
                     raise
@@ -69,13 +64,12 @@ class Rounds:
         return verdict
 
     def _values(self, number: int, last: bool) -> dict[str, str]:
-        asker = self._asker
-        if number == 1:
-            outline = self._board.outline(int(_OUTLINE * asker.tokens))
-        else:
-            outline = self._board.outline(int(_AGAIN * asker.tokens), self._docs or None)
         turns = _LAST if last else f"Round {number} of {self._rounds}."
-        return {"outline": outline, "seen": "\n\n".join(self._seen) or "nothing yet", "turns": turns}
+        values = {"outline": "", "seen": "\n\n".join(self._seen) or "nothing yet", "turns": turns}
+        share = int((_OUTLINE if number == 1 else _AGAIN) * self._asker.budget.tokens)
+        most = min(share, self._asker.room(_PROMPT, Turn, values))
+        only = None if number == 1 else self._docs or None
+        return values | {"outline": self._board.outline(most, only)}
 
     def _named(self, turn: Turn) -> Verdict:
         pages = [(one, self._board.page(one.document, one.page)) for one in turn.pages[:_NAMED]]
@@ -102,7 +96,8 @@ class Rounds:
         new_pages = [place for place in places if place not in self._looked]
         self._looked |= {(node[0], -1 - node[1]) for node in new_nodes} | set(new_pages)
         self._docs |= {doc for doc, _ in (*new_nodes, *new_pages)}
-        room = self._asker.room() - int(_AGAIN * self._asker.tokens) - sum(map(estimate, self._seen))
+        next_round = {"outline": "", "seen": "\n\n".join(self._seen), "turns": _LAST}
+        room = self._asker.room(_PROMPT, Turn, next_round) - int(_AGAIN * self._asker.budget.tokens)
         if room <= 0:
             return False
         if new_nodes:
@@ -111,7 +106,7 @@ class Rounds:
             text = self._board.opened(node)
             if estimate(text) <= room:
                 self._seen[text] = None
-                room -= estimate(text)
+                room -= estimate(text) + 1
         if new_pages:
             self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in new_pages))
             self._seen |= dict.fromkeys(self._asker.page_texts(new_pages, room))

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
-
-from pydantic import BaseModel
-
-from hybrid_core.prompts import prompt
-from hybrid_core.token_estimate import estimate
 from retrievers.model_calls import ModelCalls
 from retrievers.reason.reasoner import Reasoner
 
-T = TypeVar("T", bound=BaseModel)
 _REPLY = 600  # tokens that a reply may have
+_KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 
 
 class Calls(ModelCalls):
     """The calls for one question."""
 
     def __init__(self, reasoner: Reasoner, question: str) -> None:
-        super().__init__(reasoner.model, reasoner.told, reasoner.limits.seconds)
-        self.question = question
-
-    def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
-        """The model's reply to a prompt. Raises ChatError."""
-        written = prompt(name)
-        messages = written.messages({"question": self.question, **values})
-        return self.reply(written, messages, schema, sum(estimate(message.text) for message in messages), _REPLY)
+        keep, limits = int(_KEPT * reasoner.budget.tokens), reasoner.limits
+        given = {"question": question}
+        super().__init__(reasoner.model, reasoner.budget, limits.seconds, reasoner.told, given, reply=_REPLY, keep=keep)

@@ -102,9 +102,9 @@ def _automatic(choice: Choice, effort: Effort, reasoner: Reasoner | None) -> Rou
     calls = _calls(reasoner, choice)
     why = f"{close} documents fit about equally well"
     try:
-        if close > by_model.PAGE:  # more than one call can describe are told apart by their fields
+        if close > by_model.CLOSE:  # more than one would like to describe are told apart by their fields
             return _preferring_filter(choice, calls, why)
-        shown = ranked(choice.scores())[: by_model.PAGE]
+        shown = ranked(choice.scores())[: by_model.CLOSE]
         return _picked("auto", choice, calls, shown, f"{why}; the model picked by their descriptions")
     except ChatError as error:
         return _failed("auto", choice, calls, error)
@@ -173,7 +173,7 @@ def _picked(asked: Route, choice: Choice, calls: Calls, shown: Sequence[str], wh
     reasons = dict.fromkeys(picked.documents, _said("picked by the model", picked.reasoning))
     routing = preferred(choice, [[doc_id] for doc_id in picked.documents], reasons, lead)
     used = RouteUsed(asked, "description", why, (), tuple(calls.steps))
-    return Routed(routing, choice.scope, used, calls.usage, picked.notes)
+    return Routed(routing, choice.scope, used, calls.usage)
 
 
 def preferred(choice: Choice, groups: Sequence[Collection[str]], reasons: Mapping[str, str], lead: float) -> Routing:

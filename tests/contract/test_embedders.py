@@ -117,7 +117,7 @@ def test_the_same_again(load: Load, embedder: Embedder) -> None:
     other.close()
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(texts=st.lists(st.text(max_size=60), max_size=8), seed=st.randoms(use_true_random=False))
 def test_a_vector_depends_on_its_text_alone(embedder: Embedder, texts: list[str], seed: random.Random) -> None:
     vectors = embedder.embed(texts, "document")

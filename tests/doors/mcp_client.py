@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
+import psutil
 
 REVISION = "2025-06-18"
 MODERN = "2026-07-28"  # without a handshake: every request says what its client can
@@ -127,10 +126,7 @@ def stdio(home: Path, *options: object, revision: str = REVISION) -> Iterator[St
 @contextmanager
 def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1", first: str = "") -> Iterator[str]:
     """A server on HTTP; gives its URL. ``first`` is Python that its process runs before it serves."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = program(home, "--http", f"{host}:{port}", *options)
+    command = program(home, "--http", f"{host}:0", *options)
     if first:
         code = f"{first}; import sys; from hybrid_pageindex.cli.main import main; sys.exit(main())"
         command = [sys.executable, "-c", code, *command[3:]]
@@ -138,19 +134,22 @@ def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1",
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
     )  # fmt: skip
-    url = f"http://127.0.0.1:{port}/mcp"
     try:
         end = time.monotonic() + 60
-        while True:
-            try:
-                httpx2.get(url)
-                break
-            except httpx2.TransportError:
-                assert process.poll() is None and time.monotonic() < end, process.stdout and process.stdout.read()
-                time.sleep(0.1)
-        yield url
+        while not (ports := _listening(process.pid)):
+            assert process.poll() is None and time.monotonic() < end, process.stdout and process.stdout.read()
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{ports[0]}/mcp"
     finally:
         process.terminate()
         out, _ = process.communicate(timeout=20)
         assert "Traceback" not in out, out
         assert not token or token not in out
+
+
+def _listening(pid: int) -> list[int]:
+    """The ports a process listens on: one that is picked beforehand may be somebody else's by then."""
+    with suppress(psutil.Error):
+        held = psutil.Process(pid).net_connections("tcp")
+        return [one.laddr.port for one in held if one.status == psutil.CONN_LISTEN]
+    return []

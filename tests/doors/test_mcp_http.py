@@ -23,8 +23,8 @@ from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
 from hybrid_pageindex.mcp.http import address
 from hybrid_pageindex.mcp.install import install
-from tests import pdfs
 from tests.conftest import Cli
+from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, http
 
 TOKEN = "a-long-token-that-nobody-guesses"
@@ -66,10 +66,12 @@ def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
         assert status() == 200
 
 
-async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
+    tmp_path: Path, long_file: LongFile
+) -> None:
     root, home = tmp_path / "root", tmp_path / "home"
     root.mkdir()
-    file = pdfs.numbered(root / "long.pdf", 4000, "reeds")
+    file = long_file(root / "long.pdf")
     told: list[str] = []
     begun = asyncio.Event()
 
@@ -120,7 +122,7 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) ->
 
 def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    sooner = "from hybrid_pageindex.mcp import http; http._SECONDS = 4.0"
+    sooner = "from hybrid_pageindex.mcp import http; http._SECONDS = 6.0"
     with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
         where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 
@@ -167,10 +169,14 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
     assert entry["args"][-5:] == ["--root", str(root), "--max-tokens", "3000", "--read-only"]
     assert Path(entry["command"]).is_absolute()
     hello = json.dumps(HELLO) + "\n"
-    started = subprocess.run(
-        [entry["command"], *entry["args"]], input=hello, capture_output=True, text=True, cwd="/", timeout=60
-    )
-    assert json.loads(started.stdout)["result"]["serverInfo"]["name"] == "hybrid-pageindex", started.stderr
+    with subprocess.Popen(
+        [entry["command"], *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
+    ) as started:
+        assert started.stdin and started.stdout
+        started.stdin.write(hello)
+        started.stdin.flush()
+        said = json.loads(started.stdout.readline())  # before stdin is closed: its end calls answers off
+    assert said["result"]["serverInfo"]["name"] == "hybrid-pageindex" and started.returncode == 0
 
 
 def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path) -> None:

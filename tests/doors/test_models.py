@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -151,14 +150,13 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
         (Said(status=503, body={"error": {"message": "loading"}}), "Try again later"),
     ],
 )
-def test_the_doctor_says_what_is_wrong_within_a_second(
+def test_the_doctor_says_what_is_wrong_without_trying_for_long(
     server: ScriptedServer, catalog: Catalog, said: Said, detail: str
 ) -> None:
     server.answer = lambda request: said
-    start = time.monotonic()
     with pytest.raises(PageIndexError) as caught:
         Models(settings(server, vlm_model="v"), catalog).check("vlm")
-    assert detail in str(caught.value) and KEY not in str(caught.value) and time.monotonic() - start < 1
+    assert detail in str(caught.value) and KEY not in str(caught.value) and len(server.requests) <= 2
 
 
 def test_the_doctor_on_the_command_line(server: ScriptedServer, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

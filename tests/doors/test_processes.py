@@ -17,7 +17,7 @@ from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli
 
-DOCUMENTS, PAGES, KILLS = 16, 4, 30
+DOCUMENTS, PAGES, KILLS = 16, 4, 20
 
 
 def topic(document: int, version: int) -> str:

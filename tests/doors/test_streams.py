@@ -68,12 +68,12 @@ def test_ctrl_c_while_the_engine_is_being_imported(library: Engine) -> None:
     process = subprocess.Popen(
         [sys.executable, "-X", "importtime", *PROGRAM[1:], "--home", str(library.home), "search", "net sales"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        pipesize=4096,  # it cannot be far ahead of what is read here
     )  # fmt: skip
     assert process.stderr
-    while "hybrid_pageindex.cli.parser" not in (line := process.stderr.readline()):
-        assert line, "it ended before it was interrupted"
-    while "numpy" not in process.stderr.readline():  # the engine's imports have begun
-        pass
+    for name in ("hybrid_pageindex.cli.parser", "numpy"):  # then the engine's imports have begun
+        while name not in (line := process.stderr.readline()):
+            assert line, "it ended before it was interrupted"
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     process.stderr.close()
@@ -91,9 +91,12 @@ def test_ctrl_c_on_the_terminal_does_not_reach_the_workers(tmp_path: Path) -> No
     )  # fmt: skip
     parent = psutil.Process(process.pid)
     while len(workers := parent.children()) < 3:
+        assert process.poll() is None, "it ended before it was interrupted"
         time.sleep(0.005)
+    until = time.monotonic() + 10
+    while process.pid in {os.getpgid(worker.pid) for worker in workers}:  # between fork and exec a child is in it
+        assert time.monotonic() < until
     time.sleep(0.02)  # they are importing
-    assert process.pid not in {os.getpgid(worker.pid) for worker in workers}
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr
     said = process.stderr.read()

@@ -253,6 +253,6 @@ def test_type_data_is_well_formed() -> None:
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (400_000 // len(piece))
-    begun = time.perf_counter()
+    begun = time.process_time()
     read_card(f"{text[:3_000]}.pdf", {"title": text, "author": text}, text, [text, text, text])
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3

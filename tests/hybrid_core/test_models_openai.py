@@ -220,13 +220,32 @@ def test_a_server_that_hangs(server: EmbeddingServer) -> None:
     assert caught.value.retryable and 0.6 <= time.monotonic() - start < 10
 
 
-def test_nobody_listens() -> None:
+def test_nobody_listens_and_the_next_question_does_not_wait_for_it() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        with pytest.raises(ModelError, match=r"cannot be reached.*tried 3 times") as caught:
-            OpenAIEmbedder("m", base_url=url, retries=QUICK, timeout=5).embed(["a"], "query")
-    assert caught.value.retryable
+        embedder = OpenAIEmbedder("m", base_url=url, retries=QUICK, timeout=5)
+        for said in ("tried 2 times", "not asked now; it is in 30 s"):
+            with pytest.raises(ModelError, match=rf"cannot be reached.*{said}") as caught:
+                embedder.embed(["a"], "query")
+            assert caught.value.retryable
+        with pytest.raises(ModelError, match="not asked now"):
+            _ = embedder.id
+        with pytest.raises(ModelError, match=r"cannot be reached.*tried 3 times"):
+            embedder.embed(["a"], "document")
+
+
+def test_documents_that_are_embedded_tell_that_questions_can_be_again(server: EmbeddingServer) -> None:
+    embedder = client(server)
+    server.answer = lambda body: Reply(503, {"error": {"message": "loading"}})
+    with pytest.raises(ModelError, match=r"loading.*tried 3 times"):
+        embedder.embed(["a"], "query")
+    server.answer = lambda body: Reply(body=embeddings(body["input"]))
+    with pytest.raises(ModelError, match=r"loading.*not asked now"):
+        embedder.embed(["a"], "query")
+    assert len(server.requests) == 3
+    embedder.embed(["b"], "document")
+    assert embedder.embed(["a"], "query").shape == (1, 32)
 
 
 def test_closing_ends_a_wait(server: EmbeddingServer) -> None:

@@ -156,6 +156,6 @@ def test_never_fails_and_mentions_are_ordered(text: str) -> None:
 @pytest.mark.parametrize("piece", ["in the fiscal ", "2018 ", "second  ", "1 day of ", "Q2 of the ", "a", "一"])
 def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (300_000 // len(piece))
-    begun = time.perf_counter()
+    begun = time.process_time()
     list(find_periods(text))
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

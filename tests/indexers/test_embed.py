@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from hybrid_core.models import embedder as embedders
 from hybrid_core.models.embedder import Embedder, Kind, Vectors
 from hybrid_core.types import Chunk, Page, Section
 from hybrid_pageindex import Engine, run
+from indexers.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 
@@ -219,15 +221,18 @@ def test_vectors_in_the_catalog_are_those_of_the_embedder(engine: Engine, tmp_pa
 
 async def test_cancelling_keeps_what_was_made(engine: Engine, tmp_path: Path) -> None:
     await engine.index(written(tmp_path, 30))
-    seen = asyncio.Event()
+    seen, told = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(
-        engine.embed(
-            "hashed:64", on_progress=lambda p: loop.call_soon_threadsafe(seen.set) if p.texts_done > 20 else None
-        )
-    )
+
+    def on_progress(progress: EmbedProgress) -> None:
+        if progress.texts_done > 20:
+            loop.call_soon_threadsafe(seen.set)
+            told.wait(30)  # else it may be done before it is cancelled
+
+    task = asyncio.create_task(engine.embed("hashed:64", on_progress=on_progress))
     await seen.wait()
     task.cancel()
+    loop.call_later(0.1, told.set)
     with pytest.raises(asyncio.CancelledError):
         await task
     report = await engine.embed()

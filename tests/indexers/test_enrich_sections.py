@@ -12,7 +12,7 @@ import pytest
 from hybrid_core.models.caller import Caller
 from hybrid_core.models.chat import Message
 from hybrid_core.models.endpoint import Request
-from hybrid_core.models.fakes import ScriptedEndpoint
+from hybrid_core.models.fakes import Said, ScriptedEndpoint
 from hybrid_core.models.openai_chat import OpenAIChat
 from hybrid_core.models.remote import Retries
 from hybrid_core.models.scripted_server import scripted_server
@@ -33,10 +33,10 @@ class Kept(dict[str, str]):
         self[key] = value
 
 
-def report() -> tuple[tuple[Page, ...], tuple[Section, ...]]:
-    """Three chapters of three parts on a page each; the last part of every chapter is short."""
+def report(chapters: int = 3) -> tuple[tuple[Page, ...], tuple[Section, ...]]:
+    """Chapters of three parts on a page each; the last part of every chapter is short."""
     marks, texts = [], []
-    for chapter in range(3):
+    for chapter in range(chapters):
         for part in range(3):
             head = [f"Chapter {chapter}"] if part == 0 else []
             title = f"Part {chapter}.{part}"
@@ -84,16 +84,41 @@ def changed(pages: tuple[Page, ...], number: int, old: str, new: str) -> tuple[P
     return (*pages[: number - 1], replace(page, text=page.text.replace(old, new)), *pages[number:])
 
 
-def test_leaves_are_summarised_several_to_a_call_and_branches_from_their_leaves() -> None:
-    pages, sections = report()
+def test_leaves_are_summarised_many_to_a_call_and_branches_from_their_leaves() -> None:
+    pages, sections = report(20)  # 40 long parts: more than go into a call
     found, requests = say(competent, pages, sections)
     by_title = {s.title: s for s in found.sections}
     assert found.failure is None and found.notes == ()
-    assert 2 <= len(requests) < sum(s.level == 2 for s in sections)
+    shown = [[text for _, text in sections_of(request)] for request in requests]
+    assert sorted(map(len, shown)) == [10, 15, 15, 20], "40 parts of 1,030 tokens, then 20 chapters"
+    assert all(request.max_tokens <= 4000 for request in requests), "what many models write at most"
+    assert all(sum(len(m.text) for m in request.messages) < 4 * 20_000 for request in requests)
     assert by_title["Part 0.0"].summary.startswith("About the ")
-    branch = next(text for request in requests for _, text in sections_of(request) if "Title: Chapter 1" in text)
-    assert f"- Part 1.0: {by_title['Part 1.0'].summary}" in branch
-    assert branch.index("- Part 1.0") < branch.index("- Part 1.1") < branch.index("- Part 1.2")
+    branch = next(text for texts in shown for text in texts if "Title: Chapter 11" in text)
+    assert f"- Part 11.0: {by_title['Part 11.0'].summary}" in branch
+    assert branch.index("- Part 11.0") < branch.index("- Part 11.1") < branch.index("- Part 11.2")
+
+
+def test_a_small_document_takes_one_call_and_its_branches_are_given_what_rules_say_of_the_leaves() -> None:
+    pages, sections = report()
+    cache = Kept()
+    found, (request,) = say(competent, pages, sections, cache)
+    texts = [text for _, text in sections_of(request)]
+    assert [re.search(r"Title: (.*)", text)[1] for text in texts][-3:] == [f"Chapter {n}" for n in range(3)]  # type: ignore[index]
+    assert "- Part 1.0: extract of Part 1.0" in texts[-2]
+    assert found.failure is None and say(competent, pages, sections, cache)[1] == []
+
+
+def test_replies_that_are_cut_off_come_in_smaller_batches() -> None:
+    pages, sections = report(20)
+
+    def short_of_breath(request: Request) -> Any:
+        said = competent(request)
+        return said if len(said["summaries"]) <= 6 else Said('{"summaries": [', finish="length")
+
+    found, _ = say(short_of_breath, pages, sections)
+    assert found.failure is None and found.notes == ()
+    assert not any(s.summary.startswith("extract of") for s in found.sections)
 
 
 def test_short_text_is_its_own_summary_and_nobody_is_asked_for_it() -> None:
@@ -135,8 +160,8 @@ def test_gaps_that_the_section_never_speaks_of_are_not_believed() -> None:
     assert {gap for s in found.sections for gap in s.gaps} <= {"the garden plan"}
 
 
-def test_a_changed_page_costs_one_call_for_its_section_and_one_for_what_holds_it() -> None:
-    pages, sections = report()
+def test_a_changed_page_costs_one_call_for_its_section_and_what_holds_it() -> None:
+    pages, sections = report(20)
     cache = Kept()
     first, requests = say(competent, pages, sections, cache)
     assert say(competent, pages, sections, cache)[1] == []
@@ -145,7 +170,8 @@ def test_a_changed_page_costs_one_call_for_its_section_and_one_for_what_holds_it
     other = changed(pages, 4, line, line.replace(word, "z" * len(word), 1))
     again, requests = say(competent, other, sections, cache)
     asked = [re.search(r"Title: (.*)", text)[1] for r in requests for _, text in sections_of(r)]  # type: ignore[index]
-    assert asked == ["Part 1.0", "Chapter 1"] and len(requests) == 2
+    assert asked == ["Part 1.0", "Chapter 1"] and len(requests) == 1
+    assert say(competent, other, sections, cache)[1] == []
     differ = [(a.title, b.title) for a, b in zip(first.sections, again.sections, strict=True) if a.summary != b.summary]
     assert all(title in ("Part 1.0", "Chapter 1") for title, _ in differ)
 

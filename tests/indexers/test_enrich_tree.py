@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.scripted_trees import TreeOracle, guess
+from eval.scripted_trees import TreeOracle, data, entries_of, guess
 from eval.trees import score
 from hybrid_core.models.caller import Caller
 from hybrid_core.models.endpoint import Request
@@ -22,6 +22,7 @@ from hybrid_core.models.remote import Retries
 from hybrid_core.models.scripted_server import scripted_server
 from hybrid_core.types import Page, ParsedDocument, Section
 from indexers.enrich.tree import TreeImproved, improve_tree
+from indexers.enrich.tree.checking import SAMPLE, sample
 from indexers.enrich.tree.marks import marks_of
 from indexers.flags import find_flags
 from indexers.tree import Mark, TreeLimits, tree_of
@@ -150,20 +151,115 @@ def test_a_label_that_most_titles_contradict_is_outvoted_and_its_entry_found() -
 
 def test_no_more_headings_are_told_lost_than_were_named() -> None:
     parsed, outline = book(contents="labels")
+    start = next(page for _, title, page in outline if title == "Tar and pitch")
+    parsed = rewritten(parsed, start + 1, 5, "Tar and pitch")  # on two pages: a model must say on which
     true = oracle(parsed, outline)
 
     def elsewhere(request: Request) -> Any:
         said = true(request)
-        for entry in said.get("entries", [])[1:3]:
+        for entry in said.get("entries", [])[1:2]:
+            entry["label"] = ""
+        for entry in said.get("entries", [])[2:3]:
             entry["title"] = entry["title"].split()[0]  # stands in the rows, and at the head of no page
         for place in said.get("places", []):
-            place["page"] = 1
+            place["page"] = 9
         return said
 
     found, calls = ask(elsewhere, parsed, groups(parsed))
     counts = [(int(lost), int(of)) for note in found.notes for lost, of in re.findall(r"(\d+) of (\d+) headings", note)]
     assert "Places" in calls and counts and all(lost <= of for lost, of in counts)
     assert any("2 entries of the printed contents were found on no page" in note for note in found.notes)
+
+
+def rewritten(parsed: ParsedDocument, number: int, at: int, words: str) -> ParsedDocument:
+    """With other words in a line of a page."""
+    page = parsed.pages[number - 1]
+    lines = (*page.lines[:at], replace(page.lines[at], text=words), *page.lines[at + 1 :])
+    return replace(parsed, pages=(*parsed.pages[: number - 1], replace(page, lines=lines), *parsed.pages[number:]))
+
+
+def test_a_title_is_looked_for_only_on_pages_that_hold_a_line_like_it() -> None:
+    parsed, outline = book()
+    shifted = [(level, title, page + (at % 5 == 2)) for at, (level, title, page) in enumerate(outline)]
+    tree = tree_of(marks(parsed, shifted), parsed.pages)
+    true, shown = oracle(parsed, outline), []
+
+    def watched(request: Request) -> Any:
+        if request.title == "Places":
+            titles, pages = (data(request.messages[-1].text, name) for name in ("Titles", "Pages"))
+            wanted = re.findall(r"^\d+\. (.*)$", titles, re.MULTILINE)
+            shown.extend((wanted, page) for page in re.split(r"^\[page \d+\].*$", pages, flags=re.MULTILINE)[1:])
+        return true(request)
+
+    found, _ = ask(watched, parsed, tree)
+    assert score(outline, found.sections).recall == 1.0
+    assert shown and all(any(title in page for title in wanted) for wanted, page in shown)
+    gone = [(1, title, 2) if title == CHAPTERS[3] else (level, title, page) for level, title, page in outline]
+    blank = rewritten(parsed, next(page for _, title, page in outline if title == CHAPTERS[3]), 1, "Nothing to see")
+    assert "Places" not in ask(true, blank, tree_of(marks(blank, gone), blank.pages))[1], "it stands nowhere"
+
+
+def entries_asked(requests: Sequence[Request]) -> set[str]:
+    """The titles whose own passage was shown: those that are wrong on purpose stand in none."""
+    listed = [entry for request in requests for entry in entries_of(data(request.messages[-1].text, "Entries"))]
+    return {title for _, title, passage in listed if title in passage}
+
+
+def test_a_changed_page_has_only_the_headings_checked_whose_passages_changed() -> None:
+    parsed, outline = book(pages=12)  # 72 headings, of which a sample is checked
+    asked: list[Request] = []
+    cache = Kept()
+
+    def checked(of: ParsedDocument, rows: Outline) -> tuple[TreeImproved, set[str]]:
+        asked.clear()
+        tree = tree_of(marks(of, rows, "layout"), of.pages)
+        answer = oracle(of, rows)
+        found, _ = ask(lambda request: asked.append(request) or answer(request), of, tree, cache=cache)
+        assert {request.title for request in asked} <= {"Checks"} and len(asked) <= 1
+        return found, entries_asked(asked)
+
+    first, sampled = checked(parsed, outline)
+    assert len(sampled) == SAMPLE
+    number = next(page for _, title, page in outline if title == sorted(sampled)[0])
+    below = next(i for i, line in enumerate(parsed.pages[number - 1].lines) if line.text == sorted(sampled)[0]) + 1
+    assert checked(rewritten(parsed, number, len(parsed.pages[number - 1].lines) - 1, "Sold."), outline)[1] == set()
+    changed, again = checked(rewritten(parsed, number, below, "Sold to a harbour that nobody had heard of."), outline)
+    assert again == {sorted(sampled)[0]} and outline_of(changed.sections) == outline_of(first.sections)
+    more = rewritten(parsed, 5, 20, "A heading that was not there before")
+    page = (2, "A heading that was not there before", 5)
+    _, others = checked(more, sorted([*outline, page], key=lambda row: row[2]))
+    assert len(others) <= 3, "one heading more leaves the sample as it was"
+
+
+@pytest.mark.parametrize("wrong", [2, 4])
+def test_one_more_wrong_heading_does_not_have_all_looked_at_anew(wrong: int) -> None:
+    parsed, outline = book(pages=12)
+    tree = tree_of(marks(parsed, outline, "layout"), parsed.pages)
+    at = sample(marks_of(tree), range(len(outline)))
+    titles, asked, cache = [outline[one][1] for one in at], list[Request](), Kept()
+    bad = set(titles[:wrong])
+
+    def answer(request: Request) -> Any:
+        asked.append(request)
+        said = oracle(parsed, outline)(request)
+        entries = entries_of(data(request.messages[-1].text, "Entries"))
+        false = {number for number, title, _ in entries if title in bad}
+        return {"checks": [one | {"begins": one["begins"] and one["entry"] not in false} for one in said["checks"]]}
+
+    ask(answer, parsed, tree, cache=cache)
+    whole = wrong == 4
+    assert len(entries_asked(asked)) == (len(outline) if whole else SAMPLE)  # 14 of 16 are good enough
+    other = next(title for _, title, _ in outline[20:] if title not in titles)
+    changed = parsed
+    for _, title, number in (row for row in outline if row[1] in (titles[-1], other)):
+        below = next(i for i, line in enumerate(changed.pages[number - 1].lines) if line.text == title) + 1
+        changed = rewritten(changed, number, below, "Sold to a harbour that nobody had heard of.")
+    bad.add(titles[-1])
+    asked.clear()
+    found, calls = ask(answer, changed, tree, cache=cache)
+    assert calls == ["Checks"]
+    assert entries_asked(asked) == {titles[-1], *([other] if whole else [])}
+    assert bad.isdisjoint({s.title for s in found.sections})
 
 
 def test_contents_without_labels_are_used() -> None:

@@ -166,9 +166,9 @@ def _in_the_endless_page(process: psutil.Process) -> bool:
 
 def test_the_work_on_a_file_is_limited_in_all(engine_with: EngineWith, tmp_path: Path) -> None:
     path = endless(tmp_path / "a.pdf", 3)
-    file = only(engine_with(workers=1, range_pages=1, seconds_per_file=2), path)
-    assert file.error == "it took longer than 2 s of work. Raise the setting seconds_per_file."
-    assert file.seconds < 8
+    file = only(engine_with(workers=1, range_pages=1, seconds_per_file=1), path)
+    assert file.error == "it took longer than 1 s of work. Raise the setting seconds_per_file."
+    assert file.seconds < 40
 
 
 def test_a_page_that_needs_too_much_memory_is_left_out(engine_with: EngineWith, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_the_watch_ends_what_holds_too_much_or_runs_too_long(memory: int, second
         assert 150e6 < resident_bytes(process.pid) < 250e6
         watch.begin(process, seconds)
         if verdict:
-            assert process.wait(5) == -9
+            assert process.wait(30) == -9
         else:
             time.sleep(0.5)
             assert process.poll() is None

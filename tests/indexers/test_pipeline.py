@@ -206,7 +206,7 @@ def test_pages_without_text_are_indexed_and_marked(engine: Engine, tmp_path: Pat
 )
 def test_odd_bookmarks_do_not_stop_a_document(engine: Engine, tmp_path: Path, make: Callable[[Path], Path]) -> None:
     file = run(engine.index(make(tmp_path / "odd.pdf"))).files[0]
-    assert file.status == "indexed" and file.sections > 0 and file.seconds < 20
+    assert file.status == "indexed" and file.sections > 0 and file.seconds < 100
     nodes = run(engine.outline("odd.pdf")).nodes
     assert all(1 <= n.section.start_page <= n.section.end_page <= file.pages for n in nodes)
 
@@ -282,7 +282,7 @@ async def test_cancelling_the_async_call_stops_the_work(engine: Engine, tmp_path
     began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert len(await engine.documents()) < 10
 
 

@@ -110,7 +110,7 @@ _ASKED = (
     st.integers(5, 30),
     st.sampled_from(["none", "roles.yaml"]),
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_asking_for_more_results_changes_none_of_the_first(mixed: Engine, words: list[str], n: int, name: str) -> None:
     question = " and ".join(words)
     expert = mixed.home.parent / name if name != "none" else name

@@ -197,6 +197,6 @@ def test_latest() -> None:
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    begun = time.perf_counter()
+    begun = time.process_time()
     read_question(text)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

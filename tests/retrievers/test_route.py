@@ -202,12 +202,12 @@ def test_five_thousand_cards_are_fast() -> None:
         f"{n}": report(f"Org{n % 900:03d}x Works{n % 7} Inc.", 2010 + n % 12, title=f"Report {n} of Org{n}")
         for n in range(5_000)
     }
-    begun = time.perf_counter()
+    begun = time.process_time()
     router = Router(cards)
-    built = time.perf_counter() - begun
+    built = time.process_time() - begun
     question = read_question("What was the FY2015 revenue of Org123x Works4?")
-    begun = time.perf_counter()
+    begun = time.process_time()
     for _ in range(50):
         router.route(question)
-    each = (time.perf_counter() - begun) / 50
+    each = (time.process_time() - begun) / 50
     assert built < 3 and each < 0.01  # ten times what it takes on an idle core

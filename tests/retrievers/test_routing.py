@@ -19,7 +19,7 @@ from hybrid_core.types import Document, Hit, Route
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.options import Weights
 from retrievers.question import read_question
-from retrievers.reason.reasoner import Reasoner
+from retrievers.reason.reasoner import Reasoner, ReasonLimits
 from retrievers.route import Routing
 from retrievers.routing import by_model
 from retrievers.routing.calls import Calls
@@ -203,42 +203,34 @@ def test_the_command_line_takes_the_route(cli: Cli, library: Engine) -> None:
     assert cli("search", NAMED, "--route", "magic", home=library.home).returncode == 2
 
 
-# A tournament over more documents than a list holds.
+# More documents than are described, and fewer tokens than they would take.
 
 MANY = held(*(document(f"report-{n}") for n in range(200)))
 ORDER = [(one, "") for one in MANY.values()]
 
 
-def calls(answer: Rule) -> tuple[Calls, ScriptedEndpoint]:
+def calls(answer: Rule, tokens: int = 6000) -> tuple[Calls, ScriptedEndpoint]:
     endpoint = ScriptedEndpoint(answer)
-    return Calls(Reasoner(Caller(endpoint)), "Which?"), endpoint
+    return Calls(Reasoner(Caller(endpoint), limits=ReasonLimits(tokens=tokens)), "Which?"), endpoint
 
 
-def test_many_documents_are_told_apart_in_a_few_calls() -> None:
-    made, endpoint = calls(naming("report-60.pdf", "report-3.pdf"))
+@pytest.mark.parametrize(("tokens", "fewest", "most"), [(6000, 72, 72), (2000, 10, 71)])
+def test_one_call_describes_as_many_documents_as_the_tokens_allow(tokens: int, fewest: int, most: int) -> None:
+    made, endpoint = calls(naming("report-7.pdf", "report-3.pdf"), tokens)
     picked = by_model.pick(made, ORDER)
-    assert picked.documents == ("report-60", "report-3") and picked.reasoning == "It is theirs."
-    assert made.usage.calls == len(endpoint.requests) == 4
-    shown = [data(request.messages[-1].text, "Documents").splitlines() for request in endpoint.requests]
-    assert [len(lines) for lines in shown] == [24, 24, 24, 2] and "report-72" not in str(shown)
+    assert picked.documents == ("report-7", "report-3") and picked.reasoning == "It is theirs."
+    (request,) = endpoint.requests
+    shown = data(request.messages[-1].text, "Documents").splitlines()
+    assert fewest <= len(shown) <= most and shown[-1].startswith(f"d{len(shown)} · report-{len(shown) - 1}.pdf")
+    assert made.budget.left >= tokens // 2, "half of them stay for the pages"
 
 
-def test_of_a_list_that_the_model_does_not_read_the_first_go_on() -> None:
-    def moody(request: Request) -> Any:
-        return "Not this one." if "report-30.pdf" in str(request.messages) else naming("report-24.pdf")(request)
-
-    made, _ = calls(moody)
-    picked = by_model.pick(made, ORDER)
-    assert picked.documents == ("report-24",)  # the first of the list that was not read
-    assert "1 of 3 lists" in picked.notes[0] and [step.kind for step in made.steps].count("failed") == 1
-
-
-@pytest.mark.parametrize(("answer", "requests"), [(refusing, 1), (lambda _: "No.", 6)])
-def test_an_endpoint_that_fails_is_not_asked_for_every_list(answer: Rule, requests: int) -> None:
+@pytest.mark.parametrize(("answer", "requests"), [(refusing, 1), (lambda _: "No.", 2)])
+def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) -> None:
     made, endpoint = calls(answer)
     with pytest.raises(ChatError):
         by_model.pick(made, ORDER)
-    assert len(endpoint.requests) == requests  # a reply that cannot be read is repaired once per list
+    assert len(endpoint.requests) == requests  # a reply that cannot be read is repaired once
 
 
 # What a preference does to the scores.

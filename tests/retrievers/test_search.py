@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pymupdf
@@ -230,6 +231,7 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
     [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "phrases"),
      ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has a bad pattern"), ("{", "not a YAML file"),
      ("roles: {x: '('}", "role 'x' has a bad pattern"),
+     ("expand: [{when: 'a(?!b)', phrases: [x]}]", "entry 1 has a bad pattern.*\\n?.*without look-around"),
      ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: weight is -1"),
      ("expand: [{when: x, phrases: [y]}, {when: x, phrases: [y], weight: .nan}]", "expand entry 2: weight is nan"),
      ("expand: [{when: x, phrases: [y], weight: .inf}]", "weight is inf")],
@@ -241,12 +243,12 @@ def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: st
         run(library.search("net sales", expert=path))
 
 
-def test_a_pattern_without_end_is_named_and_stopped(library: Engine, tmp_path: Path) -> None:
+def test_no_pattern_can_stop_a_search(library: Engine, tmp_path: Path) -> None:
     path = tmp_path / "expert.yaml"
     path.write_text("expand:\n  - {when: sales, phrases: [x]}\n  - {when: (a|aa)+$, phrases: [x]}\n")
-    with pytest.raises(UsageError, match=r"expert\.yaml: expand entry 2: the pattern '\(a\|aa\)\+\$' takes more than"):
-        run(library.search("net sales " + "a" * 500 + "b", expert=path))
-    assert run(library.search("net sales " * 200 + "a" * 500 + "b", expert=path)).results  # only the beginning is read
+    began = time.monotonic()
+    assert run(library.search("net sales " + "a" * 100_000 + "b", expert=path)).results
+    assert time.monotonic() - began < 30  # with backtracking it takes longer than the world is old
 
 
 def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(

@@ -7,6 +7,8 @@ asked about first.
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +23,7 @@ from indexers.outline.view import DocumentView
 from indexers.tree import Mark
 
 SAMPLE = 16
+_PARTS, _PER_PART = 3, 4  # of the document, and headings of each; the rest of a sample have the longest text
 _PER_CALL = 40
 _ANSWERED = 0.8  # of the entries, at least
 _LINES = 8  # of a page from whose middle a passage may be taken
@@ -56,16 +59,27 @@ class Checked:
         return sum(asked) / len(asked) if asked else 1.0
 
 
-def sample(marks: Sequence[Mark], among: Sequence[int], size: int = SAMPLE) -> list[int]:
-    """Places of headings from the beginning, the middle and the end, and of those with the longest text."""
-    if len(among) <= size:
+def sample(marks: Sequence[Mark], among: Sequence[int]) -> list[int]:
+    """Places of headings from the beginning, the middle and the end, and of those with the longest text.
+
+    Titles decide by their hash, not by their number, so that a heading more or less leaves nearly all of the others.
+    """
+    if len(among) <= SAMPLE:
         return list(among)
-    spread = size - size // 4
-    chosen = {among[at * (len(among) - 1) // (spread - 1)] for at in range(spread)}
+    times: Counter[str] = Counter()
+    order: dict[int, bytes] = {}
+    for at in among:
+        title = compact(marks[at].title)
+        order[at] = hashlib.sha256(f"{times[title]} {title}".encode("utf-8", "replace")).digest()
+        times[title] += 1
+    chosen: set[int] = set()
+    for part in range(_PARTS):
+        inside = among[part * len(among) // _PARTS : (part + 1) * len(among) // _PARTS]
+        chosen.update(sorted(inside, key=order.__getitem__)[:_PER_PART])
     lengths = {at: marks[after].page - marks[at].page for at, after in pairwise(among)}
     longest = sorted(lengths, key=lambda at: -lengths[at])
     for at in longest:
-        if len(chosen) == size:
+        if len(chosen) == SAMPLE:
             break
         chosen.add(at)
     return sorted(chosen)
@@ -116,6 +130,12 @@ def check(
             words = ("right" if begins_there else "wrong", "sure" if 0 == fooled < false else "")
             verdicts[_key(asker, marks[at], text)] = " ".join(words).strip()
     return Checked(right, trusted, sure and bool(right))
+
+
+def checked_before(asker: Asker, doc: DocumentView, marks: Sequence[Mark]) -> frozenset[int]:
+    """The places of headings of which a verdict is kept."""
+    passages = ((at, mark, _passage(doc, mark)) for at, mark in enumerate(marks))
+    return frozenset(at for at, mark, text in passages if text and asker.keeps(_key(asker, mark, text)))
 
 
 def _key(asker: Asker, mark: Mark, text: str) -> str:

@@ -20,7 +20,7 @@ from hybrid_core.types import Page, ParsedPage, Section
 from hybrid_core.usage import Usage
 from indexers.enrich.asking import Asker, language_of
 from indexers.enrich.cache import PartCache
-from indexers.enrich.tree.checking import Checked, check, sample
+from indexers.enrich.tree.checking import Checked, check, checked_before, sample
 from indexers.enrich.tree.contents import read_contents, with_labels, without_labels
 from indexers.enrich.tree.finish import finish
 from indexers.enrich.tree.judge import Stretch, judge, stretches
@@ -176,23 +176,37 @@ class _Work:
     def _sampled(self, marks: Sequence[Mark]) -> Checked | None:
         """A sample of each kind of heading with those of an outline that do not stand on their pages, and all of a kind
         whose sample is not good; None: not to be trusted.
+
+        A document of which most was checked before is checked as it was then, sample or all: one changed heading does
+        not have hundreds looked at anew.
         """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
         samples = [sample(marks, places) for places in kinds]
-        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost}), self.verdicts)
-        right = dict(checked.right)
-        for places, chosen in zip(kinds, samples, strict=True):
-            if checked.trusted and _FAIR / 2 <= checked.share(chosen) < _GOOD:
-                rest = [at for at in places if at not in right][:_ALL]
-                more = check(self.asker, self.doc, marks, rest, self.verdicts) if checked.sure else checked
-                if more.trusted and (more.sure or not rest):
-                    right |= more.right
-                else:  # what may be a mistake of the model takes nothing from the tree that was there
-                    right |= {at: True for at in places if marks[at].source != "model"}
+        rests = [sorted({*places} - {*chosen})[:_ALL] for places, chosen in zip(kinds, samples, strict=True)]
+        kept = checked_before(self.asker, self.doc, marks)
+        known = [_most(chosen, kept) for chosen in samples]
+        whole = [one and _most(rest, kept) for one, rest in zip(known, rests, strict=True)]
+        also = [at for rest, one in zip(rests, whole, strict=True) if one for at in rest]
+        verdicts: dict[str, str] = {}  # kept once all that belongs to a sample was answered
+        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
         if not checked.trusted:
             self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
             return None
+        right = dict(checked.right)
+        for at_kind, (places, chosen) in enumerate(zip(kinds, samples, strict=True)):
+            if whole[at_kind]:
+                sure = checked.sure
+            elif not known[at_kind] and _FAIR / 2 <= checked.share(chosen) < _GOOD:
+                rest = [at for at in rests[at_kind] if at not in right]
+                more = check(self.asker, self.doc, marks, rest, verdicts) if checked.sure else checked
+                sure = more.trusted and (more.sure or not rest)
+                right |= more.right if sure else {}
+            else:
+                continue
+            if not sure:  # what may be a mistake of the model takes nothing from the tree that was there
+                right |= {at: True for at in places if marks[at].source != "model"}
+        self.verdicts |= verdicts
         return Checked(right, True, checked.sure)
 
     def _correct(self, marks: list[Mark], checked: Checked, *, look: bool = True) -> None:
@@ -230,3 +244,7 @@ class _Work:
                 if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):
                     found[at] = placed
         return found
+
+
+def _most(places: Collection[int], kept: Collection[int]) -> bool:
+    return 2 * sum(at in kept for at in places) > len(places)

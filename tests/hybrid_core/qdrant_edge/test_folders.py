@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import BusyError
-from hybrid_core.store import recorded_shard
+from hybrid_core.store import recorded_shard, shard_folders
 from hybrid_core.store.shard_folders import FolderLock, allocated_bytes, claim, copy_shard
 from tests.hybrid_core.qdrant_edge.library import Library, Opener, right
 
@@ -64,6 +65,25 @@ def test_a_copy_is_rebuilt_where_the_shard_cannot_be_trusted(reopen: Opener, lib
     right(first, library)
 
 
+def test_a_file_that_vanishes_while_it_is_copied_costs_another_try(
+    reopen: Opener, library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = reopen()
+    passing = folder / "shard" / "wal" / "tmp-open-9"
+    passing.touch()
+    copy = shard_folders._copy_sparse
+
+    def copy_late(source: Path, target: Path) -> None:
+        passing.unlink(missing_ok=True)  # it was listed before
+        copy(source, target)
+
+    monkeypatch.setattr(shard_folders, "_copy_sparse", copy_late)
+    second = reopen()
+    assert (second.private, second.rebuilt) == (True, "")
+    right(second, library)
+    right(first, library)
+
+
 def test_a_copy_is_rebuilt_where_the_owner_writes_for_long(
     reopen: Opener, library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,10 +120,14 @@ def test_who_comes_after_a_killed_owner_waits_for_its_child_and_owns_the_shard(
     reopen().close()
     place = claim(folder)
     with place.whole(1.0):
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.6)"], pass_fds=place.handles)
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, pass_fds=place.handles
+        )
     place.release()  # what the system does when the owner is killed; the child lives on
     assert not FolderLock(folder / "write.lock").acquire()
+    assert child.stdin
+    threading.Timer(0.5, child.stdin.close).start()  # it ends while the next one waits
     index = reopen()
     assert (index.private, index.rebuilt) == (False, "")
-    assert child.wait(timeout=5) == 0
+    assert child.wait(timeout=30) == 0
     right(index, library)

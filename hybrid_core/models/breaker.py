@@ -1,0 +1,98 @@
+"""A circuit breaker: what would only fail again fails at once (Nygard, Release It!, 2007)."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+
+from hybrid_core.errors import ChatFailure
+
+_IN_A_ROW = 2  # calls without an answer in time: a single one may have asked for much
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an error said, without what hangs on it (frames, replies)."""
+
+    message: str
+    advice: str
+    kind: ChatFailure
+    retryable: bool
+
+    def resting(self, seconds: float) -> str:
+        """What a call that is not made for so many seconds more fails with."""
+        return f"{self.message} That was a moment ago, so it was not asked now; it is in {math.ceil(seconds)} s."
+
+
+@dataclass(slots=True)
+class _Open:
+    why: Failure
+    until: float  # monotonic
+
+
+@dataclass(slots=True)
+class _Model:
+    answered: float = 0.0  # when it last did, monotonic
+    timeouts: int = 0  # in a row
+    open: _Open | None = None
+
+
+class Breaker:
+    """Of one endpoint, for all threads and models that use it.
+
+    Closed, it lets calls through. A failure that the next call would meet too opens it for ``rest`` seconds. Then one
+    call may find out (half-open): its answer closes the breaker, else it stays open as long again. An endpoint that
+    cannot be reached is open for all of its models; a key, an error of the server or silence concern the one asked.
+    """
+
+    def __init__(self, rest: float = 30.0) -> None:
+        self.rest = rest
+        self._models: dict[str, _Model] = {}
+        self._unreachable: _Open | None = None  # the endpoint itself: none of its models can be asked
+        self._lock = threading.Lock()
+
+    def refuses(self, model: str) -> tuple[Failure, float] | None:
+        """Why a model is not to be asked and for how many seconds more, None where it may be."""
+        now = time.monotonic()
+        with self._lock:
+            held = [one for one in (self._unreachable, self._of(model).open) if one is not None]
+            if waiting := [one for one in held if now < one.until]:
+                last = max(waiting, key=lambda one: one.until)
+                return last.why, last.until - now
+            for one in held:
+                one.until = now + self.rest  # this call finds out, and no other meanwhile
+        return None
+
+    def answered(self, model: str) -> None:
+        """A model answered, whatever it said."""
+        with self._lock:
+            self._unreachable = None
+            self._models[model] = _Model(answered=time.monotonic())
+
+    def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False) -> None:
+        """A call that ``began`` (monotonic) failed in a way that the next one would too.
+
+        ``everywhere``: nothing of the endpoint can be reached. Calls that were answered meanwhile say otherwise.
+        """
+        with self._lock:
+            heard = [held.answered for name, held in self._models.items() if everywhere or name == model]
+            if max(heard, default=0.0) > began:
+                return
+            opened = _Open(why, time.monotonic() + self.rest)
+            if everywhere:
+                self._unreachable = opened
+            else:
+                self._of(model).open = opened
+
+    def silent(self, model: str, why: Failure, began: float) -> None:
+        """A call was not answered in time: the second one in a row opens."""
+        with self._lock:
+            self._of(model).timeouts += 1
+            often = self._of(model).timeouts >= _IN_A_ROW
+        if often:
+            self.failed(model, why, began)
+
+    def _of(self, model: str) -> _Model:
+        return self._models.setdefault(model, _Model())

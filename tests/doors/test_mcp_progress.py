@@ -1,0 +1,190 @@
+"""Progress of MCP calls: never silent for long whatever they wait for, numbers that grow, and ends by signals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+
+from hybrid_core.models.fakes import Said
+from hybrid_core.models.scripted_server import scripted_server
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.locks import DocumentLocks
+from hybrid_pageindex.mcp.server import build_server
+from tests import pdfs
+from tests.doors.conftest import LONG, LongFile
+from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
+from tests.models_over_http import engine_with
+
+SLOW = 8.0  # seconds that the model takes
+SILENCE = 5.0  # seconds; one is promised, and a busy machine may be late
+
+
+def _listened(client: Stdio, tool: str, **arguments: Any) -> tuple[dict[str, Any], list[dict[str, Any]], float]:
+    """(the answer, what was told meanwhile, the longest silence in seconds). Asserts that the numbers grow."""
+    call = {"name": tool, "arguments": arguments, "_meta": {"progressToken": 0}}
+    times, told = [time.monotonic()], []
+    number = client.send("tools/call", call)
+    while (message := client.receive()).get("id") != number:
+        times.append(time.monotonic())
+        told.append(message["params"])
+    times.append(time.monotonic())
+    values = [each["progress"] for each in told]
+    assert values == sorted(set(values)), "the protocol wants every number to be larger than the last"
+    assert all(each["progress"] <= each.get("total", each["progress"]) for each in told)
+    return answer(message["result"]), told, max(b - a for a, b in pairwise(times))
+
+
+def test_no_call_is_silent_while_a_model_thinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = pdfs.numbered(tmp_path / "a.pdf", 12, "reeds")
+    with scripted_server(lambda _: Said("nothing of use", wait=SLOW)) as model:
+        for name, value in (("MODEL", "slow"), ("BASE_URL", model.url)):
+            monkeypatch.setenv(f"PAGEINDEX_LLM_{name}", value)
+        monkeypatch.setenv("PAGEINDEX_ENRICH", "never")
+        monkeypatch.setenv("PAGEINDEX_EFFORT", "deep")
+        with stdio(tmp_path / "home", "--root", tmp_path) as client:
+            found, told, silence = _listened(client, "get_index", file_path=str(file), query="what of the reeds?")
+            assert found["status"] == "search" and silence < SILENCE
+            said = [each["message"] for each in told]
+            assert "1 of 1 files, 12 pages" in said and any(line.startswith("asked: ") for line in said), said
+            _, told, silence = _listened(client, "search", question="which page speaks of reeds?", effort="deep")
+            assert silence < SILENCE and len(told) >= 3 and not any("total" in each for each in told)
+            model.released.set()
+
+
+async def test_progress_reaches_clients_of_every_revision_and_nobody_else(tmp_path: Path) -> None:
+    with engine_with(tmp_path / "home", lambda _: Said("nothing of use", wait=SLOW), enrich="never") as (engine, model):
+        await engine.index(pdfs.numbered(tmp_path / "a.pdf", 12, "reeds"))
+        server = build_server(engine, Access())
+        for mode in ("auto", "legacy"):
+            told: list[tuple[float, float | None, str | None]] = []
+
+            async def listen(*report: Any, told: list[Any] = told) -> None:
+                told.append(report)
+
+            async with Client(server, mode=mode) as client:  # type: ignore[arg-type]
+                asked = {"question": f"which page of {mode} speaks of reeds?", "effort": "deep"}
+                call = client.call_tool("search", asked, progress_handler=listen)
+                others = [client.call_tool("list_documents", {}) for _ in range(3)]
+                await asyncio.gather(call, *others)
+            assert len(told) >= 3 and all(b[0] > a[0] for a, b in pairwise(told)), told
+        model.released.set()
+
+
+def test_waiting_for_another_process_is_told_and_ends_with_it(tmp_path: Path) -> None:
+    file = pdfs.numbered(tmp_path / "a.pdf", 2, "reeds")
+    locks = DocumentLocks(tmp_path / "home")
+    with stdio(tmp_path / "home", "--root", tmp_path) as client:
+        assert locks.take("default", file)
+        call = {"name": "build_index", "arguments": {"file_path": str(file)}, "_meta": {"progressToken": "t"}}
+        number = client.send("tools/call", call)
+        for _ in range(4):
+            message = client.receive()
+            assert message.get("id") != number
+        assert "another call" in message["params"]["message"]
+        locks.give("default", file)
+        assert answer(client.answer(number)["result"])["total_pages"] == 2
+    locks.close()
+
+
+def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(tmp_path: Path, long_file: LongFile) -> None:
+    """Whether it was indexed or refused, and whichever server asks: the files after it are nobody's business."""
+    root = tmp_path / "root"
+    root.mkdir()
+    small = pdfs.numbered(root / "a.pdf", 3, "reeds")
+    broken = root / "b.pdf"
+    broken.write_text("no PDF at all")
+    long = long_file(root / "c.pdf")
+    home = tmp_path / "home"
+    with stdio(home, "--root", root) as one, stdio(home, "--root", root) as two:
+        call = {"name": "add_documents", "arguments": {"paths": [str(root)]}, "_meta": {"progressToken": "t"}}
+        folder = one.send("tools/call", call)
+        while "page" not in one.receive()["params"]["message"]:
+            pass
+        waiting = one.send(
+            "tools/call", {"name": "get_index", "arguments": {"file_path": str(long)}, "_meta": {"progressToken": "u"}}
+        )
+        for client in (one, two):
+            assert answer(client.call("build_index", file_path=str(small)))["total_pages"] == 3
+            assert "not a PDF" in refusal(client.call("build_index", file_path=str(broken)))
+        building = answer(two.call("index_status")), answer(one.call("index_status"))["building"]
+        assert building[0]["building"] == [] and len(building[1]) == 2, "the long one is still being built"
+        assert answer(one.answer(waiting)["result"])["total_pages"] == LONG
+        added = answer(one.answer(folder)["result"])
+        if added["status"] == "success":  # else it said after twenty seconds that it goes on
+            assert added["indexed"] == 2 and [Path(each["path"]).name for each in added["failed"]] == ["b.pdf"]
+        said = [m["params"]["message"] for m in one.notified if m["params"]["progressToken"] == "u"]
+        assert any("another call that indexes the same: 2 of 3 files" in line for line in said), said
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_ends_a_server_whose_client_stays(
+    ending: signal.Signals, busy: bool, library: Engine, tmp_path: Path
+) -> None:
+    with stdio(library.home, "--read-only") as client:
+        assert client.process.stderr
+        if busy:
+            for _ in range(3):
+                client.send("tools/call", {"name": "search", "arguments": {"question": QUESTION}})
+        client.process.send_signal(ending)
+        assert (client.process.wait(8), client.process.stderr.read()) == (0, "")
+
+
+def test_a_signal_ends_a_server_whose_client_reads_nothing(library: Engine) -> None:
+    sooner = "import sys; from hybrid_pageindex.mcp import command; command._SECONDS = 1.0"
+    start = f"{sooner}; from hybrid_pageindex.cli.main import main; sys.exit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", start, *program(library.home, "--read-only")[3:]],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        hello = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "tests", "version": "0"}}
+        asked = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        process.stdin.flush()
+        os.set_blocking(process.stdin.fileno(), False)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:  # more than the pipes hold
+            try:
+                os.write(process.stdin.fileno(), b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
+            except BlockingIOError:
+                time.sleep(0.05)
+        process.terminate()
+        assert process.wait(8) == 1
+        process.kill()
+
+
+def test_a_run_says_once_of_every_file_that_nothing_is_left_to_do_for_it(tmp_path: Path) -> None:
+    """After what models and OCR add, where there are any."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pdfs.numbered(folder / "a.pdf", 3, "reeds")
+    pdfs.scanned(folder / "b.pdf", 2, dpi=150)
+    (folder / "c.pdf").write_text("no PDF at all")
+    seen: list[tuple[str, str]] = []
+    with engine_with(tmp_path / "home", lambda _: "nothing of use") as (engine, _):
+        for _ in range(2):
+            seen.clear()
+            run(
+                engine.index(folder, on_progress=lambda p: seen.append((p.over, p.finished.path if p.finished else "")))
+            )
+            over = [path for path, _ in seen if path]
+            assert sorted(Path(path).name for path in over) == ["a.pdf", "b.pdf", "c.pdf"]
+            for path in over:
+                place = next(at for at, (done, _) in enumerate(seen) if done == path)
+                assert path in {file for _, file in seen[:place]} and path not in {file for _, file in seen[place:]}

@@ -1,0 +1,186 @@
+"""An endpoint that failed for good is left alone for a while, over real HTTP: by whom, for how long, and after what."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hybrid_core.errors import ChatError
+from hybrid_core.models.caller import Caller
+from hybrid_core.models.endpoint import Request
+from hybrid_core.models.fakes import Said
+from hybrid_core.models.limiter import Limiter
+from hybrid_core.models.openai_chat import OpenAIChat
+from hybrid_core.models.remote import Retries
+from hybrid_core.models.scripted_server import ScriptedServer
+from tests.hybrid_core.chat.said import GOOD, KEY, QUESTION, QUICK, Connect, Found
+
+
+def failing(status: int, said: str = "out of order") -> Callable[[Request], Said]:
+    return lambda _: Said(status=status, body={"error": {"message": said}})
+
+
+def tired(rest: float = 30.0) -> Limiter:
+    limiter = Limiter(16)
+    limiter.breaker.rest = rest
+    return limiter
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked", "failure"),
+    [(failing(500), 3, "overload"), (failing(401), 1, "key"), (failing(404), 1, "model"), (failing(402), 1, "quota"),
+     (failing(429), 3, "rate limit"),
+     (lambda _: Said(break_after=0), 2, "connection")],
+)  # fmt: skip
+def test_after_a_failure_for_good_calls_fail_at_once_until_one_finds_that_it_is_over(
+    server: ScriptedServer, connect: Connect, answer: Callable[[Request], Said], asked: int, failure: str
+) -> None:
+    server.answer = answer
+    limiter = tired(1)
+    caller, again = connect(limiter=limiter), connect(limiter=limiter)
+    with pytest.raises(ChatError) as first:
+        caller.ask(QUESTION, Found)
+    assert len(server.requests) == asked
+    for one in (caller, again):
+        with pytest.raises(ChatError, match=r"it was not asked now; it is in 1 s") as second:
+            one.say(QUESTION)
+        assert first.value.message in second.value.message and KEY not in str(second.value)
+        assert (second.value.failure, second.value.advice) == (failure, first.value.advice)
+        assert (second.value.retryable, second.value.usage.seconds) == (first.value.retryable, 0)
+        assert 0 < second.value.wait <= 1
+    assert len(server.requests) == asked
+    time.sleep(1.05)
+    server.answer = lambda _: Said(GOOD, wait=0.2)
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(caller.ask, QUESTION, Found) for _ in range(8)]
+    answered = [call for call in calls if call.exception() is None]
+    assert len(answered) == 1 and len(server.requests) == asked + 1, "one finds out, and the others do not wait for it"
+    assert again.ask(QUESTION, Found).value == Found(page=12)
+
+
+def test_one_that_finds_that_it_is_not_over_leaves_it_as_it_was(server: ScriptedServer, connect: Connect) -> None:
+    server.answer = failing(500)
+    caller = connect(limiter=tired(0.3))
+    for _ in range(2):
+        with pytest.raises(ChatError, match="tried 3 times"):
+            caller.say(QUESTION)
+        with pytest.raises(ChatError, match="was not asked"):
+            caller.say(QUESTION)
+        time.sleep(0.35)
+    assert len(server.requests) == 6
+
+
+NO_REASON: dict[str, Callable[[Request], Said]] = {
+    "a refusal": lambda _: Said(refusal="I must not."),
+    "an empty reply": lambda _: Said(""),
+    "a text that is too long": failing(413),
+    "a request that it does not take": failing(400),
+    "no chat": lambda _: Said(body="<html>Welcome</html>"),
+}
+
+
+@pytest.mark.parametrize("name", NO_REASON)
+def test_what_says_nothing_of_the_next_call(server: ScriptedServer, connect: Connect, name: str) -> None:
+    server.answer = NO_REASON[name]
+    caller = connect()
+    for _ in range(3):
+        with pytest.raises(ChatError):
+            caller.say(QUESTION)
+    server.answer = lambda _: Said("Page 12.")
+    assert caller.say(QUESTION).text == "Page 12."
+
+
+def test_a_hiccup_does_not_open_it_and_silence_does_the_second_time(server: ScriptedServer, connect: Connect) -> None:
+    bad = failing(500)(Request((), 1))
+    caller = connect(timeout=0.2, retries=Retries(tries=2, first_wait=0.01))
+    server.replies = [bad, Said(GOOD), Said(break_after=0), Said(GOOD)]
+    assert [caller.ask(QUESTION, Found).usage.calls for _ in range(2)] == [1, 1]
+    server.answer = lambda _: Said("a few words", break_after=3)
+    for _ in range(2):
+        with pytest.raises(ChatError, match="broke off"):
+            caller.say(QUESTION, on_text=lambda _: None)
+    slow = Said(GOOD, wait=30)
+    server.answer = lambda _: slow
+    for number in range(3):
+        with pytest.raises(ChatError) as caught:
+            caller.say(QUESTION)
+        assert caught.value.failure == "timeout" and ("was not asked" in str(caught.value)) == (number == 2)
+
+
+def test_work_that_nobody_waits_for_asks_all_the_same(server: ScriptedServer, connect: Connect) -> None:
+    server.answer = lambda _: Said(break_after=0)
+    caller = connect(limiter=tired())
+    for patient, tries in ((False, 2), (True, 3), (True, 3)):
+        server.requests.clear()
+        with pytest.raises(ChatError, match=f"tried {tries} times"):
+            caller.say(QUESTION, patient=patient)
+        assert len(server.requests) == tries
+    server.answer = lambda _: GOOD
+    with pytest.raises(ChatError, match="was not asked"):
+        caller.ask(QUESTION, Found)
+    assert caller.ask(QUESTION, Found, patient=True).usage.calls == 1
+    assert caller.ask(QUESTION, Found).usage.calls == 1, "its answer is news for all"
+
+
+def test_of_two_models_behind_one_endpoint_each_has_its_own_key_and_both_the_same_wire(server: ScriptedServer) -> None:
+    limiter = tired()
+    one, other = (
+        Caller(OpenAIChat(name, base_url=server.url), limiter=limiter, retries=QUICK) for name in ("one", "other")
+    )
+    server.replies = [failing(403)(Request((), 1))]
+    with pytest.raises(ChatError, match="refused"):
+        one.say(QUESTION)
+    assert other.say(QUESTION).text == GOOD
+    with pytest.raises(ChatError, match="was not asked"):
+        one.say(QUESTION)
+    server.answer = lambda _: Said(break_after=0)
+    with pytest.raises(ChatError, match="tried 2 times"):
+        other.say(QUESTION)
+    for caller in (one, other):
+        with pytest.raises(ChatError, match="was not asked"):
+            caller.say(QUESTION)
+    one.close()
+    other.close()
+
+
+def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
+    server: ScriptedServer, connect: Connect
+) -> None:
+    began = threading.Event()
+
+    def answer(request: Request) -> Said:
+        if "poison" not in request.messages[-1].text:
+            return Said(GOOD)
+        began.set()
+        return Said(status=500, wait=0.1, body={"error": {"message": "this one"}})
+
+    server.answer = answer
+    caller = connect(limiter=tired())
+    poison = [type(QUESTION[0])("user", "poison")]
+    with ThreadPoolExecutor(1) as pool:
+        ill = pool.submit(caller.say, poison)
+        assert began.wait(10)
+        assert caller.ask(QUESTION, Found).value == Found(page=12)
+        with pytest.raises(ChatError, match="this one"):
+            ill.result()
+    assert caller.ask(QUESTION, Found).value == Found(page=12)
+
+
+def test_nobody_listens_is_known_in_a_second_and_then_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        caller = Caller(OpenAIChat("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
+        took = []
+        for _ in range(2):
+            start = time.monotonic()
+            with pytest.raises(ChatError, match="cannot be reached") as caught:
+                caller.say(QUESTION)
+            took.append(time.monotonic() - start)
+            assert caught.value.failure == "connection"
+        assert took[0] < 2 and took[1] < 0.05
+        caller.close()
