@@ -1,8 +1,8 @@
 """Regular expressions from users' files, which must not be able to stop a search.
 
-RE2 takes time in proportion to the text, whatever the expression, and finds all that match of hundreds in one pass
-(Cox, «Regular Expression Matching in the Wild», 2010). It has no look-around and no back-references. It is imported
-where a file has patterns: most searches use none.
+RE2 takes time in proportion to the text, whatever the expression (Cox, «Regular Expression Matching in the Wild»,
+2010). Of hundreds it tries only those whose words occur. It has no look-around and no back-references. It is imported
+where a file has patterns: not every search uses one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 from hybrid_core.errors import UsageError
-
-_MEMORY = 1 << 28  # bytes that the states of many patterns may take; they take what texts need, mostly a hundredth
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +44,16 @@ def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
     """The places of those patterns that match somewhere in the text, in order."""
     if not patterns:
         return []
-    found = _together(tuple(one.written for one in patterns)).Match(_bytes(text))
-    if not found or max(found) < len(patterns):  # out of memory, or the last, which always matches, would be there
-        return [place for place, one in enumerate(patterns) if one.search(text)]
-    return sorted(found)[:-1]
+    return sorted(_together(tuple(one.written for one in patterns)).Match(_bytes(text)) or [])
 
 
 @lru_cache(maxsize=16)
 def _together(written: tuple[str, ...]) -> Any:
     import re2
 
-    together = re2.Set.SearchSet(_options())
-    for one in (*written, ""):
-        together.Add(one)
+    together, options = re2.Filter(), _options()
+    for one in written:
+        together.Add(one, options)
     together.Compile()
     return together
 
@@ -69,7 +64,6 @@ def _options() -> Any:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
-    options.max_mem = _MEMORY
     return options
 
 

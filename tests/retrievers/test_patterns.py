@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers import patterns
 from retrievers.patterns import matching, pattern
 
 WRITTEN = (r"\bnet (sales|revenues?)\b", "cap\\s?ex", "^what", "离婚|抚养费", r"(a|b)+c$", "é", r"\d{4}", "")
@@ -19,16 +17,6 @@ TEXTS = st.text(st.sampled_from("abc é离婚0123 \ud800"), max_size=40) | st.sa
 def test_together_they_find_what_each_finds(text: str, written: list[str]) -> None:
     each = [pattern(one, "here") for one in written]
     assert matching(each, text) == [place for place, one in enumerate(each) if one.search(text)]
-
-
-class OutOfMemory:
-    def Match(self, text: bytes) -> None:  # noqa: N802 - as RE2 calls it
-        """What RE2's sets say when they ran out of memory, and when nothing matches."""
-
-
-def test_none_is_lost_where_they_have_no_room_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_together", lambda written: OutOfMemory())
-    assert matching([pattern("a", "here"), pattern("b", "here"), pattern("c", "here")], "cab"[:2]) == [0, 2]
 
 
 def test_case_does_not_matter() -> None:
