@@ -53,9 +53,11 @@ def measure(plan: Plan, progress: Progress) -> Run:
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
     dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
+    files = (*dataset.files, *distractors(plan.distractors, dataset))
     if plan.hide_names:
-        home = plan.home_folder(dataset.files)
-        dataset = hide_names(dataset, home.with_name(home.name + ".names"))
+        home = plan.home_folder(files)
+        hidden = hide_names(replace(dataset, files=files), home.with_name(home.name + ".names"))
+        files, dataset = hidden.files, replace(hidden, files=hidden.files[: len(dataset.files)])
     folder = plan.folder()
     if not dataset.questions:
         from eval.trees import measure_trees
@@ -67,7 +69,6 @@ def measure(plan: Plan, progress: Progress) -> Run:
         progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
         return read_run(folder)
     require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
-    files = (*dataset.files, *distractors(plan.distractors, dataset))
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
     known: dict[str, Pages] = {}

@@ -64,7 +64,7 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
     parties = cover.parties(front[:_COVER]) if binding else []
     covers = document_types()[type_name].covers if type_name else ""
     if covers:
-        ended = _quarter_reported(type_name, "\n".join(pages)) if covers == "quarter" else None
+        ended = _quarter_reported(type_name, best_title, pages) if covers == "quarter" else None
         time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter", ended)
     else:
         time = _own_time(stem, best_title, front)
@@ -187,10 +187,19 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
     return _Time(_distinct(years), quarter, dates[0] if dates else None, _distinct(dates))
 
 
-def _quarter_reported(type_name: str, front: str) -> int | None:
-    """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none."""
-    interim = document_types()[type_name].interim  # such a report speaks of twelve months only beside its own
-    return max((quarters for quarters in quarters_reported(front) if quarters < 4 or not interim), default=None)
+def _quarter_reported(type_name: str, title: str, pages: Sequence[str]) -> int | None:
+    """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none.
+
+    Twelve months may be the last ones as well as the year's: a report that covers part of a year does not mean the
+    year, and of another the headline knows better.
+    """
+    interim = document_types()[type_name].interim
+    if not interim:
+        headline = "\n".join((title, *(page[:_HEADLINE_SAID] for page in pages[:1])))
+        if said := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None):
+            return said
+    spans = quarters_reported("\n".join(pages))
+    return max((quarters for quarters in spans if quarters < 4 or not interim), default=None)
 
 
 def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:

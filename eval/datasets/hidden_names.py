@@ -39,9 +39,10 @@ def _renamed(question: EvalQuestion, name: Callable[[str], str]) -> EvalQuestion
 
 
 def _link(path: Path, link: Path) -> None:
-    if link.is_symlink() or link.exists():
-        link.unlink()
+    if link.is_symlink() and link.readlink() == path.absolute():
+        return  # another run may be reading it
+    link.unlink(missing_ok=True)
     try:
         link.symlink_to(path.absolute())
     except OSError:  # not every file system has links
-        shutil.copyfile(path, link)
+        shutil.copy2(path, link)

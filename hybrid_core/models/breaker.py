@@ -36,6 +36,7 @@ class _Open:
 class _Model:
     answered: float = 0.0  # when it last did, monotonic
     timeouts: int = 0  # in a row
+    unanswered: float = 0.0  # when the last of them ended, monotonic
     open: _Open | None = None
 
 
@@ -87,10 +88,14 @@ class Breaker:
                 self._of(model).open = opened
 
     def silent(self, model: str, why: Failure, began: float) -> None:
-        """A call was not answered in time: the second one in a row opens."""
+        """A call was not answered in time: the second one in a row opens. Those side by side with it, which one
+        deadline may have ended, are no row."""
         with self._lock:
-            self._of(model).timeouts += 1
-            often = self._of(model).timeouts >= _IN_A_ROW
+            held = self._of(model)
+            if began < held.unanswered:
+                return
+            held.timeouts, held.unanswered = held.timeouts + 1, time.monotonic()
+            often = held.timeouts >= _IN_A_ROW
         if often:
             self.failed(model, why, began)
 

@@ -14,6 +14,7 @@ from hybrid_core.models.limiter import Limiter, NoPlaceError
 from hybrid_core.models.remote import Retries
 from hybrid_core.usage import Usage
 
+_PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
 _UNREACHABLE = 2  # tries of a connection that fails, where somebody waits
 _FOR_GOOD: frozenset[ChatFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
 _BUSY: frozenset[ChatFailure] = frozenset(("overload", "rate limit"))
@@ -67,7 +68,7 @@ class Sender:
                 breaker.answered(self._name)
                 return completion, seconds + took
             except _Failed as failed:
-                error, seconds = failed.error, seconds + failed.seconds
+                error, waited, seconds = failed.error, failed.seconds, seconds + failed.seconds
             wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1))
             wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
             late = time.monotonic() + wait >= ends
@@ -78,14 +79,14 @@ class Sender:
                 error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
                 error.usage = Usage(seconds=seconds)
                 if not shown:
-                    self._tell(error, began, tried)
+                    self._tell(error, began, tried, waited)
                 raise error
             if error.wait:
                 self._limiter.pause(wait)
             self._closed.wait(wait)
         raise AssertionError("the last try returns or raises")
 
-    def _tell(self, error: ChatError, began: float, tried: int) -> None:
+    def _tell(self, error: ChatError, began: float, tried: int, waited: float) -> None:
         """What a failure says of the next request: nothing where it is this request's own, or a single hiccup."""
         breaker = self._limiter.breaker
         why = Failure(error.message, error.advice, error.failure, error.retryable)
@@ -95,7 +96,7 @@ class Sender:
             breaker.failed(self._name, why, began)
         elif error.failure == "connection" and tried > 1:
             breaker.failed(self._name, why, began, everywhere=True)
-        elif error.failure == "timeout" and error.retryable:  # sent, and not answered
+        elif error.failure == "timeout" and error.retryable and waited >= min(_PATIENCE, self._timeout / 2):
             breaker.silent(self._name, why, began)
 
     def _once(self, request: Request, ends: float, on_text: OnText | None) -> tuple[Completion, float]:

@@ -73,6 +73,7 @@ class Heartbeat(Middleware):
         if (ctx.request_context.meta or {}).get("progressToken") is None:
             return await call_next(context)
         clock = asyncio.create_task(progress.keep_telling())
+        clock.add_done_callback(lambda done: done.cancelled() or done.exception())  # looked at: the client may be gone
         try:
             return await call_next(context)
         finally:

@@ -71,7 +71,15 @@ def test_a_quarter_is_of_the_fiscal_year_that_the_statements_count_from() -> Non
             2,
         ),
         ("FOR IMMEDIATE RELEASE\nHarbor Pine opens a shop in March 2023.", "press release", (), None),
+        (
+            "Harbor Pine Reports First Quarter Results\nThree Months Ended and Twelve Months Ended March 31, 2023",
+            "earnings release",
+            (2023,),
+            1,
+        ),
+        ("Harbor Pine Announces 2022 Annual Meeting Voting Results", "", (), None),
         ("Item 5. The registrant reports to its board each quarter. Its results vary.", "", (), None),
+        ("Harbor Pine Annual Report 2023 Financial Results", "annual report", (), None),
     ],
 )
 def test_a_release_is_known_by_its_headline(

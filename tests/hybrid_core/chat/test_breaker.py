@@ -112,6 +112,22 @@ def test_a_hiccup_does_not_open_it_and_silence_does_the_second_time(server: Scri
         assert caught.value.failure == "timeout" and ("was not asked" in str(caught.value)) == (number == 2)
 
 
+def test_calls_side_by_side_that_one_deadline_ends_are_no_row(server: ScriptedServer, connect: Connect) -> None:
+    caller = connect(retries=Retries(tries=1))
+    slow = Said(GOOD, wait=30)
+    server.answer = lambda _: slow
+
+    def late(_: int) -> str:
+        with pytest.raises(ChatError) as caught:
+            caller.say(QUESTION, deadline=1.0)
+        return caught.value.failure
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(late, range(3))) == ["timeout"] * 3
+    server.answer = lambda _: Said("Page 12.")
+    assert caller.say(QUESTION).text == "Page 12."
+
+
 def test_work_that_nobody_waits_for_asks_all_the_same(server: ScriptedServer, connect: Connect) -> None:
     server.answer = lambda _: Said(break_after=0)
     caller = connect(limiter=tired())
