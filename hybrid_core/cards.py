@@ -55,16 +55,17 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
     pages = [page[: 3 * _COVER] for page in first_pages[:CARD_PAGES]]
-    front = "\n".join(pages[:_FRONT])
+    front, first = "\n".join(pages[:_FRONT]), pages[0] if pages else ""
     best_title = _best_title(title, metadata, stem)
-    type_name = _type(spaced, best_title, pages)
+    type_name = _type(spaced, best_title, first)
     binding = bool(type_name) and document_types()[type_name].parties
-    names = _names(spaced, best_title, metadata.get("author", ""), pages[0] if pages else "", binding)
+    names = _names(spaced, best_title, metadata.get("author", ""), first, binding)
     symbols = cover.symbols("\n".join(pages[:2]))
     parties = cover.parties(front[:_COVER]) if binding else []
     covers = document_types()[type_name].covers if type_name else ""
     if covers:
-        ended = _quarter_reported(type_name, best_title, pages) if covers == "quarter" else None
+        headline = f"{best_title}\n{first[:_HEADLINE_SAID]}"
+        ended = _quarter_reported(type_name, headline, "\n".join(pages)) if covers == "quarter" else None
         time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter", ended)
     else:
         time = _own_time(stem, best_title, front)
@@ -99,16 +100,16 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
     return stem[:300]
 
 
-def _type(spaced: str, title: str, pages: Sequence[str]) -> str:
+def _type(spaced: str, title: str, first: str) -> str:
     """File names put the type last (``Acme 2019 Supply Agreement``), titles and covers say it early."""
     if in_name := [mention.type for mention in name_finder().find(spaced) if _is_type(mention, spaced)]:
         return in_name[-1]
     for text in (_without_periods(spaced, "").strip(), title):
         if ending := type_by_ending(text):
             return ending
-    if announced := type_by_headline("\n".join(page[:_HEADLINE_SAID] for page in pages[:1])):
+    if announced := type_by_headline(first[:_HEADLINE_SAID]):
         return announced
-    for text in (title, *(page[:_TYPE_SAID] for page in pages[:1])):
+    for text in (title, first[:_TYPE_SAID]):
         for mention in finder().find(text):
             return mention.type
     return ""
@@ -187,19 +188,16 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
     return _Time(_distinct(years), quarter, dates[0] if dates else None, _distinct(dates))
 
 
-def _quarter_reported(type_name: str, title: str, pages: Sequence[str]) -> int | None:
+def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
     """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none.
 
     Twelve months may be the last ones as well as the year's: a report that covers part of a year does not mean the
     year, and of another the headline knows better.
     """
     interim = document_types()[type_name].interim
-    if not interim:
-        headline = "\n".join((title, *(page[:_HEADLINE_SAID] for page in pages[:1])))
-        if said := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None):
-            return said
-    spans = quarters_reported("\n".join(pages))
-    return max((quarters for quarters in spans if quarters < 4 or not interim), default=None)
+    if not interim and (said := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
+        return said
+    return max((quarters for quarters in quarters_reported(text) if quarters < 4 or not interim), default=None)
 
 
 def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:

@@ -58,6 +58,7 @@ def _together(written: tuple[str, ...]) -> Any:
     return together
 
 
+@lru_cache(maxsize=1)
 def _options() -> Any:
     import re2
 
