@@ -43,12 +43,13 @@ def _encoder(folder: Path, broken_word: str = "") -> Path:
     import transformers
 
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    made = tokenizers.Tokenizer(tokenizers.models.Unigram())
+    # Written out, since a trained vocabulary comes in another order each time, and random weights with it.
+    words = sorted({f"▁{word}" for sentence in SENTENCES for word in sentence.split()})
+    letters = sorted({letter for word in words for letter in word})
+    scored = [(piece, 0.0) for piece in special] + [(word, -5.0) for word in words] + [(one, -9.0) for one in letters]
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram(scored, unk_id=3))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-    trainer = tokenizers.trainers.UnigramTrainer(
-        vocab_size=200, special_tokens=special, unk_token="<unk>", show_progress=False
-    )
-    made.train_from_iterator(SENTENCES * 3, trainer)
+    made.add_special_tokens(special)
     if broken_word:
         made.add_tokens([broken_word])
     made.post_processor = tokenizers.processors.TemplateProcessing(
@@ -81,7 +82,9 @@ def bge_m3(folder: Path, *, heads: bool = True, broken_word: str = "") -> Path:
     if heads:
         with torch.random.fork_rng():
             torch.manual_seed(8)
-            torch.save(torch.nn.Linear(DIMENSION, 1).state_dict(), folder / "sparse_linear.pt")
+            weigh = torch.nn.Linear(DIMENSION, 1)
+            torch.nn.init.constant_(weigh.bias, 1.0)  # most weights are positive, as only those count
+            torch.save(weigh.state_dict(), folder / "sparse_linear.pt")
             torch.save(torch.nn.Linear(DIMENSION, DIMENSION).state_dict(), folder / "colbert_linear.pt")
     return folder
 
