@@ -18,6 +18,8 @@ from tests import pdfs
 # How long an example, or making one, takes says nothing on a busy machine.
 BUSY = [hypothesis.HealthCheck.too_slow]
 hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=BUSY)
+# --hypothesis-profile repeatable: the same examples each time, so that a change is judged by what it changes.
+hypothesis.settings.register_profile("repeatable", parent=hypothesis.settings.get_profile("project"), derandomize=True)
 hypothesis.settings.load_profile("project")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and processes they start inherit that.
