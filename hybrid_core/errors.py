@@ -81,7 +81,7 @@ class ModelError(PageIndexError):
         self.retryable = retryable
 
 
-ChatFailure = Literal[
+EndpointFailure = Literal[
     "key",  # refused credentials
     "model",  # no such model, or the wrong URL
     "quota",  # the account is used up: waiting does not help
@@ -97,16 +97,20 @@ ChatFailure = Literal[
 ]
 
 
-class ChatError(ModelError):
-    """A chat model gave no answer. ``failure`` says how, ``usage`` what was spent on trying."""
+class EndpointError(ModelError):
+    """A remote model gave no answer. ``failure`` says how, ``usage`` what was spent on trying."""
 
     def __init__(
-        self, message: str, advice: str = "", *, failure: ChatFailure, retryable: bool = False, wait: float = 0.0
+        self, message: str, advice: str = "", *, failure: EndpointFailure, retryable: bool = False, wait: float = 0.0
     ) -> None:
         super().__init__(message, advice, retryable=retryable)
         self.failure = failure
         self.wait = wait  # seconds the endpoint asks to wait, 0 where it does not
         self.usage = Usage()
+
+
+class ChatError(EndpointError):
+    """A chat model gave no answer."""
 
 
 class ReplyError(ChatError):

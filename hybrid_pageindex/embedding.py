@@ -42,6 +42,7 @@ class Embedders:
         # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         from hybrid_core.models.embedder import load_embedder
+        from hybrid_core.models.limiter import Limiter
 
         settings = self._settings
         with self._lock:
@@ -52,6 +53,7 @@ class Embedders:
                     api_key=settings.embedding_api_key or None,
                     base_url=("http" + url if url else "") or settings.embedding_base_url or None,
                     device=settings.embedding_device or None,
+                    limiter=Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute),
                 )
             return self._loaded[spec]
 
@@ -74,15 +76,18 @@ class Embedders:
             return Meaning(share, None, note)
         try:
             embedder = self.load(serving.name)
+            learned: Mapping[int, float] = {}
+            if isinstance(embedder, SparseEmbedder):
+                vectors, weights = embedder.embed_both([question], "query")
+                learned = weights[0]
+            else:
+                vectors = embedder.embed([question], "query")
             if embedder.id.fingerprint != serving.fingerprint:
                 raise ModelError(
                     f"'{serving.name}' is no longer the model that the library was embedded with.",
                     "Embed it again: hybrid-pageindex embed.",
                 )
-            if isinstance(embedder, SparseEmbedder):
-                vectors, learned = embedder.embed_both([question], "query")
-                return Meaning(share, vectors[0], learned=learned[0])
-            return Meaning(share, embedder.embed([question], "query")[0])
+            return Meaning(share, vectors[0], learned=learned)
         except UsageError:
             raise
         except PageIndexError as error:

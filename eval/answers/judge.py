@@ -52,7 +52,7 @@ class Judge:
         said = CITATION.sub("", answer)
         messages = written.messages({"question": question, "reference": reference, "answer": said})
         try:
-            reply = self._model.ask(messages, Judged, prompt=written.id, max_tokens=_REPLY)
+            reply = self._model.ask(messages, Judged, prompt=written.id, max_tokens=_REPLY, patient=True)
         except ChatError as error:
             return Judgement(None, f"not judged: {error}", error.usage)
         assert reply.value is not None

@@ -64,8 +64,9 @@ class WholeTree:
         if not shown:
             return Ranking((), tuple(documents), notes=tuple(notes), tokens=_tokens(usage), cost=usage.cost)
         outline = "\n".join(line for _, line in shown)
-        messages = prompt("tree-whole").messages({"question": question, "outline": outline})
-        reply = self._model.ask(messages, NodeList, prompt=prompt("tree-whole").id, max_tokens=_REPLY)
+        written = prompt("tree-whole")
+        messages = written.messages({"question": question, "outline": outline})
+        reply = self._model.ask(messages, NodeList, prompt=written.id, max_tokens=_REPLY, patient=True)
         usage += reply.usage
         named = {name: place for place, line in shown if place and (name := line.split()[0])}
         listed = reply.value.node_list if reply.value else []
@@ -97,7 +98,7 @@ class WholeTree:
         )
         values = {"question": question, "documents": "\n".join(lines), "most": str(MOST_PICKED)}
         written = prompt("documents-pick")
-        reply = self._model.ask(written.messages(values), Picked, prompt=written.id, max_tokens=_REPLY)
+        reply = self._model.ask(written.messages(values), Picked, prompt=written.id, max_tokens=_REPLY, patient=True)
         known = {f"D{number}": name for number, name in enumerate(names[: len(lines)], 1)}
         said = list(dict.fromkeys(reply.value.documents if reply.value else []))
         if unknown := [short for short in said if short not in known]:

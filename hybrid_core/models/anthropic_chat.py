@@ -12,8 +12,8 @@ from typing import Any
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.extras import require
 from hybrid_core.models.chat import Message
-from hybrid_core.models.chat_errors import network_errors, refusal, translated, unusable
 from hybrid_core.models.endpoint import Completion, Request, image_type
+from hybrid_core.models.endpoint_errors import network_errors, refusal, translated, unusable
 from hybrid_core.models.remote import public_url
 from hybrid_core.models.structured import instruction
 

@@ -7,9 +7,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-from hybrid_core.errors import ChatFailure
+from hybrid_core.errors import EndpointFailure
 
-_IN_A_ROW = 2  # calls without an answer in time: a single one may have asked for much
+_IN_A_ROW = 2  # calls that failed in a way that may have been their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Failure:
 
     message: str
     advice: str
-    kind: ChatFailure
+    kind: EndpointFailure
     retryable: bool
 
     def resting(self, seconds: float) -> str:
@@ -35,8 +35,8 @@ class _Open:
 @dataclass(slots=True)
 class _Model:
     answered: float = 0.0  # when it last did, monotonic
-    timeouts: int = 0  # in a row
-    unanswered: float = 0.0  # when the last of them ended, monotonic
+    stumbles: int = 0  # in a row
+    stumbled: float = 0.0  # when the last of them ended, monotonic
     open: _Open | None = None
 
 
@@ -72,30 +72,32 @@ class Breaker:
             self._unreachable = None
             self._models[model] = _Model(answered=time.monotonic())
 
-    def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False) -> None:
+    def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False, rest: float = 0.0) -> None:
         """A call that ``began`` (monotonic) failed in a way that the next one would too.
 
         ``everywhere``: nothing of the endpoint can be reached. Calls that were answered meanwhile say otherwise.
+        ``rest`` are the seconds that the endpoint asks for, 0 where it does not; they count where fewer than usual.
         """
         with self._lock:
             heard = [held.answered for name, held in self._models.items() if everywhere or name == model]
             if max(heard, default=0.0) > began:
                 return
-            opened = _Open(why, time.monotonic() + self.rest)
+            opened = _Open(why, time.monotonic() + min(rest or self.rest, self.rest))
             if everywhere:
                 self._unreachable = opened
             else:
                 self._of(model).open = opened
 
-    def silent(self, model: str, why: Failure, began: float) -> None:
-        """A call was not answered in time: the second one in a row opens. Those side by side with it, which one
-        deadline may have ended, are no row."""
+    def stumbled(self, model: str, why: Failure, began: float) -> None:
+        """A call failed in a way that may be its own (it was not answered in time, or failed and was not tried again):
+        the second one in a row opens. Those side by side with it, which one deadline may have ended, are no row.
+        """
         with self._lock:
             held = self._of(model)
-            if began < held.unanswered:
+            if began < held.stumbled:
                 return
-            held.timeouts, held.unanswered = held.timeouts + 1, time.monotonic()
-            often = held.timeouts >= _IN_A_ROW
+            held.stumbles, held.stumbled = held.stumbles + 1, time.monotonic()
+            often = held.stumbles >= _IN_A_ROW
         if often:
             self.failed(model, why, began)
 

@@ -14,18 +14,19 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.models.chat import Message, Reply
-from hybrid_core.models.endpoint import Endpoint, Request, image_type
+from hybrid_core.models.endpoint import Completion, Endpoint, Request, image_type
 from hybrid_core.models.input_budget import InputBudget
 from hybrid_core.models.limiter import Limiter
 from hybrid_core.models.prices import Price
 from hybrid_core.models.remote import Retries
 from hybrid_core.models.reply_cache import ReplyCache, request_key
-from hybrid_core.models.sender import OnText, Sender
+from hybrid_core.models.sender import Sender
 from hybrid_core.models.structured import json_schema, read_reply
 from hybrid_core.prompts import prompt as load_prompt
 from hybrid_core.usage import Usage
 
 T = TypeVar("T", bound=BaseModel)
+OnText = Callable[[str], None]
 _Call = Callable[[Request], Reply[Any]]
 _MORE = 2  # times the tokens, for an answer that was cut off
 _ECHO = 4000  # characters of an unusable answer that the model is shown again
@@ -45,10 +46,8 @@ class Caller:
         retries: Retries = Retries(),
         timeout: float = 120.0,
     ) -> None:
-        if not timeout > 0:
-            raise UsageError(f"timeout is {timeout}.", "It must be above 0 seconds.")
-        self._name = endpoint.name
-        self._sender = Sender(endpoint, limiter or Limiter(8), retries, timeout)
+        self._name, self._endpoint = endpoint.name, endpoint
+        self._sender = Sender(endpoint.name, limiter or Limiter(8), retries, timeout, ChatError)
         self._cache = cache
         self._price = price
 
@@ -116,6 +115,7 @@ class Caller:
 
     def close(self) -> None:
         self._sender.close()
+        self._endpoint.close()
         if self._cache:
             self._cache.flush()
 
@@ -146,7 +146,18 @@ class Caller:
 
     def _answered(self, request: Request, *, ends: float, patient: bool, on_text: OnText | None = None) -> Reply[Any]:
         """One request with its answer and what that cost. Raises ChatError."""
-        made, seconds = self._sender.send(request, ends=ends, patient=patient, on_text=on_text)
+        shown = False
+
+        def once(timeout: float) -> Completion:
+            return self._endpoint.complete(request, timeout, show if on_text else None)
+
+        def show(text: str) -> None:
+            nonlocal shown
+            shown = True
+            if on_text is not None:
+                on_text(text)
+
+        made, seconds = self._sender.send(once, ends=ends, patient=patient, shown=lambda: shown)
         tokens = made.input_tokens, made.output_tokens
         usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens), seconds=seconds)
         return Reply(made.text, None, usage, made.finished)

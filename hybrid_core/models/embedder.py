@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, UsageError
+from hybrid_core.models.limiter import Limiter
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
@@ -93,12 +94,13 @@ def load_embedder(
     batch_size: int | None = None,
     device: str | None = None,
     timeout: float = 60,
+    limiter: Limiter | None = None,
 ) -> Embedder:
     """The embedder that ``spec`` names, one of ``FORMS``; "st:" is short for "sentence-transformers:".
 
-    ``api_key``, ``base_url`` and ``timeout`` (seconds per request) are used by "openai:", ``device`` ("cpu",
-    "cuda", …; default: the best there is) by the local models. Raises UsageError for an unknown form,
-    PageIndexError naming the extra to install, and ModelError where the model cannot be loaded.
+    ``api_key``, ``base_url``, ``timeout`` (seconds per request) and ``limiter`` (default: 8 requests at once) are used
+    by "openai:", ``device`` ("cpu", "cuda", …; default: the best there is) by the local models. Raises UsageError for
+    an unknown form, PageIndexError naming the extra to install, and ModelError where the model cannot be loaded.
     """
     if batch_size is not None and batch_size < 1:
         raise UsageError(f"batch_size is {batch_size}.", "It must be at least 1.")
@@ -115,7 +117,9 @@ def load_embedder(
     if kind == "openai" and rest:
         from hybrid_core.models.openai_embeddings import OpenAIEmbedder
 
-        return OpenAIEmbedder(rest, api_key=api_key, base_url=base_url, batch_size=batch_size, timeout=timeout)
+        return OpenAIEmbedder(
+            rest, api_key=api_key, base_url=base_url, batch_size=batch_size, timeout=timeout, limiter=limiter
+        )
     if kind in ("hashed", "hashed-m3") and rest.isdecimal():
         from hybrid_core.models.hashed import HashedEmbedder, HashedM3Embedder
 

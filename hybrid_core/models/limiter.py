@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,11 @@ _LOOK = 0.2  # seconds between two looks whether a caller that waits has been cl
 
 
 class NoPlaceError(Exception):
-    """The wait for a place ended without one."""
+    """The wait for a place ended without one. ``pause`` is how many seconds more nothing is to be sent."""
+
+    def __init__(self, pause: float) -> None:
+        super().__init__(pause)
+        self.pause = pause
 
 
 class Limiter:
@@ -32,13 +37,18 @@ class Limiter:
         self.breaker = Breaker()
         self._free = concurrency
         self._interval = 60 / per_minute if per_minute else 0.0
-        self._next = 0.0  # when the next call may start
+        self._next = 0.0  # when the next call may start, after those before it
+        self._paused = 0.0  # until when none may start, since the endpoint asked for it
         self._change = threading.Condition()
 
     @contextmanager
-    def place(self, until: float, stop: Callable[[], bool]) -> Iterator[None]:
-        """Wait for a place and hold it. Raises NoPlaceError once ``until`` (monotonic) passes or ``stop`` is true."""
-        self._take(until, stop)
+    def place(self, until: float, stop: Callable[[], bool], longest_pause: float = math.inf) -> Iterator[None]:
+        """Wait for a place and hold it.
+
+        Raises NoPlaceError once ``until`` (monotonic) passes, ``stop`` is true or a pause is longer than so many
+        seconds.
+        """
+        self._take(until, stop, longest_pause)
         try:
             yield
         finally:
@@ -49,20 +59,22 @@ class Limiter:
     def pause(self, seconds: float) -> None:
         """Let no call start for a while: the endpoint asked for it."""
         with self._change:
-            self._next = max(self._next, time.monotonic() + seconds)
+            self._paused = max(self._paused, time.monotonic() + seconds)
+            self._change.notify_all()
 
-    def _take(self, until: float, stop: Callable[[], bool]) -> None:
+    def _take(self, until: float, stop: Callable[[], bool], longest_pause: float) -> None:
         with self._change:
             while True:
                 now = time.monotonic()
-                if now >= until or stop():
+                start = max(self._next, self._paused)
+                if now >= until or stop() or self._paused - now > longest_pause:
                     self._change.notify()  # the wake-up may have been meant for another
-                    raise NoPlaceError
-                if self._free and now >= self._next:
+                    raise NoPlaceError(self._paused - now)
+                if self._free and now >= start:
                     self._free -= 1
                     self._next = max(self._next, now) + self._interval if self._interval else self._next
                     if self._free:
                         self._change.notify()
                     return
-                wait = self._next - now if self._free else _LOOK
+                wait = start - now if self._free else _LOOK
                 self._change.wait(min(max(wait, 0.001), _LOOK, max(until - now, 0.001)))

@@ -9,11 +9,11 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.errors import ChatError, EndpointError, UsageError
 from hybrid_core.extras import require
 from hybrid_core.models.chat import Message
-from hybrid_core.models.chat_errors import network_errors, refusal, translated, unusable
 from hybrid_core.models.endpoint import Completion, Request, image_type
+from hybrid_core.models.endpoint_errors import network_errors, refusal, translated, unusable
 from hybrid_core.models.remote import public_url
 from hybrid_core.models.structured import instruction
 
@@ -157,7 +157,7 @@ class OpenAIChat:
 class _UnknownError(Exception):
     """The server does not know an option."""
 
-    def __init__(self, option: str, meaning: ChatError) -> None:
+    def __init__(self, option: str, meaning: EndpointError) -> None:
         super().__init__(option)
         self.option = option
         self.meaning = meaning

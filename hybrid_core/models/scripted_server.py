@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -66,7 +67,10 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            sent = self.rfile.read(length := int(self.headers["Content-Length"]))
+            if len(sent) < length:
+                raise ConnectionAbortedError
+            body = json.loads(sent)
             made = server.reply(body, self.headers)
             with suppress(OSError):  # the client has left
                 _send(self, server, body, made)
@@ -78,6 +82,10 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
     class Server(ThreadingHTTPServer):
         request_queue_size = 256
         daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            if not isinstance(sys.exception(), OSError):  # which is a client that has left
+                super().handle_error(request, client_address)
 
     http = Server(("127.0.0.1", port), Handler)
     server = ScriptedServer(f"http://127.0.0.1:{http.server_port}/v1", answer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from hybrid_core.errors import ChatError, ChatFailure
+from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.models.chat import ChatModel
 from hybrid_core.token_estimate import cut, estimate, shares
 from hybrid_core.types import Page, Section
@@ -32,7 +32,7 @@ class Described:
     line: str
     usage: Usage
     notes: tuple[str, ...] = ()
-    failure: ChatFailure | None = None
+    failure: EndpointFailure | None = None
 
 
 def describe_document(

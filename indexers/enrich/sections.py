@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from hybrid_core import text
-from hybrid_core.errors import ChatError, ChatFailure
+from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.models.chat import ChatModel
 from hybrid_core.types import Page, Section
 from hybrid_core.usage import Usage
@@ -57,7 +57,7 @@ class SectionsSaid:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     usage: Usage
-    failure: ChatFailure | None = None
+    failure: EndpointFailure | None = None
 
 
 def summarise_sections(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hybrid_core.errors import ChatError, ChatFailure
+from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.results import ReasoningStep, RouteUsed
 from hybrid_core.types import Document, Effort, Hit, Route
 from hybrid_core.usage import Usage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from retrievers.routing.calls import Calls
 
 BY_CARDS = "the documents' cards and the words of their pages"
-DEAD: Collection[ChatFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
+DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _WHY = 200  # characters of what a model says of its choice
 
 

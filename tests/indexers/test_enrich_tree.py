@@ -199,6 +199,28 @@ def test_a_title_is_looked_for_only_on_pages_that_hold_a_line_like_it() -> None:
     assert "Places" not in ask(true, blank, tree_of(marks(blank, gone), blank.pages))[1], "it stands nowhere"
 
 
+def test_no_section_begins_on_printed_contents_or_on_a_page_without_text() -> None:
+    parsed, chapters = book(contents="labels")
+    outline = [(1, "Contents", 2), *chapters]
+    told = [(level, title, page + (at % 5 == 1)) for at, (level, title, page) in enumerate(outline)]
+    cache = Kept()
+
+    def improved(of: ParsedDocument, rows: Outline = told) -> tuple[dict[str, int], list[str]]:
+        found, calls = ask(oracle(of, outline), of, tree_of(marks(of, rows), of.pages), cache=cache)
+        return {section.title: section.start_page for section in found.sections}, calls
+
+    places, calls = improved(parsed)
+    assert calls == ["Checks", "Places"] and places.items() >= {title: page for _, title, page in outline}.items()
+    sold = rewritten(parsed, 2, 6, "Ballast was sold, and nobody asked who had bought it.")
+    assert improved(sold) == (places, []), "nothing was looked for there"
+    assert improved(parsed, [(1, "Contents", 1), *told[1:]])[0] == places, "but for what heads them"
+    line = next(at for at, line in enumerate(parsed.pages[2].lines) if line.text == CHAPTERS[0])
+    gone = rewritten(parsed, 3, line, "Nothing to see")
+    empty = replace(gone, pages=(replace(gone.pages[0], lines=()), *gone.pages[1:]))
+    places, calls = improved(empty, [(1, "Contents", 1), *told[1:]])
+    assert CHAPTERS[0] not in places and calls == [], "it stands in the contents alone"
+
+
 def entries_asked(requests: Sequence[Request]) -> set[str]:
     """The titles whose own passage was shown: those that are wrong on purpose stand in none."""
     listed = [entry for request in requests for entry in entries_of(data(request.messages[-1].text, "Entries"))]

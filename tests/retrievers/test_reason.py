@@ -143,12 +143,12 @@ def test_where_the_model_fails_the_deterministic_walk_answers_and_it_is_said(
 def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_doctor_asks_it(library: Engine) -> None:
     with engine_with(library.home, lambda _: Said(status=500, body={"error": {"message": "down"}})) as (engine, server):
         results = [run(engine.search(QUESTION, effort="deep")) for _ in range(2)]
-        assert len(server.requests) == 5, "of the first alone"
+        assert len(server.requests) == 2, "of the first alone"
         first, second = (result.effort.why for result in results)
-        assert "down). It was tried 5 times." in first and "down). It was tried 5 times." in second
-        assert "it was not asked now; it is in 30 s" in second and second in results[1].notes
+        assert "down). It was tried 2 times." in first and "down). It was tried 2 times." in second
+        assert re.search(r"it was not asked now; it is in \d+ s", second) and second in results[1].notes
         assert results[0].results == results[1].results and results[1].timings_ms["total"] < 2000
-        for number in (6, 7):
+        for number in (3, 4):
             assert not run(engine.doctor()).ok and len(server.requests) == number
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from hybrid_core.token_estimate import cut
 from indexers.enrich.asking import Asker
-from indexers.enrich.tree.marks import Counts, find, in_order, mark_at
+from indexers.enrich.tree.marks import Counts, in_order, mark_at
 from indexers.enrich.tree.placing import Wanted, ask_places
 from indexers.outline.locate import TitleIndex, find_title
 from indexers.outline.numbering import compact
@@ -158,9 +158,8 @@ def _settled(
             after = next((place[0] for place in reversed(settled[:i]) if place), 1)
             until = next((place[0] for place in settled[i + 1 :] if place), len(doc.pages))
             wanted.append(Wanted(i, entry.title, after, until))
-    for i, page in ask_places(asker, doc, wanted, printed.pages, counts).items():
-        unit = find(doc, printed.entries[i].title, page)
-        settled[i] = (page, -1 if unit is None else unit)
+    for i, place in ask_places(asker, doc, wanted, printed.pages, counts).items():
+        settled[i] = place
     places = in_order(settled)
     counts.unplaced = places.count(None)
     return [

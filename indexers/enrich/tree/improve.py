@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hybrid_core.errors import ChatError, ChatFailure
+from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.models.chat import ChatModel
 from hybrid_core.types import Page, ParsedPage, Section
 from hybrid_core.usage import Usage
@@ -24,10 +24,11 @@ from indexers.enrich.tree.checking import Checked, check, checked_before, sample
 from indexers.enrich.tree.contents import read_contents, with_labels, without_labels
 from indexers.enrich.tree.finish import finish
 from indexers.enrich.tree.judge import Stretch, judge, stretches
-from indexers.enrich.tree.marks import SURE, Counts, find, graft, in_places, mark_at, marks_of, unit_of
+from indexers.enrich.tree.marks import SURE, Counts, graft, in_places, mark_at, marks_of, unit_of
 from indexers.enrich.tree.placing import Wanted, ask_places
 from indexers.enrich.tree.reading import read_pages, split
 from indexers.enrich.tree.shown import seen
+from indexers.outline.printed_toc import from_printed_toc
 from indexers.outline.view import DocumentView
 from indexers.tree import Mark, TreeLimits, tree_of
 
@@ -51,7 +52,7 @@ class TreeImproved:
     path: TreePath
     notes: tuple[str, ...]
     usage: Usage
-    failure: ChatFailure | None = None
+    failure: EndpointFailure | None = None
 
 
 def improve_tree(
@@ -71,7 +72,7 @@ def improve_tree(
     work = _Work(Asker(model, cache, language=language, deadline=deadline, most=most), doc, title, limits)
     work.marks = marks_of(sections)
     judged = judge(doc, pages, sections, limits.toc_pages)
-    failure: ChatFailure | None = None
+    failure: EndpointFailure | None = None
     try:
         if judged.action == "rebuild":
             work.rebuild()
@@ -229,18 +230,19 @@ class _Work:
     def _moved(self, marks: Sequence[Mark], wrong: Collection[int]) -> dict[int, Mark]:
         """Headings of an outline that stand elsewhere, looked for between their neighbours; the second time wider."""
         found: dict[int, Mark] = {}
+        lost = [at for at in sorted(wrong) if marks[at].source in SURE]
+        contents = from_printed_toc(self.doc, self.limits.toc_pages).pages if lost else ()
         others = [at for at in range(len(marks)) if at not in wrong]
         for reach in (1, _WIDER)[:_ROUNDS]:
             wanted = []
-            for at in sorted(wrong):
-                if marks[at].source in SURE and at not in found:
+            for at in lost:
+                if at not in found:
                     before = [marks[i].page for i in others if i < at][-reach:]
                     after = [marks[i].page for i in others if i > at][:reach]
                     bounds = before[0] if before else 1, after[-1] if after else len(self.doc.pages)
                     wanted.append(Wanted(at, marks[at].title, *bounds))
-            for at, page in ask_places(self.asker, self.doc, wanted, (), self.counts).items():
-                unit = find(self.doc, marks[at].title, page)
-                placed = mark_at(self.doc, marks[at].title, marks[at].level, page, -1 if unit is None else unit)
+            for at, place in ask_places(self.asker, self.doc, wanted, contents, self.counts).items():
+                placed = mark_at(self.doc, marks[at].title, marks[at].level, *place)
                 if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):
                     found[at] = placed
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import Counts, find
 from indexers.enrich.tree.shown import abridged, groups
+from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView
 
 _GROUP = 5000  # tokens of pages in one call
@@ -38,13 +39,14 @@ class Wanted:
 
 def ask_places(
     asker: Asker, doc: DocumentView, wanted: Sequence[Wanted], skip: Collection[int], counts: Counts
-) -> dict[int, int]:
-    """The page of each title that was found. Only its own pages are shown, each once, and only those that it may stand
-    on: no other would be believed. Raises ChatError.
+) -> dict[int, tuple[int, int]]:
+    """Page and line of each title that was found. Only its own pages are shown, each once, and only those that it may
+    stand on: no other would be believed. ``skip``: pages of printed contents, on which no section of their titles
+    begins. Raises ChatError.
     """
     places = {one.entry: _places(doc, one, skip) for one in wanted}
     keys = {one.entry: _key(asker, doc, one, places[one.entry]) for one in wanted if places[one.entry]}
-    found: dict[int, int] = {}
+    found: dict[int, tuple[int, int]] = {}
     left: list[Wanted] = []
     for one in wanted:
         if one.entry in keys:
@@ -52,11 +54,11 @@ def ask_places(
             if held is None:
                 left.append(one)
             elif held != _NOWHERE:
-                found[one.entry] = sorted(places[one.entry])[int(held)]
+                found[one.entry] = list(places[one.entry].items())[int(held)]
     unasked: set[int] = set()
     for group in groups(doc, sorted({n for one in left for n in places[one.entry]}), _GROUP):
         shown = frozenset(group.numbers)
-        fitting = [one for one in left if one.entry not in found and places[one.entry] & shown]
+        fitting = [one for one in left if one.entry not in found and places[one.entry].keys() & shown]
         asked = fitting[:_TITLES] if asker.left else []
         unasked.update(one.entry for one in fitting[len(asked) :])
         if not asked:
@@ -69,24 +71,25 @@ def ask_places(
             counts.named += 1
             one, page = asked[said.entry - 1], group.page(said.page)
             if page in places[one.entry]:
-                found.setdefault(one.entry, page)
+                found.setdefault(one.entry, (page, places[one.entry][page]))
             elif page:
                 counts.missing += 1
             else:
                 counts.elsewhere += 1
     for one in left:
         if one.entry in found:
-            asker.put(keys[one.entry], str(sorted(places[one.entry]).index(found[one.entry])))
+            asker.put(keys[one.entry], str(list(places[one.entry]).index(found[one.entry][0])))
         elif one.entry not in unasked:
             asker.put(keys[one.entry], _NOWHERE)
     return found
 
 
-def _key(asker: Asker, doc: DocumentView, one: Wanted, places: Collection[int]) -> str:
-    return asker.key("headings-place", one.title, *(abridged(doc[number]) for number in sorted(places)))
+def _key(asker: Asker, doc: DocumentView, one: Wanted, places: Iterable[int]) -> str:
+    return asker.key("headings-place", one.title, *(abridged(doc[number]) for number in places))
 
 
-def _places(doc: DocumentView, one: Wanted, skip: Collection[int]) -> frozenset[int]:
-    """The pages of a title that hold a line like it, or no text that could be compared."""
-    numbers = (number for number in range(one.first, one.last + 1) if number not in skip)
-    return frozenset(n for n in numbers if not doc[n].units or find(doc, one.title, n) is not None)
+def _places(doc: DocumentView, one: Wanted, skip: Collection[int]) -> dict[int, int]:
+    """The pages of a title that hold a line like it, in order, and that line."""
+    skipped = () if opens_contents(one.title) else skip  # what heads printed contents stands on their pages
+    numbers = (number for number in range(one.first, one.last + 1) if number not in skipped)
+    return {number: unit for number in numbers if (unit := find(doc, one.title, number)) is not None}

@@ -37,7 +37,7 @@ def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> No
 
     def ask() -> None:
         try:
-            caller.ask(QUESTION, Found)
+            caller.ask(QUESTION, Found, patient=True)
         except UsageError as error:
             caught.append(error)
 
@@ -75,7 +75,7 @@ def test_calls_per_minute_are_spread(server: ScriptedServer, connect: Connect) -
     start = time.monotonic()
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda n: caller.ask(QUESTION, Found), range(6)))
-    assert 0.5 <= time.monotonic() - start < 5, "one in 0.1 s"
+    assert 0.5 <= time.monotonic() - start < 30, "one in 0.1 s"
 
 
 def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp_path: Path) -> None:

@@ -68,11 +68,11 @@ def test_trying_again_helps_or_ends(
 ) -> None:
     failing = Said(status=status, body={"error": {"message": "busy"}})
     server.replies = [failing, failing]
-    assert connect(interface).ask(QUESTION, Found).usage.calls == 1
+    assert connect(interface).ask(QUESTION, Found, patient=True).usage.calls == 1
     server.requests.clear()
     server.answer = lambda request: failing
     with pytest.raises(ChatError, match=r"busy.*tried 3 times") as caught:
-        connect(interface).ask(QUESTION, Found)
+        connect(interface).ask(QUESTION, Found, patient=True)
     assert caught.value.retryable and len(server.requests) == 3
     assert caught.value.failure in {408: ("timeout",), 409: ("overload",), 429: ("rate limit",)}.get(
         status, ("overload",)
@@ -92,7 +92,7 @@ def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect:
         time.sleep(0.1)
         other = pool.submit(second.ask, QUESTION, Found)
         assert slow.result().value == other.result().value == Found(page=12)
-    assert 0.5 <= time.monotonic() - start < 5 and len(server.requests) == 3
+    assert 0.5 <= time.monotonic() - start < 30 and len(server.requests) == 3
     server.replies = [Said(status=429, headers={"Retry-After": "86400"}, body={"error": {"message": "tomorrow"}})]
     with pytest.raises(ChatError, match=r"tomorrow.*asks to wait 86400 s"):
         connect(interface).ask(QUESTION, Found)
@@ -106,7 +106,7 @@ def test_a_server_that_hangs(server: ScriptedServer, connect: Connect, interface
     start = time.monotonic()
     with pytest.raises(ChatError, match=r"did not answer within 0\.2 s.*tried 2 times") as caught:
         caller.say(QUESTION, on_text=(lambda text: None) if streamed else None)
-    assert caught.value.failure == "timeout" and 0.4 <= time.monotonic() - start < 10
+    assert caught.value.failure == "timeout" and 0.4 <= time.monotonic() - start < 30
 
 
 @both
@@ -116,8 +116,8 @@ def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, in
     server.answer = lambda request: Said(status=503, body={"error": {"message": "busy"}})
     start = time.monotonic()
     with pytest.raises(ChatError, match="deadline"):
-        caller.ask(QUESTION, Found, deadline=1)
-    assert time.monotonic() - start < 10 and len(server.requests) > 3
+        caller.ask(QUESTION, Found, deadline=1, patient=True)
+    assert time.monotonic() - start < 30 and len(server.requests) >= 3
     with pytest.raises(ChatError) as caught:
         connect(interface).ask(QUESTION, Found, deadline=-1)
     assert caught.value.failure == "timeout"
@@ -126,13 +126,13 @@ def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, in
 @both
 def test_a_stream_without_an_end(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
     """Each word comes in time, and they never stop."""
+    connect(interface).say(QUESTION, on_text=lambda text: None)  # the first one imports much
     caller = connect(interface, timeout=1.0)
-    caller.say(QUESTION, on_text=lambda text: None)  # a first call takes longer
     server.answer = lambda request: Said("loop " * 5000, wait=0.02)
     start = time.monotonic()
     with pytest.raises(ChatError, match="did not come to an end") as caught:
         caller.say(QUESTION, on_text=lambda text: None)
-    assert caught.value.failure == "timeout" and time.monotonic() - start < 10
+    assert caught.value.failure == "timeout" and time.monotonic() - start < 30
     assert len(server.requests) == 2, "what was shown cannot be taken back"
 
 
