@@ -1,14 +1,13 @@
 """How well what was found can answer: strong, weak, or none.
 
 Rare words weigh more; a page that says a word often, for its length, holds more of it than one that mentions it; and
-a page of another organisation or year than the question names says little.
+a page of another organisation or year than the question names says little, as does one whose document never says a name
+that the question asks about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
-import numpy as np
+from collections.abc import Collection, Mapping, Sequence
 
 from hybrid_core import bm25, text
 from hybrid_core.bm25 import Bm25
@@ -26,25 +25,46 @@ _SURE = 0.4  # routing scores below this name nothing
 _SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
 
 
-def judge(asked: Collection[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> Evidence:
-    """The best share of the question's terms that one of the ``pages`` (doc_id, content, page) holds.
+def judge(
+    asked: Mapping[str, float],
+    added: Mapping[str, float],
+    names: Collection[str],
+    pages: Sequence[tuple[str, Content, int]],
+    routing: Routing,
+) -> Evidence:
+    """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
 
-    Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = 1 + idf over the judged documents; times
-    how well the page's document fits what the question names. A term that no page holds weighs most: a question
+    To say what is asked in the field's words is as good as to say it in the question's. ``names`` are those of the
+    question's terms that are proper names.
+    """
+    worded = [asked, {**added, **asked}] if asked and added else [asked]
+    score = max(coverage(terms, pages, routing, names) for terms in worded)
+    return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+def coverage(
+    terms: Mapping[str, float],
+    pages: Sequence[tuple[str, Content, int]],
+    routing: Routing,
+    names: Collection[str] = (),
+) -> float:
+    """The best share of the terms that one of the ``pages`` (doc_id, content, page) holds.
+
+    Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged documents);
+    times how well the page's document fits what the question names. A term that no page holds weighs most: a question
     about something the library does not know scores low however often its common words occur. 0 to 1, higher is better.
     """
-    if not pages or not asked:
-        return Evidence("none", 0.0)
+    if not pages or not terms:
+        return 0.0
     contents = list({content.content_id: content for _, content, _ in pages}.values())
     total = sum(content.pages for content in contents)
-    hashes = [text.cached_hash(term) for term in dict.fromkeys(asked)]
-    weights = [_weight(term, contents, total) for term in dict.fromkeys(asked)]
+    hashes = [text.cached_hash(term) for term in terms]
+    weights = [weight * _weight(term, contents, total) for term, weight in terms.items()]
     score = 0.0
     for doc_id, content, page in pages:
         held = sum(weight * _held(content, page, term) for term, weight in zip(hashes, weights, strict=True))
-        score = max(score, _fit(routing, doc_id) * held / sum(weights))
-    score = round(score, 4)
-    return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+        score = max(score, _fit(routing, doc_id) * _says(content, names) * held / sum(weights))
+    return round(score, 4)
 
 
 def _weight(term: str, contents: Collection[Content], pages: int) -> float:
@@ -56,12 +76,19 @@ def _weight(term: str, contents: Collection[Content], pages: int) -> float:
 def _held(content: Content, page: int, term: int) -> float:
     """How much of a term a page holds, 0 to 1."""
     pages, counts = content.body.postings(term)
-    at = int(np.searchsorted(pages, page - 1))
+    if not len(pages):
+        return 0.0
+    at = int(pages.searchsorted(page - 1))
     if at < len(pages) and pages[at] == page - 1:
         model = Bm25(_K1, 1.0, content.body.average_length)
         return float(model.weights(counts[at : at + 1], float(content.body.lengths[page - 1]))[0])
     beside = pages[max(0, at - 1) : at + 1].tolist()
     return _BESIDE if page - 2 in beside or page in beside else 0.0
+
+
+def _says(content: Content, names: Collection[str]) -> float:
+    """1 where the document says all of the names somewhere."""
+    return 1.0 if all(len(content.body.postings(text.cached_hash(name))[0]) for name in names) else _ELSEWHERE
 
 
 def _fit(routing: Routing, doc_id: str) -> float:

@@ -46,6 +46,8 @@ class Weights:
     dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
     dense: float = 0.4  # beside a page's score / best page's
     learned_sparse: float = 0.3  # of learned term weights beside dense similarity, within what those two add
+    worded: int = 10  # pages that are read for phrases of expert knowledge
+    wording: float = 0.2  # what these add where all begin lines of the page
     reranked: int = 20  # pages compared token by token where that is asked for
     multi_vector: float = 0.15  # what that adds to the score of the best of them
     neighbours: float = 0.1  # of the better neighbour's score, added to a page's that has one

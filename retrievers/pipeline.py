@@ -16,18 +16,21 @@ from retrievers.candidates import Valued, choose, value_pages
 from retrievers.choose_pages import choose_pages
 from retrievers.coarse import by_meaning, coarse_pass
 from retrievers.content import ContentCache
-from retrievers.evidence import JUDGED, judge
+from retrievers.evidence import JUDGED, coverage, judge
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
+from retrievers.proper_names import proper_names
 from retrievers.question import Question, read_question
+from retrievers.raised import Raised
 from retrievers.reason.reasoner import Reasoner, reason
 from retrievers.reason.sureness import sureness
 from retrievers.receipts import Writer
-from retrievers.rerank import Reranked, rerank
+from retrievers.rerank import rerank
 from retrievers.route import Routing
 from retrievers.routing.choose import Choice, choose_documents
 from retrievers.tracing import trace
 from retrievers.tree_walk import Steps, Walkable, walk
+from retrievers.wording import look_closer
 
 _LEAST_REACHED = 100  # pages, also where few results are asked for: copies are then found all the same
 
@@ -91,7 +94,10 @@ def search(
     steps = Steps() if options.trace else None
     reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
     clock.lap("walk")
-    reranked = Reranked(reached, valued)
+    worded = look_closer(reached, valued, advice.phrases, snapshot, weights)
+    reached, valued = worded.reached, worded.valued
+    clock.lap("wording")
+    reranked = Raised(reached, valued)
     if meaning.compare is not None:
         reranked = rerank(reached, valued, meaning.compare, snapshot, weights)
         reached, valued = reranked.reached, reranked.valued
@@ -99,8 +105,8 @@ def search(
 
     looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
     judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
-    evidence = judge(asked, judged, routing)
-    sure = sureness(evidence.score, len(asked), reached, valued)
+    evidence = judge(asked, advice.terms, proper_names(question_text) & asked.keys(), judged, routing)
+    sure = sureness(coverage(asked, judged, routing), len(asked), reached, valued)
     reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
@@ -109,7 +115,7 @@ def search(
     chosen = choose_pages(reached, valued, options.top_k, roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
-    writer = Writer(valued, coarse, near, reranked.added, inside, advice.headings, question, reasoned)
+    writer = Writer(valued, coarse, near, worded.added, reranked.added, inside, advice.headings, question, reasoned)
     results = [
         writer.page(one, *shown.get((content.content_id, page), ("", "")))
         for one, (content, page) in zip(chosen, places, strict=True)

@@ -26,13 +26,15 @@ class Writer:
         valued: Sequence[Valued],
         coarse: Mapping[Key, float],
         near: Mapping[Key, Hit],
+        worded: Mapping[tuple[int, int], float],
         reranked: Mapping[tuple[int, int], float],
         inside: Mapping[str, float],
         headings: Mapping[str, float],
         question: Question,
         reasoned: Reasoned,
     ) -> None:
-        self._valued, self._coarse, self._near, self._reranked = valued, coarse, near, reranked
+        self._valued, self._coarse, self._near = valued, coarse, near
+        self._worded, self._reranked = worded, reranked
         self._question = question
         self._reasoned = reasoned
         self._names = {text.cached_hash(term): term for term in (*headings, *inside)}
@@ -67,6 +69,7 @@ class Writer:
             node_score=section.node_score,
             verdict=self._reasoned.verdicts.get((reached.doc, reached.page)) or _verdict(chosen, section.title),
             learned_sparse=None if near is None else _maybe(near.learned),
+            wording=_maybe(self._worded.get((reached.doc, reached.page))),
             rerank=_maybe(self._reranked.get((reached.doc, reached.page))),
             reasoning=_maybe(self._reasoned.added.get((reached.doc, reached.page))),
         )

@@ -7,7 +7,6 @@ pages is compared, whatever number of results is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +15,10 @@ from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.snapshot import Snapshot
 from retrievers.candidates import Valued
 from retrievers.options import Weights
+from retrievers.raised import Raised, raised
 from retrievers.tree_walk import Reached
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Reranked:
-    """Pages in their new order, the values that say so, and what was added, by (document, page).
-
-    ``note`` says why nothing was compared where that was asked for.
-    """
-
-    reached: list[Reached]
-    valued: list[Valued]
-    added: dict[tuple[int, int], float] = field(default_factory=dict)
-    note: str = ""
 
 
 def rerank(
@@ -40,13 +27,13 @@ def rerank(
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     snapshot: Snapshot,
     weights: Weights,
-) -> Reranked:
+) -> Raised:
     """The first ``weights.reranked`` pages ordered by their values and the comparison together.
 
     The best of them gains ``weights.multi_vector``, the last nothing, so that none falls behind a page that was not
     compared. Raises UsageError where the embedder cannot compare; where it fails, the order stays.
     """
-    best, rest = reached[: weights.reranked], reached[weights.reranked :]
+    best = reached[: weights.reranked]
     places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
     held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
     try:
@@ -54,17 +41,11 @@ def rerank(
     except UsageError:
         raise
     except PageIndexError as error:
-        return Reranked(reached, valued, note=f"the embedder failed, so nothing was reranked: {error}")
+        return Raised(reached, valued, note=f"the embedder failed, so nothing was reranked: {error}")
     if not best:
-        return Reranked(reached, valued)
+        return Raised(reached, valued)
     gains = weights.multi_vector * _scaled(np.array([scores[place] for place in places], np.float64))
-    added = {(one.doc, one.page): float(gain) for one, gain in zip(best, gains, strict=True)}
-    values = [one.values.copy() for one in valued]
-    for (doc, page), gain in added.items():
-        values[doc][page - 1] += gain
-    best.sort(key=lambda one: -values[one.doc][one.page - 1])
-    again = [replace(one, values=new) for one, new in zip(valued, values, strict=True)]
-    return Reranked(best + rest, again, added)
+    return raised(reached, valued, gains.tolist())
 
 
 def _scaled(scores: Floats) -> Floats:

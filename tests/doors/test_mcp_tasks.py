@@ -56,7 +56,8 @@ def _server(home: Path, root: Path) -> Stdio:
     return Stdio(home, "--root", root)
 
 
-def test_a_build_runs_as_a_task_and_says_where_it_is(tmp_path: Path) -> None:
+def test_a_build_runs_as_a_task_and_says_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEINDEX_WORKERS", "1")  # many would be done between two looks
     file = pdfs.numbered(tmp_path / "long.pdf", 600, "reeds")
     client = _server(tmp_path / "home", tmp_path)
     assert TASKS.keys() <= client.ask_modern("server/discover", TASKS)["result"]["capabilities"]["extensions"].keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def test_what_the_outputs_encoding_lacks_is_escaped(cli: Cli, tmp_path: Path, mo
 
 @pytest.mark.parametrize("arguments", ["outline book.pdf", "outline book.pdf --json", "libraries"])
 def test_a_reader_that_goes_away_is_no_error(library: Engine, arguments: str) -> None:
-    program = f"{sys.executable} -m hybrid_pageindex --home {library.home} {arguments} | true"
+    program = f"{shlex.join([*PROGRAM, '--home', str(library.home)])} {arguments} | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -194,7 +194,10 @@ def test_the_watch_ends_what_holds_too_much_or_runs_too_long(memory: int, second
         if verdict:
             assert process.wait(30) == -9
         else:
-            time.sleep(0.5)
+            until = time.monotonic() + 30
+            while not watch._watched[process].largest and time.monotonic() < until:
+                time.sleep(0.05)
+            time.sleep(0.3)  # time to end it
             assert process.poll() is None
         found, largest = watch.finish(process)
         process.kill()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,19 +25,34 @@ pytestmark = pytest.mark.skipif(isinstance(FOUND, NoOcr), reason=str(FOUND))
 
 
 @pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Makes every page take more than a second; how many were read so far."""
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Tesseract that takes more than a second for every page and logs it.
+
+    A file ``later`` there has a number of pages and what happens at every page after so many.
+    """
     assert isinstance(FOUND, Tesseract)
     tools = tmp_path / "tools"
     tools.mkdir()
-    log = tools / "log"
+    (tools / "log").touch()
     wrapper = tools / "tesseract"
-    wrapper.write_text(
-        f'#!/bin/sh\n[ "$1" = stdin ] && sleep 1.1 && echo read >>"{log}"\nexec "{FOUND.program}" "$@"\n'
-    )
+    wrapper.write_text(f"""#!/bin/sh
+if [ "$1" = stdin ]; then
+    cd "{tools}"
+    sleep 1.1
+    [ -e later ] && read -r most then <later && [ $(wc -l <log) -ge $most ] && $then
+    echo read >>log
+fi
+exec "{FOUND.program}" "$@"
+""")
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    return lambda: len(log.read_text().splitlines()) if log.exists() else 0
+    return tools
+
+
+@pytest.fixture
+def calls(tools: Path) -> Callable[[], int]:
+    """How many pages were read so far."""
+    return lambda: len((tools / "log").read_text().splitlines())
 
 
 def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
@@ -67,9 +84,10 @@ def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
 
 
 def test_what_was_read_before_an_interruption_is_not_read_again(
-    engine: Engine, tmp_path: Path, calls: Callable[[], int]
+    engine: Engine, tmp_path: Path, tools: Path, calls: Callable[[], int]
 ) -> None:
     path = pdfs.scanned(tmp_path / "a.pdf", 6, dpi=150)
+    (tools / "later").write_text("2 sleep 6\n")  # its turns take 3 s and 6 s
     stop = threading.Event()
 
     def on_progress(progress: IndexProgress) -> None:
@@ -79,10 +97,11 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
     options = IndexOptions(workers=1, ocr=lambda: find_ocr("auto", "eng"), ocr_seconds=3)
     with pytest.raises(Cancelled, match="Run the same command again"):
         index(engine._catalog(), "default", [path], options, tmp_path / "tmp", on_progress, stop)
-    read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-4")))
-    assert 0 < read < 4, "it is published with the pages that could be read"
+    read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
+    assert 0 < read <= 2, "it is published with the pages that could be read"
     assert "pages are still to be read by OCR" in run(engine.info("a.pdf")).warnings[-1]
     before = calls()
+    (tools / "later").unlink()
     assert run(engine.index(path, workers=1)).files[0].note == "6 of 6 pages were read by OCR: 1-6"
     assert calls() - before <= 6 - read
     assert run(engine.info("a.pdf")).warnings == ("6 of 6 pages were read by OCR: 1-6",)
@@ -113,16 +132,22 @@ def test_a_read_page_survives_being_kept(tmp_path: Path) -> None:
 
 
 def test_a_scan_that_has_had_its_time_is_published_as_far_as_it_is_and_goes_on_in_the_next_run(
-    engine: Engine, tmp_path: Path, calls: Callable[[], int]
+    engine: Engine, tmp_path: Path, tools: Path, calls: Callable[[], int]
 ) -> None:
+    began = time.monotonic()
+    run(engine.index(pdfs.scanned(tmp_path / "one.pdf", 1, dpi=150), workers=1))
+    most = math.ceil(2 * (time.monotonic() - began))  # seconds, on this machine and with what else it does now
     path = pdfs.scanned(tmp_path / "a.pdf", 6, dpi=150)
     ordinary = engine.settings
-    engine.settings = replace(ordinary, seconds_per_file=6, ocr_seconds=60)
+    engine.settings = replace(ordinary, seconds_per_file=most, ocr_seconds=600)
+    (tools / "later").write_text("3 exec sleep 600\n")
     file = run(engine.index(path, workers=1)).files[0]
-    assert file.status == "indexed" and "longer than 6 s of work. Raise the setting seconds_per_file" in file.note
+    assert file.status == "indexed"
+    assert f"longer than {most} s of work. Raise the setting seconds_per_file" in file.note
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
-    assert 0 < read < 6 and f"{6 - read} pages are still to be read by OCR" in file.note
+    assert 0 < read <= 2 and f"{6 - read} pages are still to be read by OCR" in file.note
     before = calls()
+    (tools / "later").unlink()
     engine.settings = ordinary
     assert run(engine.index(path)).files[0].note == "6 of 6 pages were read by OCR: 1-6"
     assert calls() - before == 6 - read

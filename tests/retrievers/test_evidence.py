@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.text import term_hash
+from hybrid_pageindex import Engine, run
 from retrievers.content import Content
-from retrievers.evidence import judge
+from retrievers.evidence import coverage, judge
+from retrievers.proper_names import proper_names
 from retrievers.route import Routing
 
 
@@ -18,30 +21,89 @@ def content(*pages: dict[str, int]) -> Content:
     return Content("c", counts, counts, (), ((),))
 
 
+def asked(*terms: str) -> dict[str, float]:
+    return dict.fromkeys(terms, 1.0)
+
+
 def test_by_hand() -> None:
     """On three pages of equal length: one mention counts 1 / 1.5, two 2 / 2.5, a page beside it 0.4."""
     book = content({"weir": 1}, {}, {"lock": 2, "weir": 1})
     rare, common, unknown = (1 + math.log1p((3 - n + 0.5) / (n + 0.5)) for n in (1, 2, 0))
     page = {number: ("d", book, number) for number in (1, 2, 3)}
-    assert judge(["weir"], [page[1]], Routing()).score == pytest.approx(1 / 1.5, abs=1e-4)
-    assert judge(["weir"], [page[2]], Routing()).score == pytest.approx(0.4)
+    assert coverage(asked("weir"), [page[1]], Routing()) == pytest.approx(1 / 1.5, abs=1e-4)
+    assert coverage(asked("weir"), [page[2]], Routing()) == pytest.approx(0.4)
     both = (2 / 2.5 * rare + 1 / 1.5 * common) / (rare + common)
-    assert judge(["lock", "weir", "weir"], [page[1], page[3], page[2]], Routing()).score == pytest.approx(
-        both, abs=1e-4
-    )
-    half = judge(["weir", "zyzzyva"], [page[1]], Routing())
+    assert coverage(asked("lock", "weir"), [page[1], page[3], page[2]], Routing()) == pytest.approx(both, abs=1e-4)
+    half = judge(asked("weir", "zyzzyva"), {}, (), [page[1]], Routing())
     assert half.score == pytest.approx(common / 1.5 / (common + unknown), abs=1e-4) and half.level == "none"
+
+
+def test_expert_knowledge_that_the_page_speaks_raises_it_and_never_lowers_it() -> None:
+    """An added word counts by its weight, beside the question's own; a word that is both counts once."""
+    book = content({"weir": 1, "sluic": 2}, {})
+    pages = [("d", book, 1)]
+    held, unknown = (1 + math.log1p((2 - n + 0.5) / (n + 0.5)) for n in (1, 0))
+    plain = judge(asked("weir", "barrag"), {}, (), pages, Routing())
+    assert plain.score == pytest.approx(held / 1.5 / (held + unknown), abs=1e-4)
+    worded = judge(asked("weir", "barrag"), {"sluic": 0.5, "weir": 0.5}, (), pages, Routing())
+    assert worded.score == pytest.approx((held / 1.5 + held / 2 * 2 / 2.5) / (1.5 * held + unknown), abs=1e-4)
+    assert worded.score > plain.score
+    assert judge(asked("weir", "barrag"), {"penstock": 0.5}, (), pages, Routing()) == plain
+    assert judge({}, {"sluic": 0.5}, (), pages, Routing()).level == "none"
 
 
 def test_a_document_that_the_question_does_not_name_counts_less() -> None:
     book = content({"weir": 9})
     routing = Routing(scores={"named": 0.8, "half": 0.4}, organisations=("Weir Trust",))
-    named, half, other = (judge(["weir"], [(doc, book, 1)], routing) for doc in ("named", "half", "other"))
+    named, half, other = (judge(asked("weir"), {}, (), [(doc, book, 1)], routing) for doc in ("named", "half", "other"))
     assert (half.score / named.score, other.score / named.score) == pytest.approx((0.7, 0.4), abs=1e-3)
     assert (named.level, half.level, other.level) == ("strong", "strong", "weak")
-    unnamed = Routing(scores=routing.scores)
-    assert judge(["weir"], [("other", book, 1)], unnamed).score == named.score
+    assert coverage(asked("weir"), [("other", book, 1)], Routing(scores=routing.scores)) == named.score
+
+
+def test_a_document_that_never_says_a_name_of_the_question_counts_less() -> None:
+    book = content({"weir": 9}, {}, {}, {"brunel": 1})
+    whole, silent = (coverage(asked("weir", who), [("d", book, 1)], Routing(), {who}) for who in ("brunel", "telford"))
+    assert whole == coverage(asked("weir", "brunel"), [("d", book, 1)], Routing())
+    unnamed = coverage(asked("weir", "telford"), [("d", book, 1)], Routing())
+    assert silent == pytest.approx(0.4 * unnamed, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        (
+            "What did Isambard Brunel say of the O'Hara weir?",
+            {"isambard", "brunel", "ohara"},
+        ),
+        ("Which is older? Explain with the words of “Weirs and locks”.", set()),
+        ("How much did the NPV of the weir change?", set()),  # documents spell abbreviations out
+        ("What Are the Costs Of Weir And Lock Repairs To the Trust?", set()),
+        ("Welche Kosten hatte die Stadt für das Wehr im Jahr 2020?", set()),
+        ("布鲁内尔的 Weir 是什么？", set()),
+        ("", set()),
+    ],
+)
+def test_names_are_capitals_within_sentences_of_running_english(question: str, names: set[str]) -> None:
+    assert proper_names(question) == names
+
+
+def test_a_search_judges_by_names_and_expert_knowledge_and_is_as_sure_as_before(
+    library: Engine, tmp_path: Path
+) -> None:
+    small, named = (
+        run(library.search(f"What were the net sales of Corvane Optics in 2023 in {place}?", expert="none"))
+        for place in ("zanzibar", "Zanzibar")
+    )
+    assert named.evidence.score == pytest.approx(0.4 * small.evidence.score, abs=1e-3)
+    assert named.sureness == small.sureness > 0
+    expert = tmp_path / "expert.yaml"
+    expert.write_text("expand:\n  - when: turnover\n    phrases: [net sales]\n    weight: 1\n", encoding="utf-8")
+    question = "What turnover and operating income did Corvane Optics have in 2023?"
+    plain, worded = (run(library.search(question, expert=one)).evidence.score for one in ("none", expert))
+    assert worded > plain
 
 
 def test_nothing_found_or_asked_is_no_evidence() -> None:
-    assert judge(["weir"], [], Routing()).level == judge([], [("d", content({}), 1)], Routing()).level == "none"
+    found = [("d", content({}), 1)]
+    assert judge(asked("weir"), {}, (), [], Routing()).level == judge({}, {}, (), found, Routing()).level == "none"

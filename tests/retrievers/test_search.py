@@ -43,8 +43,9 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
     assert [r.score for r in result.results] == sorted((r.score for r in result.results), reverse=True)
     for found in result.results:
         receipt = found.receipt
-        assert receipt.page + receipt.document + receipt.structure == pytest.approx(found.score, abs=2e-4)
-        assert 0 < found.score <= 1
+        added = receipt.wording or 0
+        assert receipt.page + receipt.document + receipt.structure + added == pytest.approx(found.score, abs=2e-4)
+        assert 0 < found.score - added <= 1 and 0 <= added <= Weights().wording
         assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
         assert found.section.start_page <= found.page <= found.section.end_page
         assert f"«{receipt.section_path[-1]}»" in receipt.verdict

@@ -1,0 +1,63 @@
+"""Phrases of expert knowledge that stand on the best pages word for word.
+
+When pages are scored, the words of a phrase count one by one, wherever they stand. Together they say more, and most
+at the beginning of a line: rows of tables, headings and clauses begin there. Only the first pages are read for that,
+and only for phrases in Latin script: Chinese terms are pairs of characters, which tell already what stands together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from hybrid_core import text
+from hybrid_core.store.snapshot import Snapshot
+from retrievers.candidates import Valued
+from retrievers.options import Weights
+from retrievers.raised import Raised, raised
+from retrievers.tree_walk import Reached
+
+_SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 32 for code in range(256))
+
+
+def look_closer(
+    reached: list[Reached], valued: list[Valued], phrases: Sequence[str], snapshot: Snapshot, weights: Weights
+) -> Raised:
+    """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
+
+    A page on which all of them begin lines gains ``weights.wording``, one that has them elsewhere half of that, one
+    that has some a part. Phrases of a single word say nothing more here than when pages were scored.
+    """
+    wanted = [plain for phrase in phrases if (plain := _phrase(phrase))]
+    best = reached[: weights.worded]
+    if not wanted or not best:
+        return Raised(reached, valued)
+    places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
+    held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
+    return raised(reached, valued, [weights.wording * _share(wanted, held[place][1]) for place in places])
+
+
+def _share(phrases: Sequence[str], page: str) -> float:
+    """The mean over the phrases: 1 for one that begins a line of the page, .5 for one that stands elsewhere, else 0."""
+    lines = f"\n{_plain(page)}\n"
+    spaced = lines.replace("\n", " ")
+    return sum(_stands(phrase, lines, spaced) for phrase in phrases) / len(phrases)
+
+
+def _stands(phrase: str, lines: str, spaced: str) -> float:
+    found, at = 0.0, -1
+    while found < 1 and (at := spaced.find(f" {phrase} ", at + 1)) >= 0:
+        found = 1.0 if lines[at] == "\n" else 0.5
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _phrase(written: str) -> str:
+    """The phrase as it is looked for; "" where it is a single word or has none in Latin script."""
+    return _plain(written) if len(text.tokenise(written)) > 1 else ""
+
+
+def _plain(written: str) -> str:
+    """Folded, in Latin letters and digits only, with one space between words; lines stay lines."""
+    spaced = text.fold(written).encode("ascii", "replace").translate(_SPACED).decode()
+    return "\n".join(" ".join(line.split()) for line in spaced.split("\n"))
