@@ -26,16 +26,17 @@ hypothesis.settings.load_profile("project")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
-_SHOWN = ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # what tables are fitted to
+
+# A developer's own settings must not reach the tests, nor what tables are fitted to; servers here need no proxy.
+_SHOWN = ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+for name in list(os.environ):
+    own = name.startswith("PAGEINDEX_") and name != "PAGEINDEX_EVAL_DATA"
+    if own or name.lower().endswith("_proxy") or name in _SHOWN:
+        del os.environ[name]
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A developer's own variables and home must not reach the tests; servers on this machine need no proxy."""
-    for name in list(os.environ):
-        own = name.startswith("PAGEINDEX_") and name != "PAGEINDEX_EVAL_DATA"
-        if own or name.lower().endswith("_proxy") or name in _SHOWN:
-            monkeypatch.delenv(name)
+def _home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
 
 

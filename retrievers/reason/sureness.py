@@ -15,12 +15,17 @@ def sureness(evidence: float, terms: int, reached: Sequence[Reached], valued: Se
     """Evidence · (1 - own part of the fifth page's value / that of the first) · terms / (terms + 5): 0 to 1, higher is
     surer.
 
-    The own part leaves out what a page's document gives it, which all pages of that document share. ``terms`` are those
-    that pages are scored by: of two questions the longer says more of its page (query length as a predictor: He and
-    Ounis 2004). Of what a search knows by itself this tells best whether the right page comes first (docs/answers.md).
+    The own part leaves out what a page's document gives it, which all pages of that document share, and what its place
+    in the tree does; what a closer look added counts. ``terms`` are those that pages are scored by: of two questions the
+    longer says more of its page (query length as a predictor: He and Ounis 2004). Of what a search knows by itself this
+    tells best whether the right page comes first (docs/answers.md).
     """
-    own = [float(valued[one.doc].from_page[one.page - 1]) for one in reached[:_BESIDE]]
+    own = [_own(valued[one.doc], one.page - 1) for one in reached[:_BESIDE]]
     if not own or own[0] <= 0:
         return 0.0
     beside = own[_BESIDE - 1] if len(own) == _BESIDE else 0.0
     return round(evidence * max(0.0, 1.0 - beside / own[0]) * terms / (terms + _HALF), 4)
+
+
+def _own(valued: Valued, at: int) -> float:
+    return float(valued.values[at] - valued.from_structure[at]) - valued.from_document

@@ -133,7 +133,7 @@ def test_a_download_that_fails_says_at_once_what_was_tried(
     with pytest.raises(ModelError, match=r"nobody/nothing cannot be loaded.*Tried the Hugging Face cache") as caught:
         load_embedder(f"{spec}:nobody/nothing")
     assert caught.value.advice.endswith(":/path/to/nothing")
-    assert time.monotonic() - start < 15, "the libraries alone take minutes"
+    assert time.monotonic() - start < 60, "the libraries alone take minutes"
 
 
 def test_a_download_that_was_cut_off_is_no_model(

@@ -147,7 +147,7 @@ def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_
         first, second = (result.effort.why for result in results)
         assert "down). It was tried 2 times." in first and "down). It was tried 2 times." in second
         assert re.search(r"it was not asked now; it is in \d+ s", second) and second in results[1].notes
-        assert results[0].results == results[1].results and results[1].timings_ms["total"] < 2000
+        assert results[0].results == results[1].results and results[1].timings_ms["total"] < 20_000
         for number in (3, 4):
             assert not run(engine.doctor()).ok and len(server.requests) == number
 
@@ -177,7 +177,9 @@ def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
 
 def test_sureness_is_evidence_times_lead_and_less_for_few_words(library: Engine) -> None:
     own = np.array([4.0, 3.0, 2.0, 2.0, 1.0])
-    valued = [Valued(cast(Candidate, None), own, own, 0.0, own, own)]
+    place = np.array([0.3, 0.1, 0.0, 0.2, 0.1])
+    closer = np.array([1.0, 0.0, 1.0, 0.0, 0.0])  # what a closer look added
+    valued = [Valued(cast(Candidate, None), own + 2.0 + place, own - closer, 2.0, place, own)]
     reached = [Reached(0, page, opened=0) for page in range(1, 6)]
     assert sureness(0.8, 5, reached, valued) == pytest.approx(0.8 * 0.75 * 5 / 10)
     assert sureness(0.8, 15, reached, valued) == pytest.approx(0.8 * 0.75 * 15 / 20)
