@@ -105,11 +105,16 @@ def full_year(digits: str) -> str:
     return ("20" if int(digits) < 70 else "19") + digits
 
 
+def join_words(folded: str) -> str:
+    """A folded text whose words that a hyphen breaks at a line's end are whole."""
+    return _HYPHEN_BREAK.sub("", folded)
+
+
 def tokenise(text: str) -> list[str]:
     """The terms of a text in order, by the rule at the top of this file."""
     terms: list[str] = []
     add = terms.append
-    for match in _TOKEN.finditer(_HYPHEN_BREAK.sub("", fold(text))):
+    for match in _TOKEN.finditer(join_words(fold(text))):
         kind = match.lastgroup
         token = match.group()
         if kind == "word":

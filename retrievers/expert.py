@@ -31,7 +31,7 @@ from retrievers.patterns import Pattern, matching, pattern
 
 _KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
-_WEIGHT = 0.5
+FULL_WEIGHT = 0.5  # of an entry that names none
 _FULL_TERMS = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
 
 
@@ -53,14 +53,14 @@ class Advice:
     """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
 
     ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
-    headings as these write them.
+    headings as these write them, phrases with the weight that their entry gives them.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
     headings: Mapping[str, float] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
     sources: tuple[str, ...] = ()
-    phrases: tuple[str, ...] = ()
+    phrases: Mapping[str, float] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
 
 
@@ -86,7 +86,9 @@ class Expert:
             _add(headings, expansion.headings, expansion.weight)
         names = [name for expansion in meant for name in expansion.roles]
         sources = tuple(dict.fromkeys(expansion.source for expansion in meant))
-        phrases = tuple(dict.fromkeys(phrase for expansion in meant for phrase in expansion.phrases))
+        phrases: dict[str, float] = {}
+        for expansion in meant:
+            phrases |= {p: max(expansion.weight, phrases.get(p, 0.0)) for p in expansion.phrases}
         titles = tuple(dict.fromkeys(title for expansion in meant for title in expansion.headings))
         return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources, phrases, titles)
 
@@ -164,7 +166,7 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
     if unknown := [role for role in listed["roles"] if role not in known_roles]:
         raise UsageError(f"{name}: {place} wants the unknown role '{unknown[0]}'.", "Describe it under 'roles'.")
     try:
-        weight = float(entry.get("weight", _WEIGHT))
+        weight = float(entry.get("weight", FULL_WEIGHT))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name}: {place}: weight must be a number.") from error
     if not 0 <= weight < math.inf:

@@ -7,12 +7,13 @@ and only for phrases in Latin script: Chinese terms are pairs of characters, whi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 from hybrid_core import text
 from hybrid_core.store.snapshot import Snapshot
 from retrievers.candidates import Valued
+from retrievers.expert import FULL_WEIGHT
 from retrievers.options import Weights
 from retrievers.raised import Raised, raised
 from retrievers.tree_walk import Reached
@@ -21,14 +22,15 @@ _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 
 
 
 def look_closer(
-    reached: list[Reached], valued: list[Valued], phrases: Sequence[str], snapshot: Snapshot, weights: Weights
+    reached: list[Reached], valued: list[Valued], phrases: Mapping[str, float], snapshot: Snapshot, weights: Weights
 ) -> Raised:
     """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
 
     A page on which all of them begin lines gains ``weights.wording``, one that has them elsewhere half of that, one
-    that has some a part. Phrases of a single word say nothing more here than when pages were scored.
+    that has some a part. ``phrases`` come with the weights of their entries: those below ``FULL_WEIGHT`` count less.
+    Phrases of a single word say nothing more here than when pages were scored.
     """
-    wanted = [plain for phrase in phrases if (plain := _phrase(phrase))]
+    wanted = {plain: min(1.0, weight / FULL_WEIGHT) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
     best = reached[: weights.worded]
     if not wanted or not best:
         return Raised(reached, valued)
@@ -37,11 +39,11 @@ def look_closer(
     return raised(reached, valued, [weights.wording * _share(wanted, held[place][1]) for place in places])
 
 
-def _share(phrases: Sequence[str], page: str) -> float:
-    """The mean over the phrases: 1 for one that begins a line of the page, .5 for one that stands elsewhere, else 0."""
+def _share(phrases: Mapping[str, float], page: str) -> float:
+    """The mean of what the phrases give by weight: 1 for one that begins a line of the page, .5 for one elsewhere."""
     lines = f"\n{_plain(page)}\n"
     spaced = lines.replace("\n", " ")
-    return sum(_stands(phrase, lines, spaced) for phrase in phrases) / len(phrases)
+    return sum(weight * _stands(phrase, lines, spaced) for phrase, weight in phrases.items()) / len(phrases)
 
 
 def _stands(phrase: str, lines: str, spaced: str) -> float:
@@ -53,11 +55,12 @@ def _stands(phrase: str, lines: str, spaced: str) -> float:
 
 @lru_cache(maxsize=10_000)
 def _phrase(written: str) -> str:
-    """The phrase as it is looked for; "" where it is a single word or has none in Latin script."""
-    return _plain(written) if len(text.tokenise(written)) > 1 else ""
+    """The phrase as it is looked for; "" where it is a single word, or has letters of another script."""
+    latin = all(character.isascii() for character in text.fold(written) if character.isalnum())
+    return " ".join(_plain(written).split()) if latin and len(text.tokenise(written)) > 1 else ""
 
 
 def _plain(written: str) -> str:
-    """Folded, in Latin letters and digits only, with one space between words; lines stay lines."""
-    spaced = text.fold(written).encode("ascii", "replace").translate(_SPACED).decode()
-    return "\n".join(" ".join(line.split()) for line in spaced.split("\n"))
+    """Folded, in Latin letters and digits only, with one space between words; lines that hold some stay lines."""
+    spaced = text.join_words(text.fold(written)).encode("ascii", "replace").translate(_SPACED).decode()
+    return "\n".join(plain for line in spaced.split("\n") if (plain := " ".join(line.split())))

@@ -29,7 +29,7 @@ _BY_STATUS: dict[int, EndpointFailure] = {
     402: "quota",
     403: "key",
     404: "model",
-    408: "timeout",
+    408: "overload",  # the server's own limit, told by a server that answers
     409: "overload",
     413: "too long",
     429: "rate limit",

@@ -109,7 +109,7 @@ class Sender:
         if error.failure in _HEARD:
             breaker.answered(self._name)
         elif error.failure in _FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
-            breaker.failed(self._name, why, began, rest=0.0 if again else error.wait)
+            breaker.failed(self._name, why, began, rest=error.wait)
         elif error.failure == "connection" and again:
             breaker.failed(self._name, why, began, everywhere=True)
         elif error.failure == "timeout" and error.retryable:

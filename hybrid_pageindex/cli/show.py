@@ -116,6 +116,8 @@ def search_result(result: SearchResult) -> None:
         console.print(f"   [italic]{escape(found.snippet)}[/]")
         terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
         parts = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
+        later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
+        parts += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
         routed = f"; routed by {escape(receipt.routing_reason)}" if receipt.routing_reason else ""
         console.print(f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]")
         if receipt.reasoning is not None:

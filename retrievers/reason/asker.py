@@ -72,7 +72,7 @@ def expert_lines(advice: Advice) -> list[str]:
     """What the expert knowledge that matched says, for a model."""
     said = (
         ("Kinds of pages that such a question needs", [role.name for role in advice.roles]),
-        ("Pages may call it", advice.phrases),
+        ("Pages may call it", tuple(advice.phrases)),
         ("Headings it may stand under", advice.titles),
     )
     return [f"{what}: {'; '.join(words)}." for what, words in said if words]

@@ -115,7 +115,7 @@ def test_retry_after(said: str, least: float, most: float) -> None:
 @pytest.mark.parametrize(("kind", "tries"), [("document", 3), ("query", 2)])
 @pytest.mark.parametrize(
     ("status", "failure"),
-    [(500, "overload"), (502, "overload"), (503, "overload"), (529, "overload"), (408, "timeout"), (409, "overload"),
+    [(500, "overload"), (502, "overload"), (503, "overload"), (529, "overload"), (408, "overload"), (409, "overload"),
      (429, "rate limit")],
 )  # fmt: skip
 def test_trying_again_ends(server: EmbeddingServer, status: int, failure: str, kind: Kind, tries: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,9 +66,7 @@ def test_a_server_that_fails_costs_the_first_search_a_second_and_the_next_nothin
     server.requests.clear()
     server.answer = lambda body: reply
     for refused in (False, True):
-        start = time.monotonic()
         found = run(engine.search(QUESTION))
-        assert time.monotonic() - start < 3
         assert found.results and found.results[0].receipt.dense is None and len(server.requests) == asked
         note = next(note for note in found.notes if "words alone decide" in note)
         assert said in note and ("not asked now" in note) == refused

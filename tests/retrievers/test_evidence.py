@@ -78,6 +78,7 @@ def test_a_document_that_never_says_a_name_of_the_question_counts_less() -> None
         ),
         ("Which is older? Explain with the words of “Weirs and locks”.", set()),
         ("How much did the NPV of the weir change?", set()),  # documents spell abbreviations out
+        ("What do the CEO's letter and the ETFs’ reports say of the Art-Deco weir?", {"art"}),
         ("What Are the Costs Of Weir And Lock Repairs To the Trust?", set()),
         ("Welche Kosten hatte die Stadt für das Wehr im Jahr 2020?", set()),
         ("布鲁内尔的 Weir 是什么？", set()),

@@ -20,7 +20,9 @@ PAGES = {  # all hold the four words once
     "a row": ["Proceeds from the sale of ships 12", "Purchases of property, plant & equipment (net) 34"],
     "a row over two lines": [
         "Proceeds from the sale of ships 12",
-        "(Purchases of property,",
+        "(Purchases of prop-",
+        "erty, ----",
+        "-----",
         "plant - and Équipment) 34",
     ],
     "part of a word": ["Repurchases of property, plant and equipments were put off."],
@@ -45,11 +47,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 def found(
-    library: Engine, folder: Path, *phrases: str, question: str = QUESTION, top_k: int = 6
+    library: Engine, folder: Path, *phrases: str, weight: float = 1, question: str = QUESTION, top_k: int = 6
 ) -> dict[str, PageFound]:
     """The results in their order, by kind of page."""
     expert = folder / "expert.yaml"
-    expert.write_text(f"expand:\n  - when: machines\n    phrases: [{', '.join(phrases)}]\n    weight: 1\n")
+    expert.write_text(f"expand:\n  - when: machines\n    phrases: [{', '.join(phrases)}]\n    weight: {weight}\n")
     results = run(library.search(question, top_k=top_k, expert=expert)).results
     return {KINDS[result.page - 1]: result for result in results}
 
@@ -80,3 +82,16 @@ def test_single_words_and_no_phrases_add_nothing(library: Engine, tmp_path: Path
     assert single and all(page.receipt.wording is None for page in single.values())
     plain = found(library, tmp_path, "purchases of property", question="Which property was sold?")
     assert plain and all(page.receipt.wording is None for page in plain.values())
+
+
+@pytest.mark.parametrize(("weight", "counts"), [(1, 1), (0.5, 1), (0.1, 0.2), (0, 0)])
+def test_a_light_entry_counts_less(library: Engine, tmp_path: Path, weight: float, counts: float) -> None:
+    phrase, question = '"purchases of property, plant equipment"', f"{QUESTION} Property?"
+    pages = found(library, tmp_path, phrase, weight=weight, question=question)
+    assert pages["a row"].receipt.wording == pytest.approx(counts * WHOLE, abs=1e-4)
+
+
+@pytest.mark.parametrize("phrase", ["Purchases 支出", "购买 property plant", "33 Ω 34"])
+def test_letters_of_another_script_are_not_left_out_of_a_phrase(library: Engine, tmp_path: Path, phrase: str) -> None:
+    pages = found(library, tmp_path, phrase, "purchases", question=f"{QUESTION} Property?")
+    assert pages and all(page.receipt.wording is None for page in pages.values())

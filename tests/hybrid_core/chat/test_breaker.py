@@ -172,7 +172,8 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
     assert len(server.requests) == 1
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(caller.say, QUESTION, patient=True)
-        while not limiter._paused:
+        until = time.monotonic() + 30
+        while not limiter._paused and time.monotonic() < until:
             time.sleep(0.01)
         with pytest.raises(ChatError, match=r"left alone for a while. The server asks to wait") as caught:
             other.say(QUESTION)
