@@ -107,7 +107,7 @@ def full_year(digits: str) -> str:
 
 def join_words(folded: str) -> str:
     """A folded text whose words that a hyphen breaks at a line's end are whole."""
-    return _HYPHEN_BREAK.sub("", folded)
+    return _HYPHEN_BREAK.sub("", folded) if "-\n" in folded else folded
 
 
 def tokenise(text: str) -> list[str]:

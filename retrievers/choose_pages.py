@@ -46,18 +46,20 @@ def choose_pages(
     one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are therefore
     the list of n, for n from 5 on.
     """
-    chosen = _without_copies(reached, valued)
+    most = 4 * top_k if lam < 1 else top_k
+    chosen = _without_copies(reached, valued, most)
     if lam < 1:
-        chosen = _varied(chosen[: 4 * top_k], valued, top_k, lam)
+        chosen = _varied(chosen[:most], valued, top_k, lam)
     return _with_roles(chosen, valued, min(top_k, _SLOTS_WITHIN), roles)[:top_k]
 
 
-def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued]) -> list[Chosen]:
+def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: int) -> list[Chosen]:
+    """Copies of the first ``most`` pages are left out and named with them; pages behind are not compared."""
     kept: list[Chosen] = []
     lengths = np.zeros(len(reached))  # words on the kept pages
     for one in reached:
         words = float(valued[one.doc].candidate.content.body.lengths[one.page - 1])
-        alike = np.flatnonzero(np.abs(lengths[: len(kept)] - words) <= _SAME_LENGTH * words)
+        alike = np.flatnonzero(np.abs(lengths[: min(len(kept), most)] - words) <= _SAME_LENGTH * words)
         copy_of = next((at for at in alike.tolist() if _same(valued, one, kept[at].reached)), None)
         if copy_of is None:
             lengths[len(kept)] = words

@@ -7,7 +7,7 @@ that the question asks about.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hybrid_core import bm25, text
 from hybrid_core.bm25 import Bm25
@@ -25,46 +25,47 @@ _SURE = 0.4  # routing scores below this name nothing
 _SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
 
 
-def judge(
-    asked: Mapping[str, float],
-    added: Mapping[str, float],
-    names: Collection[str],
-    pages: Sequence[tuple[str, Content, int]],
-    routing: Routing,
-) -> Evidence:
+def judge(held: Held, asked: Mapping[str, float], added: Mapping[str, float], names: Collection[str]) -> Evidence:
     """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
 
     To say what is asked in the field's words is as good as to say it in the question's. ``names`` are those of the
     question's terms that are proper names.
     """
     worded = [asked, {**added, **asked}] if asked and added else [asked]
-    score = max(coverage(terms, pages, routing, names) for terms in worded)
+    score = max(held.coverage(terms, names) for terms in worded)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
 
 
-def coverage(
-    terms: Mapping[str, float],
-    pages: Sequence[tuple[str, Content, int]],
-    routing: Routing,
-    names: Collection[str] = (),
-) -> float:
-    """The best share of the terms that one of the ``pages`` (doc_id, content, page) holds.
+class Held:
+    """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
 
-    Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged documents);
-    times how well the page's document fits what the question names. A term that no page holds weighs most: a question
-    about something the library does not know scores low however often its common words occur. 0 to 1, higher is better.
-    """
-    if not pages or not terms:
-        return 0.0
-    contents = list({content.content_id: content for _, content, _ in pages}.values())
-    total = sum(content.pages for content in contents)
-    hashes = [text.cached_hash(term) for term in terms]
-    weights = [weight * _weight(term, contents, total) for term, weight in terms.items()]
-    score = 0.0
-    for doc_id, content, page in pages:
-        held = sum(weight * _held(content, page, term) for term, weight in zip(hashes, weights, strict=True))
-        score = max(score, _fit(routing, doc_id) * _says(content, names) * held / sum(weights))
-    return round(score, 4)
+    def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
+        contents = list({content.content_id: content for _, content, _ in pages}.values())
+        total = sum(content.pages for content in contents)
+        hashes = {term: text.cached_hash(term) for term in terms}
+        self._weights = {term: _weight(term, contents, total) for term in hashes}
+        self._pages = [
+            (content, _fit(routing, doc_id), {term: _held(content, page, hashed) for term, hashed in hashes.items()})
+            for doc_id, content, page in pages
+        ]
+
+    def coverage(self, terms: Mapping[str, float], names: Collection[str] = ()) -> float:
+        """The best share of the terms, which must be among those looked for, that one of the pages holds.
+
+        Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged
+        documents); times how well the page's document fits what the question names. A term that no page holds weighs
+        most: a question about something the library does not know scores low however often its common words occur.
+        0 to 1, higher is better.
+        """
+        if not terms:
+            return 0.0
+        weights = {term: weight * self._weights[term] for term, weight in terms.items()}
+        whole = sum(weights.values())
+        shares = (
+            fit * _says(content, names) * sum(weight * holds[term] for term, weight in weights.items()) / whole
+            for content, fit, holds in self._pages
+        )
+        return round(max(shares, default=0.0), 4)
 
 
 def _weight(term: str, contents: Collection[Content], pages: int) -> float:

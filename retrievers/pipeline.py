@@ -16,7 +16,7 @@ from retrievers.candidates import Valued, choose, value_pages
 from retrievers.choose_pages import choose_pages
 from retrievers.coarse import by_meaning, coarse_pass
 from retrievers.content import ContentCache
-from retrievers.evidence import JUDGED, coverage, judge
+from retrievers.evidence import JUDGED, Held, judge
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.proper_names import proper_names
@@ -105,8 +105,9 @@ def search(
 
     looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
     judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
-    evidence = judge(asked, advice.terms, proper_names(question_text) & asked.keys(), judged, routing)
-    sure = sureness(coverage(asked, judged, routing), len(asked), reached, valued)
+    held = Held({**advice.terms, **asked}, judged, routing)
+    evidence = judge(held, asked, advice.terms, proper_names(question_text) & asked.keys())
+    sure = sureness(held.coverage(asked), len(asked), reached, valued)
     reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
+from hybrid_core.results import Evidence
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.text import term_hash
 from hybrid_pageindex import Engine, run
+from retrievers import evidence
 from retrievers.content import Content
-from retrievers.evidence import coverage, judge
+from retrievers.evidence import Held
 from retrievers.proper_names import proper_names
 from retrievers.route import Routing
 
@@ -23,6 +26,18 @@ def content(*pages: dict[str, int]) -> Content:
 
 def asked(*terms: str) -> dict[str, float]:
     return dict.fromkeys(terms, 1.0)
+
+
+Places = list[tuple[str, Content, int]]
+Terms = dict[str, float]
+
+
+def coverage(terms: Terms, pages: Places, routing: Routing, names: Collection[str] = ()) -> float:
+    return Held(terms, pages, routing).coverage(terms, names)
+
+
+def judge(terms: Terms, added: Terms, names: Collection[str], pages: Places, routing: Routing) -> Evidence:
+    return evidence.judge(Held({**added, **terms}, pages, routing), terms, added, names)
 
 
 def test_by_hand() -> None:
