@@ -36,7 +36,7 @@ def look_closer(
         return Raised(reached, valued)
     places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
     held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
-    return raised(reached, valued, [weights.wording * _share(wanted, held[place][1]) for place in places])
+    return raised(reached, valued, [weights.wording * _share(wanted, held.get(place, ("", ""))[1]) for place in places])
 
 
 def _share(phrases: Mapping[str, float], page: str) -> float:
