@@ -19,6 +19,7 @@ from retrievers.content import ContentCache
 from retrievers.evidence import JUDGED, Held, judge
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
+from retrievers.page_texts import PageTexts
 from retrievers.proper_names import proper_names
 from retrievers.question import Question, read_question
 from retrievers.raised import Raised
@@ -94,12 +95,13 @@ def search(
     steps = Steps() if options.trace else None
     reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
     clock.lap("walk")
-    worded = look_closer(reached, valued, advice.phrases, snapshot, weights)
+    texts = PageTexts(snapshot)
+    worded = look_closer(reached, valued, advice.phrases, texts, weights)
     reached, valued = worded.reached, worded.valued
     clock.lap("wording")
     reranked = Raised(reached, valued)
     if meaning.compare is not None:
-        reranked = rerank(reached, valued, meaning.compare, snapshot, weights)
+        reranked = rerank(reached, valued, meaning.compare, texts, weights)
         reached, valued = reranked.reached, reranked.valued
         clock.lap("rerank")
 
@@ -108,18 +110,16 @@ def search(
     held = Held({**advice.terms, **asked}, judged, routing)
     evidence = judge(held, asked, advice.terms, proper_names(question_text) & asked.keys())
     sure = sureness(held.coverage(asked), len(asked), reached, valued)
-    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, snapshot, routed.dead)
+    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, texts, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
         clock.lap("reasoning")
     roles = () if reasoned.added else advice.roles  # the model was told of them
     chosen = choose_pages(reached, valued, options.top_k, roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
-    shown = snapshot.labels_and_texts([(content.content_id, page) for content, page in places])
     writer = Writer(valued, coarse, near, worded.added, reranked.added, inside, advice.headings, question, reasoned)
     results = [
-        writer.page(one, *shown.get((content.content_id, page), ("", "")))
-        for one, (content, page) in zip(chosen, places, strict=True)
+        writer.page(one, label, page_text) for one, (label, page_text) in zip(chosen, texts.of(places), strict=True)
     ]
     clock.lap("results")
     return SearchResult(

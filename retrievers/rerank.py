@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.errors import PageIndexError, UsageError
-from hybrid_core.store.snapshot import Snapshot
 from retrievers.candidates import Valued
 from retrievers.options import Weights
+from retrievers.page_texts import PageTexts
 from retrievers.raised import Raised, raised
 from retrievers.tree_walk import Reached
 
@@ -25,7 +25,7 @@ def rerank(
     reached: list[Reached],
     valued: list[Valued],
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
-    snapshot: Snapshot,
+    texts: PageTexts,
     weights: Weights,
 ) -> Raised:
     """The first ``weights.reranked`` pages ordered by their values and the comparison together.
@@ -34,10 +34,10 @@ def rerank(
     compared. Raises UsageError where the embedder cannot compare; where it fails, the order stays.
     """
     best = reached[: weights.reranked]
-    places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
-    held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
+    places = [(valued[one.doc].candidate.content, one.page) for one in best]
+    different = list(dict.fromkeys(places))
     try:
-        scores = dict(zip(held, compare([page_text for _, page_text in held.values()]), strict=True))
+        scores = dict(zip(different, compare([page_text for _, page_text in texts.of(different)]), strict=True))
     except UsageError:
         raise
     except PageIndexError as error:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hybrid_core import text
-from hybrid_core.store.snapshot import Snapshot
 from retrievers.candidates import Valued
 from retrievers.expert import FULL_WEIGHT
 from retrievers.options import Weights
+from retrievers.page_texts import PageTexts
 from retrievers.raised import Raised, raised
 from retrievers.tree_walk import Reached
 
@@ -22,7 +22,7 @@ _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 
 
 
 def look_closer(
-    reached: list[Reached], valued: list[Valued], phrases: Mapping[str, float], snapshot: Snapshot, weights: Weights
+    reached: list[Reached], valued: list[Valued], phrases: Mapping[str, float], texts: PageTexts, weights: Weights
 ) -> Raised:
     """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
 
@@ -34,9 +34,8 @@ def look_closer(
     best = reached[: weights.worded]
     if not wanted or not best:
         return Raised(reached, valued)
-    places = [(valued[one.doc].candidate.content.content_id, one.page) for one in best]
-    held = snapshot.labels_and_texts(list(dict.fromkeys(places)))
-    return raised(reached, valued, [weights.wording * _share(wanted, held.get(place, ("", ""))[1]) for place in places])
+    pages = texts.of([(valued[one.doc].candidate.content, one.page) for one in best])
+    return raised(reached, valued, [weights.wording * _share(wanted, page) for _, page in pages])
 
 
 def _share(phrases: Mapping[str, float], page: str) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.token_estimate import estimate, shares
 from retrievers import snippet
 from retrievers.answers.sources import around
 from retrievers.expert import Advice
 from retrievers.model_calls import ModelCalls
+from retrievers.page_texts import PageTexts
 from retrievers.question import read_question
 from retrievers.reason.board import Board, Place
 from retrievers.reason.reasoner import Reasoner
@@ -23,10 +23,10 @@ _PAGE = 900  # tokens shown of a page at most
 class Asker(ModelCalls):
     """Asks about one board, in what is left of the question's tokens."""
 
-    def __init__(self, reasoner: Reasoner, question: str, advice: Advice, board: Board, snapshot: Snapshot) -> None:
+    def __init__(self, reasoner: Reasoner, question: str, advice: Advice, board: Board, texts: PageTexts) -> None:
         given = {"question": question, "expert": "\n".join(expert_lines(advice)) or "none"}
         super().__init__(reasoner.model, reasoner.budget, reasoner.limits.seconds, reasoner.told, given, reply=_REPLY)
-        self._board, self._snapshot = board, snapshot
+        self._board, self._texts = board, texts
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
@@ -54,9 +54,7 @@ class Asker(ModelCalls):
 
     def _held(self, places: Sequence[Place]) -> list[tuple[str, str]]:
         """Label and text of each page."""
-        keys = [(self._board.valued[doc].candidate.content.content_id, page) for doc, page in places]
-        held = self._snapshot.labels_and_texts(list(dict.fromkeys(keys)))
-        return [held.get(key, ("", "")) for key in keys]
+        return self._texts.of([(self._board.valued[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
         """Tell what was chosen."""

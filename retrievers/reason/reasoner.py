@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import PageIndexError
 from hybrid_core.models.input_budget import InputBudget
 from hybrid_core.results import EffortUsed, Reasoning, ReasoningStep
-from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Effort, Strategy
 from hybrid_core.usage import Usage
 from retrievers.candidates import Valued
 from retrievers.expert import Advice
+from retrievers.page_texts import PageTexts
 from retrievers.reason.board import Board, Place
 from retrievers.reason.verdict import Verdict, reorder
 from retrievers.tree_walk import Reached
@@ -80,7 +80,7 @@ def reason(
     advice: Advice,
     reached: list[Reached],
     valued: list[Valued],
-    snapshot: Snapshot,
+    texts: PageTexts,
     dead: bool = False,
 ) -> Reasoned:
     """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
@@ -105,7 +105,7 @@ def reason(
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(valued, [(one.doc, one.page) for one in reached])
-    asker = Asker(reasoner, question, advice, board, snapshot)
+    asker = Asker(reasoner, question, advice, board, texts)
     failure = ""
     try:
         verdict = _found(reasoner, board, asker)
