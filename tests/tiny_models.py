@@ -83,7 +83,8 @@ def bge_m3(folder: Path, *, heads: bool = True, broken_word: str = "") -> Path:
         with torch.random.fork_rng():
             torch.manual_seed(8)
             weigh = torch.nn.Linear(DIMENSION, 1)
-            torch.nn.init.constant_(weigh.bias, 1.0)  # most weights are positive, as only those count
+            torch.nn.init.normal_(weigh.weight, std=0.01)
+            torch.nn.init.constant_(weigh.bias, 0.2)  # about .2 each, as BGE-M3's: only positive weights count
             torch.save(weigh.state_dict(), folder / "sparse_linear.pt")
             torch.save(torch.nn.Linear(DIMENSION, DIMENSION).state_dict(), folder / "colbert_linear.pt")
     return folder
