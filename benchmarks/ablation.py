@@ -1,4 +1,4 @@
-"""What each part of page retrieval is worth, on several sets at once: the table of docs/retrieval.md.
+"""What each part of page retrieval is worth, on several sets at once: the table of docs/lab/retrieval.md.
 
     python benchmarks/ablation.py [--data DIR] [--out DIR] [--only NAME …] [--sample N]
 

@@ -1,7 +1,7 @@
 """Several scorings of the same things added up: weighted sums of their scores, or of their reciprocal ranks.
 
 Sums of scores are what a search uses unless it is told otherwise: ranks forget by how much one thing is better,
-and rankers of unequal strength then hurt (docs/retrieval.md).
+and rankers of unequal strength then hurt (docs/lab/retrieval.md).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def sureness(evidence: float, terms: int, reached: Sequence[Reached], valued: Se
     The own part leaves out what a page's document gives it, which all pages of that document share, and what its place
     in the tree does; what a closer look added counts. ``terms`` are those that pages are scored by: of two questions
     the longer says more of its page (query length as a predictor: He and Ounis 2004). Of what a search knows by itself
-    this tells best whether the right page comes first (docs/answers.md).
+    this tells best whether the right page comes first (docs/lab/reasoning.md).
     """
     own = [_own(valued[one.doc], one.page - 1) for one in reached[:_BESIDE]]
     if not own or own[0] <= 0:
