@@ -156,8 +156,11 @@ class Page:
 
     @property
     def read_by_model(self) -> bool:
-        """Whether its text was read by a model that sees, which does not say where lines stand; OCR does."""
-        return self.ocr and not self.boxes
+        """Whether its text was read by a model that sees, which does not say where lines stand; OCR does.
+
+        A page without text was read by OCR, which found none: a model's empty reading is not taken.
+        """
+        return self.ocr and bool(self.text) and not self.boxes
 
 
 @dataclass(frozen=True, slots=True)

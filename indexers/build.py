@@ -92,11 +92,14 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     """What the user should know of pages without text. ``vlm`` is the vision model that was asked, if one was."""
     unread = [page.number for page in pages if page.needs_ocr]
-    read = [page.number for page in pages if page.ocr and not page.read_by_model]
+    read = [page.number for page in pages if page.ocr and page.text and not page.read_by_model]
+    empty = [page.number for page in pages if page.ocr and not page.text]
     seen = [page.number for page in pages if page.read_by_model]
     said = []
     if read:
         said.append(f"{len(read)} of {len(pages)} pages were read by OCR: {ranges(read)}")
+    if empty:
+        said.append(f"{len(empty)} of {len(pages)} pages show no text that OCR could read: {ranges(empty)}")
     if seen:
         said.append(f"{len(seen)} of {len(pages)} pages were read by the vision model {vlm}: {ranges(seen)}")
     if unread:

@@ -170,7 +170,9 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
             console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
         if page.needs_ocr:
             console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
-        if page.read_by:
+        if page.read_by and not page.text:
+            console.print("[yellow]OCR found no text on this page; see it with --image[/]")
+        elif page.read_by:
             what = "letters" if page.read_by == "OCR" else "words"
             console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
         if page.summary:

@@ -45,6 +45,20 @@ def test_scans_on_their_side_or_head_and_under_a_stamp(engine: Engine, tmp_path:
     assert "Delivery note 1" in text and "This part deals with a delivery of sand." in text and stamp in text
 
 
+@reads
+def test_a_picture_without_letters_was_read_by_ocr_and_by_nobody_else(engine: Engine, tmp_path: Path) -> None:
+    document = pymupdf.open(pdfs.scanned(tmp_path / "scan.pdf", 1, dpi=150))
+    meadow = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 400, 300))
+    meadow.clear_with(180)
+    document.new_page(width=595, height=842).insert_image((0, 0, 595, 842), pixmap=meadow)
+    document.save(tmp_path / "mixed.pdf")
+    file = run(engine.index(tmp_path / "mixed.pdf")).files[0]
+    assert file.note == "1 of 2 pages were read by OCR: 1; 1 of 2 pages show no text that OCR could read: 2"
+    assert run(engine.info("mixed.pdf")).warnings == tuple(file.note.split("; "))
+    empty = run(engine.pages("mixed.pdf", 2))[0]
+    assert (empty.text, empty.read_by, empty.needs_ocr) == ("", "OCR", False)
+
+
 def _wrongly_mapped(path: Path) -> str:
     """A page whose font says other letters than it shows; what it shows."""
     shown = pdfs.prose("an ordinary subject", 1, 8)
