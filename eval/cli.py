@@ -111,8 +111,10 @@ def _measure(options: argparse.Namespace) -> int:
 
     floors = [thresholds.parse(text) for text in options.fail_under]
     from eval.progress import Progress
+    from eval.records import RUN_FILE
     from eval.report import tables
     from eval.report.answers import answer_tables, missing
+    from eval.report.left_out import unusable
     from eval.report.summary import summary
     from eval.report.table import show
     from eval.run import measure
@@ -144,7 +146,8 @@ def _measure(options: argparse.Namespace) -> int:
             tables.trees([one]),
         ]
         left = sum(loss.count for loss in one.attribution if loss.stage == "no gold placed")
-        notes = [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
+        notes = unusable(run.head.left_out, f"All are in {run.folder / RUN_FILE}.")
+        notes += [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
         if failed := [record.error for record in run.questions if record.error]:
             notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
         notes += missing([one])

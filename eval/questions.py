@@ -64,7 +64,8 @@ class Dataset:
 
     ``outlines`` gives the human outline of a file as (level, title, page), for sets that measure trees.
     ``labelled`` are answers by which judges can be judged.
-    ``notes`` say what of the source is not measured, and why; reports show them.
+    ``notes`` say what of the source is not measured, and why; ``left_out`` names each entry that cannot be used: its
+    file, its place and the reason. Reports show them.
     """
 
     name: str
@@ -74,3 +75,4 @@ class Dataset:
     outlines: Mapping[str, tuple[tuple[int, str, int], ...]] = field(default_factory=dict)
     labelled: tuple[LabelledAnswer, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()

@@ -32,7 +32,8 @@ class RunHead:
     code is a hash of the engine's source; ``settings`` are the engine's that matter. ``counts`` is {documents, pages,
     questions, answerable, gold, unplaced, …}, the last ones how gold was placed. ``index`` is {seconds, pages,
     bytes_per_page, first_answer_seconds, reused}; a reused index carries the times of when it was made. ``problems``
-    are documents that could not be indexed and gold places that could not be used.
+    are documents that could not be indexed and gold places that could not be used, ``left_out`` the entries of the set
+    that could not be: file, place and reason.
     ``model`` is who was asked, "" for nobody. ``judge`` is {model, prompt, text}: who judged the answers and how it was
     asked, empty where nobody did.
     ``measures`` is {"all": {measure: mean}, "kinds": {kind: {measure: mean}}}, empty until the run is finished.
@@ -50,6 +51,7 @@ class RunHead:
     judge: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     index: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     started: str = ""  # ISO, UTC
     finished: str = ""  # "" while questions are left
@@ -187,7 +189,7 @@ def read_head(folder: Path) -> RunHead:
     path = folder / RUN_FILE
     try:
         data = json.loads(path.read_bytes())
-        return _known(RunHead, data | {"problems": tuple(data.get("problems", ()))})
+        return _known(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
     except FileNotFoundError as error:
         raise NotFoundError(
             f"{folder} is no run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."

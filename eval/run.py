@@ -39,7 +39,7 @@ from eval.resume import resumed
 from eval.sampling import sample
 from eval.scope import ask
 from eval.scripted import Pages
-from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.errors import DocumentError, PageIndexError, UsageError
 from hybrid_core.extras import require
 from hybrid_pageindex import run
 from hybrid_pageindex.settings import load_settings
@@ -82,6 +82,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
             effort=plan.effort, strategy=plan.strategy,
             in_chinese=dataset.chinese, cache=cache, progress=progress, model=models.tree,
         )  # fmt: skip
+        dataset = within(dataset, corpus)
         questions, left_out = chosen(plan, dataset, corpus)
         located = run(locate(prepared.engine, questions))
         known |= {q.text: gold_pages(q) for q in located.questions}
@@ -116,6 +117,26 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
             raise UsageError(f"{path}: a document of that name is in {dataset.name}.", "Rename the file.")
         names.append(path.name)
     return found
+
+
+def within(dataset: Dataset, corpus: Corpus) -> Dataset:
+    """The set without questions whose evidence is on pages that their documents do not have.
+
+    Raises DocumentError where none is left.
+    """
+    outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
+    asked = tuple(question for question in dataset.questions if question.id not in outside)
+    if not asked:
+        raise DocumentError(f"{dataset.name}: no question can be used; the first: {next(iter(outside.values()))}")
+    return replace(dataset, questions=asked, left_out=(*dataset.left_out, *outside.values()))
+
+
+def _outside(question: EvalQuestion, corpus: Corpus) -> str:
+    for gold in question.evidence:
+        held = corpus.documents.get(gold.document)
+        if held is not None and gold.page is not None and gold.page > held.pages:
+            return f"question {question.id}: {gold.document} has no page {gold.page}, its last is {held.pages}."
+    return ""
 
 
 def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQuestion, ...], list[str]]:
@@ -234,8 +255,10 @@ def _head(
             "gold": sum(len(question.evidence) for question in questions), "unplaced": located.unplaced,
             "placed exactly": located.exact + located.given, "placed by ends": located.ends,
             "placed by words": located.fuzzy, "of documents only": located.document_only,
+            "left out": len(dataset.left_out),
         },
         index=prepared.figures, started=_now(),
+        left_out=dataset.left_out,
         problems=(*dataset.notes, *prepared.problems, *left_out, *located.problems),
     )  # fmt: skip
 

@@ -88,8 +88,10 @@ def _measured(
         head = RunHead(
             dataset=dataset.name, setting="trees", ranker="engine", options=plan.options, engine=engine_code(),
             settings=settings_that_matter(prepared.engine.settings), machine=machine(),
-            counts={"documents": len(files), "pages": int(prepared.figures["pages"]), "questions": 0},
-            index=prepared.figures, problems=(*dataset.notes, *prepared.problems), started=begun,
+            counts={"documents": len(files), "pages": int(prepared.figures["pages"]), "questions": 0,
+                    "left out": len(dataset.left_out)},
+            index=prepared.figures, left_out=dataset.left_out,
+            problems=(*dataset.notes, *prepared.problems), started=begun,
         )  # fmt: skip
         if bookmarks == KEPT:
             write_head(folder, head)

@@ -39,7 +39,10 @@ def read(root: Path, wording: str = "official") -> Dataset:
             f"cuad-{number}", asked, gold, kind=clause, group=document, answerable=bool(gold), given=(document,)
         )
 
-    return Dataset("cuad", documents(root / "pdfs", ".pdf"), tuple(lines(root / "clauses.jsonl", question)))
+    files = documents(root / "pdfs", ".pdf")
+    left_out: list[str] = []
+    asked = tuple(lines(root / "clauses.jsonl", question, left_out))
+    return Dataset("cuad", files, asked, left_out=tuple(left_out))
 
 
 @cache

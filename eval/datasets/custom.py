@@ -18,28 +18,31 @@ def read(docs: Path, questions: Path) -> Dataset:
     """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
     "kind"?, "group"?, "labelled"?: [{"answer", "label"}]}.
 
-    Documents are named with or without their ending. No evidence means that the documents do not answer. Raises
-    NotFoundError, and DocumentError with the line for malformed JSON, an unknown document or a page below 1.
+    Documents are named with or without their ending. No evidence means that the documents do not answer. A line of
+    malformed JSON, an unknown document or a page below 1 is left out. Raises NotFoundError, and DocumentError for a
+    file that is not UTF-8.
     """
     if not docs.is_dir():
         raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
     files = documents(docs, *SUFFIXES)
     named = _names(files)
     labelled: list[LabelledAnswer] = []
+    left_out: list[str] = []
 
     def question(entry: Mapping[str, Any], line: int) -> EvalQuestion:
         if not isinstance(entry["evidence"], list):
             raise ValueError("'evidence' must be a list")
         gold = tuple(_gold(e, named) for e in entry["evidence"])
-        labelled.extend(own(entry, str(entry.get("id", line))))
-        return EvalQuestion(
+        made = EvalQuestion(
             str(entry.get("id", line)), words(entry["question"], "question"), gold,
             answer=str(entry.get("answer", "")), kind=str(entry.get("kind", "")), group=str(entry.get("group", "")),
             answerable=bool(gold),
         )  # fmt: skip
+        labelled.extend(list(own(entry, made.id)))
+        return made
 
-    asked = tuple(lines(questions, question))
-    return Dataset("custom", files, asked, labelled=tuple(labelled))
+    asked = tuple(lines(questions, question, left_out))
+    return Dataset("custom", files, asked, labelled=tuple(labelled), left_out=tuple(left_out))
 
 
 def _names(files: tuple[Path, ...]) -> dict[str, str]:

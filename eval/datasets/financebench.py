@@ -20,9 +20,12 @@ def read(root: Path) -> Dataset:
     The repository's results/ are answers of models that the set's authors have labelled.
     """
     public = root / "data" / "financebench_open_source.jsonl"
-    asked = lines(public, _published) if public.is_file() else lines(root / "questions.jsonl", _plain)
-    labelled = tuple(published_results(root / "results"))
-    return Dataset("financebench", documents(root / "pdfs", ".pdf"), tuple(asked), labelled=labelled)
+    files = documents(root / "pdfs", ".pdf")
+    left_out: list[str] = []
+    source, make = (public, _published) if public.is_file() else (root / "questions.jsonl", _plain)
+    asked = tuple(lines(source, make, left_out))
+    labelled = tuple(published_results(root / "results", left_out))
+    return Dataset("financebench", files, asked, labelled=labelled, left_out=tuple(left_out))
 
 
 def _published(entry: Mapping[str, Any], _: int) -> EvalQuestion:

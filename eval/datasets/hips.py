@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eval.datasets.reading import at, documents, text
+from eval.datasets.reading import documents, kept, text
 from eval.questions import Dataset
 from hybrid_core.errors import NotFoundError
 
@@ -20,12 +20,19 @@ def read(root: Path) -> Dataset:
     missing = [path for path in files if path.stem not in outlines]
     if missing:
         raise NotFoundError(f"{missing[0]} has no outline.", f"Put {missing[0].stem}.toc beside it.")
-    return Dataset("hips", files, (), outlines={path.name: _outline(outlines[path.stem]) for path in files})
+    left_out: list[str] = []
+    read = {path.name: _outline(outlines[path.stem], left_out) for path in files}
+    files = tuple(path for path in files if read[path.name])
+    return Dataset("hips", files, (), outlines={p.name: read[p.name] for p in files}, left_out=tuple(left_out))
 
 
-def _outline(path: Path) -> tuple[Row, ...]:
+def _outline(path: Path, left_out: list[str]) -> tuple[Row, ...]:
     rows = enumerate(text(path).splitlines(), 1)
-    return tuple(at(f"{path}, line {number}", _row, row) for number, row in rows if row.strip())
+    named = ((f"{path.name}, line {number}", row) for number, row in rows if row.strip())
+    found = tuple(made for place, row in named for made in kept(place, left_out, _row, row))
+    if not found:
+        left_out.append(f"{path.name}: no row can be used, so {path.stem}.pdf is not measured.")
+    return found
 
 
 def _row(written: str) -> Row:

@@ -24,7 +24,7 @@ def label(written: object) -> Verdict:
     return known
 
 
-def published_results(folder: Path) -> Iterator[LabelledAnswer]:
+def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAnswer]:
     """FinanceBench's results/*.jsonl: answers of models to its questions, labelled by its authors; none without it."""
     for path in sorted(folder.glob("*.jsonl")):
 
@@ -35,7 +35,7 @@ def published_results(folder: Path) -> Iterator[LabelledAnswer]:
                 said, label(entry["label"]),
             )  # fmt: skip
 
-        yield from lines(path, answer)
+        yield from lines(path, answer, left_out)
 
 
 def own(entry: Mapping[str, Any], id: str) -> Iterator[LabelledAnswer]:

@@ -26,11 +26,12 @@ def read(root: Path) -> Dataset:
     """
     public = root / "data" / "samples.json"
     asked: Iterator[EvalQuestion]
+    left_out: list[str] = []
     if public.is_file():
-        folder, asked = root / "data" / "documents", entries(public, _question)
+        folder, asked = root / "data" / "documents", entries(public, _question, left_out)
     else:
-        folder, asked = root / "pdfs", lines(root / "questions.jsonl", _question)
-    return Dataset("mmlongbench", documents(folder, ".pdf"), tuple(asked))
+        folder, asked = root / "pdfs", lines(root / "questions.jsonl", _question, left_out)
+    return Dataset("mmlongbench", documents(folder, ".pdf"), tuple(asked), left_out=tuple(left_out))
 
 
 def _question(entry: Mapping[str, Any], number: int) -> EvalQuestion:

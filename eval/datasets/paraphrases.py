@@ -15,8 +15,8 @@ from hybrid_core.errors import DocumentError
 def reworded(dataset: Dataset, path: Path) -> Dataset:
     """The questions that ``path`` words anew, with their gold and in the set's order; the others are left out.
 
-    ``path`` holds {"id", "question"} on each line. Raises DocumentError, naming file and line, where one is malformed,
-    and where an id is not of the set or comes twice, or there is none.
+    ``path`` holds {"id", "question"} on each line. A line that is malformed, whose id is not of the set or comes a
+    second time is left out and named. Raises DocumentError where none can be used.
     """
     known, written = {question.id for question in dataset.questions}, dict[str, str]()
 
@@ -28,9 +28,13 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
             raise ValueError(f"question {number} is worded a second time")
         written[number] = words(entry["question"], "question")
 
-    for _ in lines(path, add):
+    left_out: list[str] = []
+    for _ in lines(path, add, left_out):
         pass
     if not written:
-        raise DocumentError(f"{path} holds no questions.", 'Write {"id", "question"} on each line.')
+        first = f" The first line left out: {left_out[0]}." if left_out else ""
+        raise DocumentError(
+            f"{path} holds no questions that can be used.{first}", 'Write {"id", "question"} on each line.'
+        )
     asked = (replace(q, text=written[q.id]) for q in dataset.questions if q.id in written)
-    return replace(dataset, questions=tuple(asked))
+    return replace(dataset, questions=tuple(asked), left_out=(*dataset.left_out, *left_out))

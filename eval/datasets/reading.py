@@ -1,4 +1,4 @@
-"""What the adapters share: finding a set's files, and reading entries with errors that say which one is wrong."""
+"""What the adapters share: finding a set's files, and reading entries; bad ones are left out and named."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def text(path: Path) -> str:
         ) from error
 
 
-def lines(path: Path, make: Callable[[Mapping[str, Any], int], T]) -> Iterator[T]:
+def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
     """``make(object, line number)`` of every line of a JSONL file; empty lines are passed over.
 
-    Raises DocumentError with the line for whatever is wrong in it: no JSON, no object, or what ``make`` objects to.
+    A line with something wrong (no JSON, no object, what ``make`` objects to) is left out, and ``left_out`` says why.
     """
 
     def read(line: str, number: int) -> T:
@@ -43,16 +43,27 @@ def lines(path: Path, make: Callable[[Mapping[str, Any], int], T]) -> Iterator[T
 
     for number, line in enumerate(text(path).split("\n"), 1):
         if line.strip():
-            yield at(f"{path}, line {number}", read, line, number)
+            yield from kept(f"{path.name}, line {number}", left_out, read, line, number)
 
 
-def entries(path: Path, make: Callable[[Mapping[str, Any], int], T]) -> Iterator[T]:
-    """``make(object, number)`` of every object in a JSON list, numbered from 1. Raises DocumentError as ``lines``."""
+def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
+    """``make(object, number)`` of every object in a JSON list, numbered from 1; bad ones as in ``lines``.
+
+    Raises DocumentError where the file is no JSON list.
+    """
     found = at(str(path), json.loads, text(path))
     if not isinstance(found, list):
         raise DocumentError(f"{path}: not a JSON list.", "Write [{…}, {…}].")
     for number, entry in enumerate(found, 1):
-        yield at(f"{path}, entry {number}", lambda e, n: make(_object(e), n), entry, number)
+        yield from kept(f"{path.name}, entry {number}", left_out, lambda e, n: make(_object(e), n), entry, number)
+
+
+def kept(place: str, left_out: list[str], make: Callable[..., T], *given: Any) -> Iterator[T]:
+    """``make(*given)``, or nothing where its content is wrong: ``left_out`` then says where and why."""
+    try:
+        yield at(place, make, *given)
+    except DocumentError as error:
+        left_out.append(error.message)
 
 
 def at(place: str, make: Callable[..., T], *given: Any) -> T:

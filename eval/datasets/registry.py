@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.datasets import cuad, custom, financebench, hips, mmlongbench, sec10q, statutes_zh
-from eval.questions import Dataset
+from eval.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.plural import counted
 
 VARIABLE = "PAGEINDEX_EVAL_DATA"
 
@@ -94,8 +95,8 @@ def load(
 
     "custom" reads the user's own ``docs`` (a folder) and ``questions`` (JSONL). ``wording`` is one of the set's
     ``Source.wordings``. Raises UsageError for an unknown name
-    or a wrong combination, NotFoundError where the set is absent, and DocumentError, naming file and line, where it
-    is malformed, empty, or means a document that is not there.
+    or a wrong combination, NotFoundError where the set is absent, and DocumentError where it is empty or nothing in it
+    can be used; what else cannot is in its ``left_out``.
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
         known = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
@@ -119,26 +120,28 @@ def load(
 
 
 def checked(dataset: Dataset) -> Dataset:
-    """The set, if it can be measured with. Raises DocumentError for no documents, a file name or question id that
-    repeats, and evidence in a document that is not there."""
-    if not dataset.files:
-        raise DocumentError(f"{dataset.name}: no documents.", "Put the set's files where its layout expects them.")
-    if not dataset.questions and not dataset.outlines:
-        raise DocumentError(f"{dataset.name}: no questions.", "A set needs at least one.")
-    _unique(dataset.name, "file name", [path.name for path in dataset.files])
-    _unique(dataset.name, "question id", [question.id for question in dataset.questions])
-    known = {path.name for path in dataset.files}
-    for question in dataset.questions:
-        for document in question.documents:
-            if document not in known:
-                raise DocumentError(
-                    f"{dataset.name}: question {question.id} means {document}, which is not among the documents.",
-                    "Add the document or leave out the question.",
-                )
-    return dataset
-
-
-def _unique(name: str, what: str, values: list[str]) -> None:
-    twice = [value for value, times in Counter(values).items() if times > 1]
+    """The set, if it can be measured with: questions whose id repeats or that mean a document which is not there are
+    left out. Raises DocumentError for no documents, a file name that repeats, and where nothing is left to measure."""
+    name = dataset.name
+    if not dataset.files and not dataset.left_out:
+        raise DocumentError(f"{name}: no documents.", "Put the set's files where its layout expects them.")
+    twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
-        raise DocumentError(f"{name}: the {what} {twice[0]} is used more than once.", "Rename one of them.")
+        raise DocumentError(f"{name}: the file name {twice[0]} is used more than once.", "Rename one of them.")
+    known = {path.name for path in dataset.files}
+    usable: dict[str, EvalQuestion] = {}
+    left_out = list(dataset.left_out)
+    for question in dataset.questions:
+        absent = next((document for document in question.documents if document not in known), None)
+        if absent is not None:
+            left_out.append(f"question {question.id} means {absent}, which is not among the documents.")
+        elif question.id in usable:
+            left_out.append(f"the question id {question.id} is used more than once.")
+        else:
+            usable[question.id] = question
+    if not usable and not dataset.outlines:
+        if not left_out:
+            raise DocumentError(f"{name}: no questions.", "A set needs at least one.")
+        entries = counted(len(left_out), "entry", "entries")
+        raise DocumentError(f"{name}: nothing can be used, {entries} left out; the first: {left_out[0]}", "Mend it.")
+    return replace(dataset, questions=tuple(usable.values()), left_out=tuple(left_out))

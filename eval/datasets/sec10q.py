@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from eval.datasets.reading import at, documents, text, words
+from eval.datasets.reading import documents, kept, text, words
 from eval.questions import Dataset, EvalQuestion, Gold
 
 
@@ -18,8 +18,13 @@ def read(root: Path) -> Dataset:
     names = [path.name for path in files]
     source = root / "qna_data.csv"
     rows = csv.DictReader(io.StringIO(text(source), newline=""))
-    asked = tuple(at(f"{source}, row {number}", _question, row, number, names) for number, row in enumerate(rows, 1))
-    return Dataset("sec10q", files, asked)
+    left_out: list[str] = []
+    asked = tuple(
+        question
+        for number, row in enumerate(rows, 1)
+        for question in kept(f"{source.name}, row {number}", left_out, _question, row, number, names)
+    )
+    return Dataset("sec10q", files, asked, left_out=tuple(left_out))
 
 
 def _question(row: Mapping[str, str], number: int, names: list[str]) -> EvalQuestion:

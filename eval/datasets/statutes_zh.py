@@ -38,15 +38,16 @@ def read(root: Path) -> Dataset:
         title = _TITLE.search(content)
         name = title[1] if title else _DATE.sub("", path.stem)
         laws.setdefault(_name(name), []).append(_Law(path.name, _letters(content)))
+    absent: list[str] = []
     left_out: list[str] = []
-    asked = tuple(entries(root / "queries.json", lambda entry, _: _question(entry, laws, left_out)))
-    if left_out:
+    asked = tuple(entries(root / "queries.json", lambda entry, _: _question(entry, laws, absent), left_out))
+    if absent:
         without = sum(not question.answerable for question in asked)
         notes.append(
-            f"{len(left_out)} articles are of laws that are not in the folder, or stand there in other words; they are "
+            f"{len(absent)} articles are of laws that are not in the folder, or stand there in other words; they are "
             f"no gold. {without} questions have only such and count as not answerable."
         )
-    return Dataset("statutes_zh", files, asked, chinese=True, notes=tuple(notes))
+    return Dataset("statutes_zh", files, asked, chinese=True, notes=tuple(notes), left_out=tuple(left_out))
 
 
 def _files(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
@@ -62,7 +63,7 @@ def _files(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
     return tuple(path for path in laws if once[path.name] == path), notes
 
 
-def _question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law]], left_out: list[str]) -> EvalQuestion:
+def _question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law]], absent: list[str]) -> EvalQuestion:
     gold: list[Gold] = []
     names: list[str] = []
     for name, content in entry["相关法规"].items():
@@ -75,7 +76,7 @@ def _question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law]], left
         if holding:
             gold.append(Gold(max(holding, key=_dated), text=place))
         else:
-            left_out.append(name)
+            absent.append(name)
     if not names:
         raise ValueError("no article")
     kind = "absent" if not gold else "one article" if len(names) == 1 else "several articles"

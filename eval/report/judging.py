@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from eval.answers.judging import judge_figures, judge_labelled
     from eval.datasets.registry import load
     from eval.progress import Progress
+    from eval.report.left_out import unusable
     from eval.report.table import show
     from hybrid_core.errors import UsageError
     from hybrid_pageindex.cli.output import dump
@@ -59,12 +60,14 @@ def run(options: argparse.Namespace) -> int:
                            for name, a in (("strict", one.strict), ("lenient", one.lenient))}
             for one in found
         ]  # fmt: skip
-        dump({"dataset": dataset.name, "answers": len(judged), "judge": about, "judges": agreed})
+        left_out = list(dataset.left_out)
+        dump({"dataset": dataset.name, "answers": len(judged), "judge": about, "judges": agreed, "left_out": left_out})
         return 0
     notes = [
         f"{one.judge}: {one.not_judged} were not judged; the first: {one.failure}" for one in found if one.not_judged
     ]
-    show([_table(found)], notes if judge else ["No judge was named (--judge-model): only the rules are compared."])
+    notes = notes if judge else ["No judge was named (--judge-model): only the rules are compared."]
+    show([_table(found)], [*unusable(dataset.left_out), *notes])
     return 0
 
 

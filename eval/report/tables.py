@@ -153,9 +153,10 @@ def settings(summaries: Sequence[Summary]) -> Table:
 
 
 def problems(summaries: Sequence[Summary]) -> Table:
-    """Gold places that could not be used."""
-    rows = [(text(one.run), text(problem)) for one in summaries for problem in one.head.problems]
-    return Table("Gold that could not be used", ("run", "problem"), tuple(rows))
+    """Entries of the sets and gold places that could not be used."""
+    heads = [(one.run, one.head) for one in summaries]
+    rows = [(text(run), text(problem)) for run, head in heads for problem in (*head.left_out, *head.problems)]
+    return Table("What could not be used", ("run", "problem"), tuple(rows))
 
 
 def folds(crossed: CrossFold, runs: Sequence[str], measure: str) -> Table:

@@ -18,7 +18,7 @@ from eval.datasets.registry import load
 from eval.progress import Progress
 from eval.records import QUESTIONS_FILE, RUN_FILE, Run, read_run
 from eval.run import measure
-from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.errors import UsageError
 from hybrid_core.models.fakes import Said
 from hybrid_core.models.scripted_server import scripted_server
 from hybrid_core.prompts import prompt
@@ -275,8 +275,8 @@ def test_judges_are_judged_by_labels(tmp_path: Path, at_server: Any, capsys: pyt
     assert len((tmp_path / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()) == 5
     assert main([*arguments, "--sample", "2"]) == 0
     assert "Judges against labels" in capsys.readouterr().out
-    with pytest.raises(DocumentError, match="'great' is no label"):
-        load("custom", docs=docs, questions=labelled_set(tmp_path / "b", [{"answer": "x", "label": "great"}])[1])
+    bad = load("custom", docs=docs, questions=labelled_set(tmp_path / "b", [{"answer": "x", "label": "great"}])[1])
+    assert "line 1: 'great' is no label" in bad.left_out[0]
 
 
 def test_published_labels_are_read_and_their_absence_is_said(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_pageindex.cli import plugins
+from tests import pdfs
 from tests.conftest import Cli
 from tests.eval.sets import own_set
 
@@ -86,3 +87,28 @@ def test_what_is_wrong_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
         assert "Traceback" not in said.stderr
     floor = cli("eval", "run", "hips", "--fail-under", "hit@5")
     assert (floor.returncode, "is not MEASURE=NUMBER" in floor.stderr) == (2, True)
+
+
+def test_bad_lines_are_counted_named_and_left_out(cli: Cli, tmp_path: Path) -> None:
+    """As a published set has them: no JSON, page 0, and a page that the document does not have."""
+    name = pdfs.FISCAL_QUESTIONS[0][1]
+    bad = [{"id": f"page-{page}", "question": "What?", "evidence": [{"doc": name, "page": page}]} for page in (0, 900)]
+    docs, questions = own_set(tmp_path, more=bad)
+    good = len(pdfs.FISCAL_QUESTIONS)
+    with questions.open("a") as file:
+        file.write("{\n")
+    out = tmp_path / "runs" / "bad"
+    arguments = ["--docs", str(docs), "--questions", str(questions), "--ranker", "page-bm25", "--out", str(out)]
+    shown = cli("eval", "run", "custom", *arguments)
+    assert shown.returncode == 0, shown.stderr
+    said = " ".join(shown.stdout.split())
+    assert "3 entries of the set cannot be used and are left out" in said
+    head = json.loads((out / "run.json").read_text())
+    assert (head["counts"]["questions"], head["counts"]["left out"]) == (good, 3)
+    places = [f"questions.jsonl, line {good + 1}: '0' is no page", f"line {good + 3}: no valid JSON"]
+    places.append(f"question page-900: {name} has no page 900")
+    report = " ".join(cli("eval", "report", out).stdout.split())
+    for place, left_out in zip(places, head["left_out"], strict=True):
+        assert place in left_out
+        assert place in said
+        assert left_out.split(";")[0] in report

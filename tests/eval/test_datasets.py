@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -103,6 +104,21 @@ def test_mmlongbench_as_published(write: Write, tmp_path: Path) -> None:
     assert (question.kind, question.evidence) == ("chart", (Gold("slides.pdf", 5), Gold("slides.pdf", 6)))
 
 
+def test_mmlongbench_pages_that_do_not_exist(write: Write, tmp_path: Path) -> None:
+    """The published set holds such questions."""
+
+    def entry(pages: str) -> dict[str, str]:
+        return {"doc_id": "slides.pdf", "question": "How many?", "answer": "8", "evidence_pages": pages,
+                "evidence_sources": "['Chart']"}  # fmt: skip
+
+    write("mmlongbench/data/samples.json", [entry("[0, 5]"), entry("[5]"), entry("5, 6")])
+    write("mmlongbench/data/documents/slides.pdf")
+    found = load("mmlongbench", tmp_path)
+    assert [question.id for question in found.questions] == ["mmlongbench-2"]
+    assert [said.split(": ", 1)[0] for said in found.left_out] == ["samples.json, entry 1", "samples.json, entry 3"]
+    assert "'0' is no page" in found.left_out[0]
+
+
 def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
     for name in ("2022 Q3 LUMN", "2023 Q1 LUMN", "2023 Q1 ACME"):
         write(f"sec10q/docs/{name}.pdf")
@@ -120,8 +136,8 @@ def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
     assert [q.group for q in asked] == ["LUMN", "ACME", "LUMN"]
     assert (asked[0].answer, asked[0].evidence[0].page) == ("Two\nlines", None)
     write("sec10q/qna_data.csv", rows + "None?,*ZZZ*,x,x,x\r\n")
-    with pytest.raises(DocumentError, match=r"row 4: no document fits '\*ZZZ\*'"):
-        load("sec10q", tmp_path)
+    found = load("sec10q", tmp_path)
+    assert (found.questions, found.left_out) == (asked, ("qna_data.csv, row 4: no document fits '*ZZZ*'.",))
 
 
 def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
@@ -191,8 +207,15 @@ def test_hips_outlines(write: Write, tmp_path: Path) -> None:
     found = load("hips", tmp_path)
     assert found.outlines == {"book.pdf": ((1, "Foreword", 5), (2, "Mat, kava, faol", 115), (6, "Positions", 177))}
     write("hips/book.toc", "1,Foreword,5\n2,Contents\n")
-    with pytest.raises(DocumentError, match="line 2: '2,Contents' is not level,heading,page"):
-        load("hips", tmp_path)
+    write("hips/empty.pdf")
+    write("hips/empty.toc", "Contents\n")
+    found = load("hips", tmp_path)
+    assert ([path.name for path in found.files], found.outlines) == (["book.pdf"], {"book.pdf": ((1, "Foreword", 5),)})
+    assert found.left_out == (
+        "book.toc, line 2: '2,Contents' is not level,heading,page.",
+        "empty.toc, line 1: 'Contents' is not level,heading,page.",
+        "empty.toc: no row can be used, so empty.pdf is not measured.",
+    )
     write("hips/other.pdf")
     with pytest.raises(NotFoundError, match=r"other\.pdf has no outline"):
         load("hips", tmp_path)
@@ -237,14 +260,23 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is no page"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is no page"),
         (GOOD + '{"id": 1, "question": "Two?", "evidence": []}', "question id 1 is used more than once"),
-        ("\n", "custom: no questions"),
     ],
 )  # fmt: skip
-def test_bad_questions_name_the_line(write: Write, tmp_path: Path, lines: str, said: str) -> None:
+def test_bad_lines_are_left_out_and_named(write: Write, tmp_path: Path, lines: str, said: str) -> None:
     for name in ("a.pdf", "twin.pdf", "twin.md"):
         write(f"docs/{name}")
-    with pytest.raises(DocumentError, match=said):
-        load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", lines))
+    found = load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", lines))
+    assert [question.text for question in found.questions] == ["One?"]
+    assert len(found.left_out) == 1 and re.search(said, found.left_out[0])
+
+
+def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) -> None:
+    write("docs/a.pdf")
+    source = write("q.jsonl", '{"question": \n[1]')
+    with pytest.raises(DocumentError, match=r"2 entries left out; the first: q\.jsonl, line 1: no valid JSON"):
+        load("custom", docs=tmp_path / "docs", questions=source)
+    with pytest.raises(DocumentError, match="custom: no questions"):
+        load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
 
 
 def test_bad_documents(write: Write, tmp_path: Path) -> None:
@@ -297,8 +329,10 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"f1 means Lumen_2018_10K\.pdf, which is not among the documents"):
         load("financebench", tmp_path)
     write("financebench/questions.jsonl", [plain(), plain(id="f2", evidence=[])])
-    with pytest.raises(DocumentError, match="line 2: no evidence"):
+    with pytest.raises(DocumentError, match=r"2 entries left out; the first: .*line 2: no evidence"):
         load("financebench", tmp_path)
+    write("financebench/pdfs/Lumen_2018_10K.pdf")
+    assert [question.id for question in load("financebench", tmp_path).questions] == ["f1"]
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,21 @@ def test_gold_and_order_stay_and_other_questions_are_left_out(tmp_path: Path) ->
         ('{"id": "q1", "question": " "}', "line 1: 'question' must be a text"),
         ('{"id": "q1"}', "line 1: the field 'question' is missing"),
         ("q1", "line 1: no valid JSON"),
-        ("\n", "holds no questions"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, written: str, said: str) -> None:
+def test_what_is_wrong_is_left_out_and_said_with_its_line(tmp_path: Path, written: str, said: str) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(written + '\n{"id": "q3", "question": "How come three?"}')
+    found = reworded(SET, file)
+    assert found.questions[-1].id == "q3"
+    assert [said in line for line in found.left_out] == [True]
+
+
+@pytest.mark.parametrize("written", ["\n", "q1"])
+def test_nothing_usable_is_an_error(tmp_path: Path, written: str) -> None:
     file = tmp_path / "p.jsonl"
     file.write_text(written)
-    with pytest.raises(DocumentError, match=said):
+    with pytest.raises(DocumentError, match="holds no questions that can be used"):
         reworded(SET, file)
 
 

@@ -66,7 +66,7 @@ def test_the_terminal_and_json_begin_with_where_questions_were_lost(
         "Where questions were lost",
         "Measures",
         "Time and cost",
-        "Gold that could not be used",
+        "What could not be used",
         "Index",
         "Settings",
     ]
