@@ -9,6 +9,7 @@ from typing import Any, Literal
 from hybrid_core.types import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.usage import Usage
 
+LookedOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
 
@@ -155,11 +156,16 @@ class ReasoningStep:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """How a model looked for the answer: its strategy (outline or mcts), its name, its steps in order."""
+    """How a model looked for the answer: its strategy (outline or mcts), its name, its steps in order.
+
+    ``outcome``: it ``named`` pages, found ``nothing`` that answers, or ``failed``, also by naming only what does not
+    exist.
+    """
 
     strategy: Strategy
     model: str
     steps: tuple[ReasoningStep, ...]
+    outcome: LookedOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,14 @@ _REFUSED = {
     "none": "Not in the library: none of the pages holds enough of what the question asks for",
     "weak": "Not in the library: the best pages hold only part of what the question asks for",
 }
+_LOOKED = "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
 _REPLY = 1500  # tokens that an answer may have
 
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """``least`` is the evidence below which no model is asked unless ``force`` is set; ``tokens`` are for all sources
-    together. ``on_text`` hears the answer as it comes. ``image`` draws a page, where pages are to be sent as pictures.
+    """``least`` is the evidence below which no model is asked unless ``force`` is set or one has looked for the pages;
+    ``tokens`` are for all sources together. ``on_text`` hears the answer as it comes. ``image`` draws a page, where pages are to be sent as pictures.
     """
 
     least: str = "weak"
@@ -75,8 +76,8 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
     seen: list[Source] = given
     pictures: list[bytes] = []
     notes: list[str] = []
-    if _refused(found, options):
-        draft = _Draft("not_in_library", _REFUSED[found.evidence.level])
+    if refusal := _refusal(found, options):
+        draft = _Draft("not_in_library", refusal)
     elif model is None:
         draft = _Draft("no_model", NO_MODEL)
     else:
@@ -102,11 +103,20 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
     )
 
 
-def _refused(found: SearchResult, options: AskOptions) -> bool:
+def _refusal(found: SearchResult, options: AskOptions) -> str:
+    """Why no model is asked to answer, "" where one is.
+
+    The measure of words decides by itself only where no model was asked for the pages: one that named some has looked
+    closer, and one that failed has said nothing against them.
+    """
     if not found.results:
-        return True
+        return _REFUSED["none"]
     enough = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
-    return not options.force and found.evidence.level not in enough[options.least]
+    if options.force or found.evidence.level in enough[options.least]:
+        return ""
+    if found.reasoning is None:
+        return _REFUSED[found.evidence.level]
+    return _LOOKED if found.reasoning.outcome == "nothing" else ""
 
 
 def _asked(
@@ -120,7 +130,7 @@ def _asked(
     written = prompt("answer")
     pictured = [source.number for source in given if source.image]
     shown = [_shown(source, pictured) for source in given]
-    values = {"question": found.query, "evidence": found.evidence.level, "sources": "\n\n".join(shown)}
+    values = {"question": found.query, "evidence": _rated(found), "sources": "\n\n".join(shown)}
     messages = written.messages(values)
     if pictures:
         messages[-1] = replace(messages[-1], images=tuple(pictures))
@@ -137,6 +147,13 @@ def _asked(
     cut = () if reply.finished else ("the answer was cut off at its longest length",)
     notes = (f"citations of sources that were not given were taken out: {', '.join(dropped)}",) if dropped else ()
     return _Draft("answered", "", text, claims, reply.usage, (*cut, *notes))
+
+
+def _rated(found: SearchResult) -> str:
+    """What the search says of its pages, for a model."""
+    named = [str(number) for number, page in enumerate(found.results, 1) if page.receipt.reasoning is not None]
+    looked = f"; a model that looked through the documents named source {', '.join(named)}" if named else ""
+    return f"{found.evidence.level}{looked}"
 
 
 def _shown(source: Source, pictured: Sequence[int]) -> str:

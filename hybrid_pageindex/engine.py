@@ -185,7 +185,8 @@ class Engine:
     ) -> Answer:
         """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
 
-        Where the evidence is less than the setting ``answer_evidence`` no model is asked unless ``force`` is set.
+        Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
+        the pages or ``force`` is set.
         ``vision`` sends pictures of the pages along. ``on_text`` is called from a worker thread with each piece
         of the answer. ``wishes`` are those of ``search``. Without a model, and where it fails, the answer has no text
         but the sources, and its ``status`` says so. Raises what ``search`` raises.

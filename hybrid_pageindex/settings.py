@@ -86,7 +86,7 @@ class Settings:
     reason_calls: int = 8  # the same with mcts
     reason_seconds: float = 60.0  # after these the deterministic order stands
     answer_tokens: int = 8000  # of the sources that a model is given to answer from
-    answer_evidence: str = "weak"  # below this evidence ask calls no model; "strong", or "none" for always
+    answer_evidence: str = "weak"  # below it ask calls no model where none has looked; "strong", or "none" for always
     rerank: str = "none"  # "multi-vector": the best pages are compared with the question token by token
     qdrant_url: str = ""  # of a Qdrant server that holds the vector indexes; empty: they are embedded
     qdrant_api_key: str = field(default="", repr=False)

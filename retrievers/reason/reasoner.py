@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.models.input_budget import InputBudget
-from hybrid_core.results import EffortUsed, Reasoning, ReasoningStep
+from hybrid_core.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
 from hybrid_core.types import Effort, Strategy
 from hybrid_core.usage import Usage
 from retrievers.candidates import Valued
@@ -101,7 +101,9 @@ def reason(
     if asked == "auto" and sure >= below:
         return unchanged(f"the first page leads clearly (sureness {sure:.2f}, a model is asked below {below:g})")
     if dead:
-        return unchanged("the model failed while documents were chosen and was not asked again")
+        gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
+        why = "the model failed while documents were chosen and was not asked again"
+        return replace(unchanged(why), reasoning=gone)
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(valued, [(one.doc, one.page) for one in reached])
@@ -113,9 +115,12 @@ def reason(
     except PageIndexError as error:
         verdict, failure = Verdict(), str(error)
         asker.step("failed", failure)
-    reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps))
+    invented = any(step.kind == "dropped" for step in asker.steps)
+    outcome: LookedOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
+    reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
-        said = f"the model failed ({failure})" if failure else "the model named nothing that exists"
+        named = "only what does not exist" if invented else "no page"
+        said = f"the model failed ({failure})" if failure else f"the model named {named}"
         why = f"{said}, so the deterministic tree walk answered"
         effort = EffortUsed(asked, "fast", why)
         return Reasoned(reached, valued, effort, reasoning=reasoning, usage=asker.usage, note=why)

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 
+from hybrid_core.answers import AnswerStatus
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import Said
 from hybrid_core.models.scripted_server import scripted_server
@@ -78,6 +79,37 @@ def test_without_evidence_no_model_is_asked_unless_forced(library: Engine) -> No
         forced = run(engine.ask(little, effort="fast", force=True, on_text=pieces.append))
     assert len(server.requests) == 1 and pieces == []
     assert forced.status == "not_in_library" and "the model found no answer" in forced.why and forced.text == ""
+
+
+LOOKED: dict[str, tuple[Any, AnswerStatus, int]] = {
+    "it named a page": ({"pages": [{"document": "D1", "page": 3}]}, "answered", 1),
+    "it named none": ({"pages": []}, "not_in_library", 0),
+    "it named an invention": ({"pages": [{"document": "D9", "page": 3}]}, "answered", 1),
+    "it failed": (Said(refusal="not this"), "answered", 1),
+}
+
+
+@pytest.mark.parametrize("looked", LOOKED)
+def test_where_a_model_has_looked_words_refuse_nothing_by_themselves(library: Engine, looked: str) -> None:
+    """The question's words are nearly all unknown to the library, so that evidence is «none»."""
+    found, status, calls = LOOKED[looked]
+    reply = {"reasoning": "", "expand": [], "read": [], "sections": []} | found if isinstance(found, dict) else found
+    answered: list[Request] = []
+
+    def answer(request: Request) -> Any:
+        if request.title == "Turn":
+            return reply
+        answered.append(request)
+        return GOOD
+
+    with engine_with(library.home, answer) as (engine, _):
+        said = run(engine.ask("Describe the zyzzyva regatta and quokka training schedule", effort="deep"))
+        assert (said.evidence.level, said.status, len(answered)) == ("none", status, calls)
+        assert ("the model that looked named no page" in said.why) is (not calls)
+        if looked == "it named a page":
+            assert "none; a model that looked through the documents named source 1." in answered[0].messages[0].text
+        run(engine.ask(QUESTION, effort="deep"))
+    assert len(answered) == calls + 1, "with evidence the pages are read whatever a look at the outline said"
 
 
 def test_how_much_evidence_is_needed_is_a_setting(library: Engine) -> None:
