@@ -29,7 +29,8 @@ _REPLY = 1500  # tokens that an answer may have
 @dataclass(frozen=True, slots=True)
 class AskOptions:
     """``least`` is the evidence below which no model is asked unless ``force`` is set or one has looked for the pages;
-    ``tokens`` are for all sources together. ``on_text`` hears the answer as it comes. ``image`` draws a page, where pages are to be sent as pictures.
+    ``tokens`` are for all sources together. ``on_text`` hears the answer as it comes. ``image`` draws a page, where
+    pages are to be sent as pictures.
     """
 
     least: str = "weak"
