@@ -25,6 +25,7 @@ from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
 from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
 from hybrid_pageindex.wishes import SearchWishes
+from retrievers.section_scores import SectionScores
 
 if TYPE_CHECKING:
     from hybrid_core.answers import Answer
@@ -235,27 +236,53 @@ class Engine:
         depth: int | None = None,
         node: str | None = None,
         text: bool = False,
+        expert: str | Path | None = None,
     ) -> outline.Outline:
         """A document's section tree, or what hangs below its section ``node``; with ``query`` every node scored.
 
+        Scores are those of a search of the library for ``query``, with ``expert`` as there; where that search does not
+        look into the document, ``notes`` say so and its sections are scored by a search of it alone. No model is asked.
         ``depth`` counts levels; with ``text`` every node has the text of its section. Raises UsageError for an empty
         ``query``, NotFoundError for an unknown node.
         """
         name = arguments.library(library, self.settings.library)
         asked = None if query is None else arguments.question(query)
-        return await asyncio.to_thread(
-            lambda: outline.outline(self._catalog(), self._searcher(), name, document, asked, depth, node, text)
-        )
+
+        def made() -> Outline:
+            scores = None
+            if asked is not None:
+                found = reading.published(self._catalog(), name, document)
+                [scores] = self._section_scores(asked, name, found, expert)
+            return outline.outline(self._catalog(), name, document, scores, depth, node, text)
+
+        return await asyncio.to_thread(made)
 
     async def outlines(
-        self, question: str, *, library: str | None = None, depth: int | None = None, most: int = 3
+        self,
+        question: str,
+        *,
+        library: str | None = None,
+        depth: int | None = None,
+        most: int = 3,
+        expert: str | Path | None = None,
     ) -> list[Outline]:
-        """The scored trees of the documents that fit a question best, best first."""
-        found = await self.search(question, library=library, top_k=1, effort="fast")
-        return [
-            await self.outline(document.doc_id, library=library, query=question, depth=depth)
-            for document in found.documents[:most]
-        ]
+        """The scored trees of the documents that fit a question best, best first, scored as by ``outline``."""
+        name = arguments.library(library, self.settings.library)
+        asked = arguments.question(question)
+
+        def made() -> list[Outline]:
+            scored = self._section_scores(asked, name, None, expert, most)
+            return [outline.outline(self._catalog(), name, one.document.doc_id, one, depth) for one in scored]
+
+        return await asyncio.to_thread(made)
+
+    def _section_scores(
+        self, question: str, library: str, document: Document | None, expert: str | Path | None, most: int = 1
+    ) -> list[SectionScores]:
+        return self._searcher().section_scores(
+            question, document, library=library, expert=str(expert or self.settings.expert),
+            route=arguments.route(self.settings.route), most=most,
+        )  # fmt: skip
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None

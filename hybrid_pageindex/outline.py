@@ -10,7 +10,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Section
 from hybrid_pageindex.reading import one, section_path
-from hybrid_pageindex.searching import Searcher
+from retrievers.section_scores import SectionScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class OutlineNode:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Nodes in preorder, cut below ``depth`` levels."""
+    """Nodes in preorder, cut below ``depth`` levels. ``notes`` say what the user should know of their scores."""
 
     document: Document
     query: str | None
     nodes: tuple[OutlineNode, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Nested nodes with everything known of each."""
@@ -42,7 +43,7 @@ class Outline:
         return {
             "doc_id": document.doc_id, "doc_name": document.name, "title": document.title,
             "description": document.description, "pages": document.pages, "query": self.query,
-            "nodes": _nested(self.nodes, _full),
+            "notes": list(self.notes), "nodes": _nested(self.nodes, _full),
         }  # fmt: skip
 
     def to_pageindex(self) -> dict[str, Any]:
@@ -56,10 +57,9 @@ class Outline:
 
 def outline(
     catalog: Catalog,
-    searcher: Searcher,
     library: str,
     name: str,
-    query: str | None,
+    scored: SectionScores | None,
     depth: int | None,
     node: str | None = None,
     text: bool = False,
@@ -79,17 +79,17 @@ def outline(
     for section in sections:
         if section.parent_id:
             children[section.parent_id] = children.get(section.parent_id, 0) + 1
-    scores = searcher.section_scores(query, library, document) if query else None
     deepest = None if depth is None else depth + (by_id[node].level if node else 0)
     nodes = []
-    for at, section in _below(sections, node):
+    for section in _below(sections, node):
         if deepest is None or section.level <= deepest:
-            score, best = (None, ()) if scores is None else scores[at]
+            score, best = (None, ()) if scored is None else scored.sections.get(section.node_id, (0.0, ()))
             count = children.get(section.node_id, 0)
             folded = count if section.level == deepest else 0
             inside = _text(section, texts) if text else None
             nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
-    return Outline(document, query, tuple(nodes))
+    query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
+    return Outline(document, query, tuple(nodes), notes)
 
 
 def _text(section: Section, pages: Sequence[str]) -> str:
@@ -101,13 +101,13 @@ def _text(section: Section, pages: Sequence[str]) -> str:
     return "\n".join(inside).strip()
 
 
-def _below(sections: Sequence[Section], node: str | None) -> Iterator[tuple[int, Section]]:
-    """(position, section) of a node and everything below it; of all for None."""
+def _below(sections: Sequence[Section], node: str | None) -> Iterator[Section]:
+    """A node and everything below it; all for None."""
     inside: set[str] = set()
-    for at, section in enumerate(sections):
+    for section in sections:
         if node is None or section.node_id == node or section.parent_id in inside:
             inside.add(section.node_id)
-            yield at, section
+            yield section
 
 
 def _nested(nodes: Sequence[OutlineNode], shape: Any) -> list[dict[str, Any]]:

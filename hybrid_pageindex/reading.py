@@ -57,6 +57,12 @@ def document(catalog: Catalog, library: str, name: str) -> Document:
         return one(snapshot, library, name, published=False)
 
 
+def published(catalog: Catalog, library: str, name: str) -> Document:
+    """The one document a name means, which has been indexed. Raises as ``document`` does, and for one that failed."""
+    with catalog.snapshot() as snapshot:
+        return one(snapshot, library, name)
+
+
 def known(snapshot: Snapshot, library: str) -> list[Document]:
     """A library's documents. Raises NotFoundError where there is no such library."""
     snapshot.require_library(library)

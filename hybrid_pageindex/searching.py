@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.results import ReasoningStep, SearchResult
@@ -17,15 +19,19 @@ from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
 from hybrid_pageindex.reading import refuse_failed
+from retrievers.clock import Clock
 from retrievers.content import ContentCache
 from retrievers.expert import Expert
 from retrievers.options import LibraryView, SearchOptions, Weights
-from retrievers.pipeline import search, searched
+from retrievers.pipeline import search
 from retrievers.reason.reasoner import Reasoner
 from retrievers.route import Router
-from retrievers.section_scores import section_scores
+from retrievers.scoring import Scored, score, searched
+from retrievers.section_scores import SectionScores, of_document, of_documents
 
 MOST_RESULTS = 1000
+
+_T = TypeVar("_T")
 
 
 class Searcher:
@@ -70,10 +76,23 @@ class Searcher:
             raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
         options = SearchOptions(library, documents, where, top_k, effort, mmr, trace, route)
         reasoner = None if effort == "fast" else self._chat.reasoner(strategy, on_step)
+        work = partial(self._search, question, options, expert, fusion or self._fusion, reasoner)
+        return self._opening_again(work, library, documents)
+
+    def section_scores(
+        self, question: str, document: Document | None, *, library: str, expert: str, route: Route, most: int = 1
+    ) -> list[SectionScores]:
+        """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
+        fit the question best. No model is asked.
+        """
+        options = SearchOptions(library, effort="fast", route=route)
+        return self._opening_again(partial(self._section_scores, question, document, options, expert, most), library)
+
+    def _opening_again(self, work: Callable[[], _T], library: str, documents: tuple[str, ...] = ()) -> _T:
         try:
-            return self._search(question, options, expert, fusion or self._fusion, reasoner)
+            return work()
         except IndexDamagedError:  # opening it again rebuilds what is damaged
-            return self._search(question, options, expert, fusion or self._fusion, reasoner)
+            return work()
         except NotFoundError:
             refuse_failed(self._catalog, library, documents)
             raise
@@ -103,14 +122,26 @@ class Searcher:
         rounded = {name: round(value, 3) for name, value in timings.items()}
         return replace(found, timings_ms=rounded, notes=(*found.notes, *rebuilt))
 
-    def section_scores(self, question: str, library: str, document: Document) -> list[tuple[float, tuple[int, ...]]]:
-        """(NodeScore, best pages) of every section of a document, in preorder."""
-        index = self._indexes.ready(library)
+    def _section_scores(
+        self, question: str, document: Document | None, options: SearchOptions, expert: str, most: int
+    ) -> list[SectionScores]:
+        knowledge = self._knowledge(expert)
+        index = self._indexes.ready(options.library)
         with self._catalog.snapshot() as snapshot:
-            view = self._view(snapshot, library, "none", self._knowledge("none"))
-            meaning = self._embedders.meaning(question, snapshot, library, {document.doc_id: document})
-            weights = Weights(fusion=self._fusion)
-            return section_scores(question, document, view, snapshot, index, self._contents, meaning, weights)
+            view = self._view(snapshot, options.library, expert, knowledge)
+
+            def scored(wished: SearchOptions) -> Scored:
+                scope = searched(view, wished)
+                documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
+                meaning = self._embedders.meaning(question, snapshot, wished.library, documents)
+                return score(
+                    question, wished, view, snapshot, index, self._contents, knowledge, meaning,
+                    Weights(fusion=self._fusion), None, Clock(),
+                )  # fmt: skip
+
+            if document is not None:
+                return [of_document(question, document, options, scored)]
+            return of_documents(question, scored(options))[:most]
 
     def _view(self, snapshot: Snapshot, library: str, expert: str, knowledge: Expert) -> LibraryView:
         position = snapshot.position(library)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hybrid_core import text
 from hybrid_core.store.snapshot import Snapshot
-from hybrid_core.types import Document, Hit
+from hybrid_core.types import Document, Hit, Section
 from retrievers import page_score
 from retrievers.coarse import Key
 from retrievers.content import Content, ContentCache, per_page
@@ -22,6 +22,8 @@ from retrievers.tree_walk import page_structure, path_shares
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+_BEST_PAGES = 3  # of a section
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,13 @@ def value_pages(
         values = np.where(own > 0, own + from_document + structure, 0.0)
         valued.append(Valued(candidate, values, own, from_document, structure, nodes))
     return valued
+
+
+def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
+    """The numbers of a section's pages with the highest values, float64 (pages of the document,); 0 is none."""
+    pages = range(section.start_page, section.end_page + 1)
+    found = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
+    return tuple(found[:_BEST_PAGES])
 
 
 def better_neighbour(scores: Floats) -> Floats:

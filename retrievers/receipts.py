@@ -8,14 +8,14 @@ from hybrid_core import text
 from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types import Hit
 from retrievers import page_score, snippet
-from retrievers.candidates import Valued
+from retrievers.candidates import Valued, best_pages
 from retrievers.choose_pages import Chosen
 from retrievers.coarse import Key
 from retrievers.question import Question
 from retrievers.reason.reasoner import Reasoned
 
 _NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
-_SECTIONS, _BEST_PAGES, _HINTS = 5, 3, 3
+_SECTIONS, _HINTS = 5, 3
 
 
 class Writer:
@@ -100,9 +100,7 @@ class Writer:
     def _ranked(self, doc: int, at: int) -> SectionRanked:
         valued = self._valued[doc]
         section = self._section(doc, at)
-        values = valued.values[section.start_page - 1 : section.end_page]
-        order = sorted(range(len(values)), key=lambda i: (-values[i], i))
-        best = tuple(section.start_page + i for i in order[:_BEST_PAGES] if values[i] > 0)
+        best = best_pages(valued.values, valued.candidate.content.sections[at])
         return SectionRanked(valued.candidate.document.doc_id, valued.candidate.document.name, section, best)
 
     def _section(self, doc: int, at: int) -> SectionFound:

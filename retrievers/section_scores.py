@@ -1,52 +1,64 @@
-"""Every section of one document scored for a question: what a scored outline shows."""
+"""Sections scored for a question: a search that stops before its results."""
 
 from __future__ import annotations
 
-from hybrid_core import text
-from hybrid_core.store.snapshot import Snapshot
-from hybrid_core.store.vectors import VectorIndex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
 from hybrid_core.types import Document
-from retrievers import page_score
-from retrievers.coarse import coarse_pass
-from retrievers.content import ContentCache, per_page
-from retrievers.node_score import node_scores
-from retrievers.options import LibraryView, Meaning, Weights
-from retrievers.pipeline import inside_query
-from retrievers.question import read_question
-
-_BEST_PAGES = 3
+from retrievers.candidates import Valued, best_pages
+from retrievers.options import SearchOptions
+from retrievers.scoring import Scored
 
 
-def section_scores(
-    question_text: str,
-    document: Document,
-    view: LibraryView,
-    snapshot: Snapshot,
-    index: VectorIndex,
-    cache: ContentCache,
-    meaning: Meaning = Meaning(),
-    weights: Weights = Weights(),
-) -> list[tuple[float, tuple[int, ...]]]:
-    """(NodeScore, best pages) of each section, in preorder.
+@dataclass(frozen=True, slots=True)
+class SectionScores:
+    """(NodeScore, best pages) of every section of a document, by node_id, as a search of the library has them.
 
-    NodeScores are over the coarse hits within this document; pages are ordered by in-document score.
+    ``notes`` say what the user should know, as those of a search do.
     """
-    question = read_question(question_text)
-    query = {text.cached_hash(term): 1.0 for term in question.terms}
-    hits = coarse_pass(index, query, meaning, view.documents, frozenset({document.doc_id}), weights)
-    content = cache.get(snapshot, document.content_id)
-    if content is None:
-        return []
-    best = max((hit.score for hit in hits), default=0.0)
-    found = per_page(content, {hit.page: hit.score / best for hit in hits})
-    nodes = node_scores(content.spans, found)
-    inside = inside_query(question, view.router.route(question))
-    values = page_score.page_scores(
-        content, {text.cached_hash(term): weight for term, weight in inside.items()}, weights.inside
+
+    query: str
+    document: Document
+    sections: Mapping[str, tuple[float, tuple[int, ...]]]
+    notes: tuple[str, ...] = ()
+
+
+def of_document(
+    query: str, document: Document, options: SearchOptions, score: Callable[[SearchOptions], Scored]
+) -> SectionScores:
+    """A document's sections by the search that ``score`` makes of the library.
+
+    Where that search does not look into the document, its sections are scored by a search of this document alone, and
+    a note says so: with none of its pages compared they would all be 0.
+    """
+    found = of_documents(query, score(options), document)
+    if found:
+        return found[0]
+    note = (
+        f"a search of the library does not look into {document.name} for this question: "
+        "its sections are scored by a search of it alone"
     )
-    scored = []
-    for section, node in zip(content.sections, nodes, strict=True):
-        pages = range(section.start_page, section.end_page + 1)
-        ranked = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
-        scored.append((round(float(node), 4), tuple(ranked[:_BEST_PAGES])))
-    return scored
+    alone = of_documents(query, score(replace(options, documents=(document.doc_id,))), document)
+    made = alone[0] if alone else SectionScores(query, document, {})
+    return replace(made, notes=(note, *made.notes))
+
+
+def of_documents(query: str, scored: Scored, only: Document | None = None) -> list[SectionScores]:
+    """What a search knows of the sections of the documents that it looked into, best first."""
+    return [
+        _of(query, valued, scored.notes)
+        for valued in scored.valued
+        if only is None or valued.candidate.document.doc_id == only.doc_id
+    ]
+
+
+def _of(query: str, valued: Valued, notes: tuple[str, ...]) -> SectionScores:
+    document, content = valued.candidate.document, valued.candidate.content
+    scores = {
+        section.node_id: (round(float(node), 4), best_pages(valued.values, section))
+        for section, node in zip(content.sections, valued.nodes, strict=True)
+    }
+    if not valued.nodes.any():
+        notes = (*notes, f"no page of {document.name} is among the best hits: all its sections score 0")
+    return SectionScores(query, document, scores, notes)

@@ -99,8 +99,9 @@ async def _outline(engine: Engine, options: argparse.Namespace) -> int:
     if options.text and options.format == "text" and not _json(options):
         raise UsageError("--text needs a format that holds texts.", "Add --format pageindex, or --json.")
     found = await engine.outline(
-        options.document, library=_library(options), query=options.query, depth=options.depth, text=options.text
-    )
+        options.document, library=_library(options), query=options.query, depth=options.depth, text=options.text,
+        expert=options.expert,
+    )  # fmt: skip
     if options.format == "pageindex":
         dump(found.to_pageindex())
     elif options.format == "json" or _json(options):

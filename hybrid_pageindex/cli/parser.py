@@ -85,9 +85,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         choices=("auto", "semantic", "metadata", "description"),
         help="how documents are chosen (default: auto, by cards and text)",
     )
-    asked.add_argument(
-        "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
-    )
+    _add_expert(asked)
     asked.add_argument(
         "--fusion", choices=("weighted", "rrf"), help="how words and meaning add up: by score (default) or by rank"
     )
@@ -100,7 +98,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
     outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
-    outline.add_argument("--query", metavar="Q", help="score every section for a question")
+    outline.add_argument("--query", metavar="Q", help="score every section for a question, as search does")
+    _add_expert(outline)
     outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
     outline.add_argument("--text", action="store_true", help="with the text of every section (json, pageindex)")
 
@@ -153,6 +152,12 @@ def _share(written: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
     return share
+
+
+def _add_expert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
+    )
 
 
 def _count(written: str) -> int:

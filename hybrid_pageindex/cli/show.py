@@ -145,6 +145,8 @@ def _span(section: Section | SectionFound) -> str:
 def outline(found: Outline) -> None:
     document = found.document
     console.print(f"[bold]{escape(document.name)}[/]  {escape(document.description)}")
+    for note in found.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
     for node in found.nodes:
         section = node.section
         indent = "  " * section.level

@@ -71,7 +71,7 @@ def register(server: FastMCP, door: Door) -> None:
         hints = shapes.search_hints(found, wanted[: len(results)], more, scope)
         return said | without_empty({"notes": list(found.notes), "cursor": more}) | {"next": hints}
 
-    @server.tool(annotations=READING, output_schema=schema(documents="a", nodes="a", cursor="s?", next="a"))
+    @server.tool(annotations=READING, output_schema=schema(documents="a", nodes="a", notes="a?", cursor="s?", next="a"))
     @told
     async def outline(
         document: Annotated[str, "doc_id, name or path; empty: those that fit the question best"] = "",
@@ -92,7 +92,9 @@ def register(server: FastMCP, door: Door) -> None:
         end = start + len(nodes)
         more = budget.cursor(call, end) if end < len(entries) else ""
         hints = shapes.outline_hints(trees, library)
-        return {"documents": heads, "nodes": nodes} | without_empty({"cursor": more}) | {"next": hints}
+        notes = list(dict.fromkeys(note for tree in trees for note in tree.notes))
+        said = {"documents": heads, "nodes": nodes} | without_empty({"notes": notes, "cursor": more})
+        return said | {"next": hints}
 
     @server.tool(annotations=READING, output_schema=schema(document="s", doc_id="s", pages="a", cursor="s?", next="a"))
     @told

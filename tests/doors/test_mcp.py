@@ -102,7 +102,10 @@ def test_the_scored_outline_folds_and_opens_branches(served: Stdio) -> None:
     below = answer(served.call("outline", **hint["arguments"]))
     assert [node["title"] for node in below["nodes"]] == ["Finance", "Revenue", "Borrowings"]
     assert not any("folded" in node for node in below["nodes"])
+    beside = answer(served.call("outline", document="book.pdf", question="dividend per share of Corvane Optics"))
+    assert "does not look into book.pdf" in beside["notes"][0]
     several = answer(served.call("outline", question=QUESTION, depth=1))
+    assert "notes" not in several
     assert several["documents"][0]["document"] == "corvane-optics-2023-10k.pdf" and len(several["documents"]) > 1
     assert {node["doc_id"] for node in several["nodes"]} == {d["doc_id"] for d in several["documents"]}
 
