@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
-from indexers.parse.formats import FORMATS
+from hybrid_core.plural import counted
+from indexers.parse.formats import FORMATS, formats_read
+
+_ENDING = re.compile(r"\.\w{1,10}")
+_KINDS = 6  # kinds that are named
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """``files`` are absolute, without repeats, in the order given; ``problems`` are (path, what is wrong).
 
-    ``roots`` are the existing files and folders that were named: what ``--prune`` may clean below.
+    ``roots`` are the existing files and folders that were named: what ``--prune`` may clean below. ``skipped`` counts
+    the files in folders that no parser reads by their ending, "" where they have none, most first; ``notes`` say so of
+    folders that hold documents besides.
     """
 
     files: tuple[Path, ...]
     problems: tuple[tuple[str, str], ...]
     roots: tuple[Path, ...]
+    skipped: Mapping[str, int]
+    notes: tuple[str, ...]
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Found:
@@ -31,17 +41,21 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
     files: dict[Path, None] = {}
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
+    skipped: dict[str, str] = {}
+    alone: set[str] = set()  # of these, those in folders that failed for holding nothing else
     for given in paths:
         if not str(given):
             raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
         for name in _expand(str(given)):
             path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
             if path.is_dir():
-                inside = _documents_below(path)
+                inside, others = _documents_below(path)
                 roots.append(path)
                 if not inside and not empty_folders:
-                    problems.append((str(path), f"no documents in this folder (looked for {_known()})."))
+                    problems.append((str(path), _nothing(Counter(others.values()))))
+                    alone.update(others)
                 files |= dict.fromkeys(inside)
+                skipped |= others
             elif path.is_file():
                 roots.append(path)
                 files[path] = None
@@ -61,7 +75,28 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
         except UnicodeEncodeError:
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
-    return Found(tuple(readable), tuple(problems), tuple(roots))
+    beside = Counter(ending for path, ending in skipped.items() if path not in alone)
+    notes = (f"{_left_out(beside)}; {_ADVICE}",) if beside else ()
+    by_ending = dict(Counter(skipped.values()).most_common())
+    return Found(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
+
+
+_ADVICE = f"what is read is {formats_read()}: convert the others, to PDF for example"
+
+
+def _left_out(endings: Counter[str]) -> str:
+    kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
+    if more := len(endings) - len(kinds):
+        kinds.append(f"{counted(more, 'other kind')}")
+    files = counted(endings.total(), "file was", "files were")
+    return f"{files} left out, for no parser reads their kind ({', '.join(kinds)})"
+
+
+def _nothing(endings: Counter[str]) -> str:
+    """Why a folder gives nothing to index."""
+    if not endings:
+        return f"no documents in this folder (looked for {', '.join('*' + ending for ending in sorted(FORMATS))})."
+    return f"no documents in this folder: {_left_out(endings)}; {_ADVICE}."
 
 
 def _expand(given: str) -> list[str]:
@@ -71,17 +106,18 @@ def _expand(given: str) -> list[str]:
     return sorted(glob.glob(given, recursive=True)) or [given]  # noqa: PTH207 - the pattern may be absolute
 
 
-def _documents_below(folder: Path) -> list[Path]:
+def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """Files of a format that is read, and the endings of the others by their paths."""
     found: list[Path] = []
+    others: dict[str, str] = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [
-            Path(parent, name)
-            for name in sorted(names)
-            if not name.startswith(".") and Path(name).suffix.lower() in FORMATS
-        ]
-    return found
-
-
-def _known() -> str:
-    return ", ".join("*" + suffix for suffix in sorted(FORMATS))
+        for name in sorted(names):
+            if name.startswith("."):
+                continue
+            ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of many names
+            if ending in FORMATS:
+                found.append(Path(parent, name))
+            else:
+                others[os.path.join(parent, name)] = ending if _ENDING.fullmatch(ending) else ""  # noqa: PTH118
+    return found, others

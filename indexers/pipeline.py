@@ -97,8 +97,8 @@ def index(
             run.close()
     removed = prune(catalog, library, found.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
-    notes = (*tally.notes, *(options.notes if indexed else ()), *_not_embedded(catalog, library, indexed))
-    return IndexReport(tuple(results), removed, notes)
+    notes = (*found.notes, *tally.notes, *(options.notes if indexed else ()), *_not_embedded(catalog, library, indexed))
+    return IndexReport(tuple(results), removed, notes, found.skipped)
 
 
 def _not_embedded(catalog: Catalog, library: str, indexed: bool) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -50,11 +50,14 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """``notes`` are about the whole run: which models it went without, and what it did instead."""
+    """``notes`` are about the whole run: which models it went without, and what it did instead. ``skipped`` counts the
+    files below folders that no parser reads, by their ending ("" for none), most first.
+    """
 
     files: tuple[FileResult, ...]
     removed: tuple[str, ...] = ()  # paths of documents that --prune removed
     notes: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def usage(self) -> Usage:

@@ -60,12 +60,15 @@ class Access:
         """The one document that a path names, resolved. Raises as ``path`` does, and DocumentError for a folder."""
         path = self.path(given)
         if not path.is_file():
-            raise DocumentError(f"{given}: not a regular file.", "Name one PDF or Markdown file.")
+            from indexers.parse.formats import formats_read
+
+            raise DocumentError(f"{given}: not a regular file.", f"Name one file; what is read is {formats_read()}.")
         return path
 
-    def files(self, given: Sequence[str]) -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
-        """The documents that files and folders name, resolved; and (path, why not) of what lies in the folders but
-        cannot be indexed, or is a link that leads outside. Raises as ``path`` does for what was named itself.
+    def files(self, given: Sequence[str]) -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
+        """The documents that files and folders name, resolved; (path, why not) of what lies in the folders but
+        cannot be indexed, or is a link that leads outside; and notes on files that no parser reads. Raises as ``path``
+        does for what was named itself.
         """
         from indexers.discover import discover
 
@@ -78,7 +81,7 @@ class Access:
                 problems.append((str(file), "a link that leads out of the folders that this server may read."))
             else:
                 files[path] = None
-        return tuple(files), tuple(problems)
+        return tuple(files), tuple(problems), found.notes
 
     def unchanged(self, path: Path, document: Document) -> bool:
         """Whether a file is still what was indexed, by its size and time."""

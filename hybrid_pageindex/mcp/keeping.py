@@ -86,7 +86,9 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-        output_schema=schema(status="s", indexed="i?", unchanged="i?", failed="a?", progress="s?", next="a"),
+        output_schema=schema(
+            status="s", indexed="i?", unchanged="i?", failed="a?", progress="s?", notes="a?", next="a"
+        ),
         task=as_task(),
     )
     @told
@@ -97,10 +99,11 @@ def register(server: FastMCP, door: Door) -> None:
         door.access.check_writing()
         if not 1 <= len(paths) <= _MOST_PATHS:
             raise UsageError(f"{len(paths)} paths were given.", f"Give 1 to {_MOST_PATHS}.")
-        files, problems = await asyncio.to_thread(door.access.files, paths)
+        files, problems, notes = await asyncio.to_thread(door.access.files, paths)
         refused = [{"path": path, "error": why} for path, why in problems]
         if not files:
-            return {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN], "next": []}
+            nothing = {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN]}
+            return nothing | without_empty({"notes": list(notes)}) | {"next": []}
         build, late = door.builds.start(files, library or None), patience(ctx)
 
         async def leave() -> bool:
@@ -110,11 +113,13 @@ def register(server: FastMCP, door: Door) -> None:
         done = await build.watch(await teller(ctx), leave)
         if done is None:
             later = hint("index_status", "see how far it is", library=library)
-            return {"status": "building", "progress": build.said(), "next": [later]}
+            building = {"status": "building", "progress": build.said()}
+            return building | without_empty({"notes": list(notes)}) | {"next": [later]}
         failed = refused + [{"path": file.path, "error": file.error or ""} for file in done if file.status == "failed"]
         counts = {kind: sum(file.status == kind for file in done) for kind in ("indexed", "unchanged")}
         listed = hint("list_documents", "see them", library=library)
-        return {"status": "success", **counts, "failed": failed[:_SHOWN], "next": [listed]}
+        done_so = {"status": "success", **counts, "failed": failed[:_SHOWN]}
+        return done_so | without_empty({"notes": list(notes)}) | {"next": [listed]}
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
