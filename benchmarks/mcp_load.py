@@ -1,8 +1,10 @@
 """Many MCP clients at once on one HTTP server.
 
     python benchmarks/mcp_load.py [--data DIR] [--home DIR] [--clients 50] [--seconds 60] [--json]
+    python benchmarks/mcp_load.py --sessions 10000 [--home DIR] [--json]
 
-Each client opens a session and then searches, follows the first hint, and begins again. Any error counts.
+Each client opens a session and then searches, follows the first hint, and begins again. Any error counts. With
+--sessions: what it costs the server's memory that so many clients open a session and never come back.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 from fastmcp import Client
 
 from eval.datasets import load as load_dataset
@@ -64,8 +67,31 @@ async def load(url: str, questions: Sequence[str], clients: int, seconds: float)
     }  # fmt: skip
 
 
+def sessions(url: str, process: int, count: int) -> dict[str, Any]:
+    """Resident MB of the server's process before and after ``count`` sessions were opened and left."""
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "0"},
+        },
+    }  # fmt: skip
+    resident = psutil.Process(process).memory_info
+    with httpx2.Client(headers={"Accept": "application/json, text/event-stream"}) as client:
+        client.post(url, json=hello).raise_for_status()
+        before = resident().rss
+        began = time.monotonic()
+        refused = sum(client.post(url, json=hello).status_code != 200 for _ in range(count))
+        seconds = time.monotonic() - began
+    return {
+        "sessions": count, "errors": [f"{refused} sessions were refused"] if refused else [],
+        "seconds": round(seconds, 1), "before_mb": round(before / 2**20, 1),
+        "after_mb": round(resident().rss / 2**20, 1),
+    }  # fmt: skip
+
+
 @contextmanager
-def server(home: Path) -> Iterator[str]:
+def server(home: Path) -> Iterator[tuple[str, int]]:
+    """A server's URL and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -78,7 +104,7 @@ def server(home: Path) -> Iterator[str]:
                 break
             except httpx2.TransportError:
                 time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/mcp", process.pid
     finally:
         process.terminate()
         process.wait(20)
@@ -90,17 +116,22 @@ def main() -> int:
     parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--sessions", type=int, default=0, help="open so many sessions instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    dataset = load_dataset("financebench", options.data)
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)
-        engine = Engine(home)
-        run(engine.index(dataset.files))
-        engine.close()
-        with server(home) as url:
-            questions = [question.text for question in dataset.questions]
-            found = asyncio.run(load(url, questions, options.clients, options.seconds))
+        if options.sessions:
+            with server(home) as (url, process):
+                found = sessions(url, process, options.sessions)
+        else:
+            dataset = load_dataset("financebench", options.data)
+            engine = Engine(home)
+            run(engine.index(dataset.files))
+            engine.close()
+            with server(home) as (url, _):
+                questions = [question.text for question in dataset.questions]
+                found = asyncio.run(load(url, questions, options.clients, options.seconds))
     print(json.dumps(found) if options.json else "\n".join(f"{name:<10}{value}" for name, value in found.items()))
     return 1 if found["errors"] else 0
 

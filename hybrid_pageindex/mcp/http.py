@@ -9,20 +9,30 @@ import logging
 from collections.abc import Sequence
 from urllib.parse import SplitResult, urlsplit
 
+import fastmcp
 import h11
 from fastmcp import FastMCP
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex.mcp import sessions
 
 PATH = "/mcp"
 _MOST_BYTES = 4 * 2**20  # of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
 _SECONDS = 30.0  # to send a request, or to begin one
+_SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
+_IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
+_METHODS = ("GET", "POST", "DELETE")
+_HEADERS = (  # that a web page may send
+    "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
+    "Mcp-Session-Id",
+)  # fmt: skip
 _LEAST_TOKEN = 16  # characters
 
 
@@ -54,13 +64,25 @@ def loopback(host: str) -> bool:
         return False
 
 
+def web_origin(written: str) -> str:
+    """A web page's origin as browsers send it. Raises UsageError for anything else."""
+    parts = _split(written.strip().lower())
+    if not parts.scheme or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(
+            f"'{written}' is no origin.", "Write what a browser sends as Origin, for example https://tool.example:8080."
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 async def serve(server: FastMCP, host: str, port: int, token: str, origins: Sequence[str]) -> None:
     """Serve until the process is asked to end. Raises StoreError where the address is taken."""
-    guard = Middleware(Guard, token=token, local=loopback(host), origins=tuple(origins))
+    guard = Middleware(Guard, token=token, local=loopback(host), origins=tuple(map(web_origin, origins)))
+    bound = Middleware(sessions.Sessions, most=_SESSIONS)
+    fastmcp.settings.http_session_idle_timeout = _IDLE
     logging.getLogger("uvicorn.error").addFilter(_not_cut_off)
     try:
         await server.run_http_async(
-            show_banner=False, transport="http", host=host, port=port, path=PATH, middleware=[guard],
+            show_banner=False, transport="http", host=host, port=port, path=PATH, middleware=[guard, bound],
             host_origin_protection=False,  # Guard's work
             log_level="WARNING",
             uvicorn_config={
@@ -94,20 +116,27 @@ def _not_cut_off(record: logging.LogRecord) -> bool:
 
 
 class Guard:
-    """Checks Host, Origin, token and size before anything of the protocol is read.
+    """Checks Host, Origin, method, token and size before anything of the protocol is read.
 
     On loopback the Host must be loopback, too: a web page can point a name of its own at this machine. Origin is
-    sent by browsers only; it must be the server itself or one that was allowed.
+    sent by browsers only; it must be the server itself or one that was allowed. A browser asks whether an allowed page
+    may call before it does, without the token, and lets the page read only answers that say so, refusals too.
     """
 
     def __init__(self, app: ASGIApp, token: str, local: bool, origins: tuple[str, ...]) -> None:
         self._app, self._token, self._local, self._origins = app, token.encode(), local, origins
+        self._to_pages = CORSMiddleware(
+            self._called, origins, _METHODS, _HEADERS, allow_private_network=True, expose_headers=[sessions.HEADER]
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(Headers(scope=scope))
+        await (self._from_elsewhere(Headers(scope=scope)) or self._to_pages)(scope, receive, send)
+
+    async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope["method"], Headers(scope=scope))
         if refusal is None and scope["method"] == "POST":
             try:
                 body = await asyncio.wait_for(_body(receive), _SECONDS)
@@ -120,13 +149,18 @@ class Guard:
                     receive = _replayed(body, receive)
         await (refusal or self._app)(scope, receive, send)
 
-    def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+    def _from_elsewhere(self, headers: Headers) -> PlainTextResponse | None:
         host = headers.get("host", "")
         if self._local and not loopback(_split(f"//{host}").hostname or ""):
             return PlainTextResponse("This server answers to loopback names only.", 421)
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins and _split(origin).netloc != host:
             return PlainTextResponse("This origin may not call; allow it with --allow-origin.", 403)
+        return None
+
+    def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
+        if method not in _METHODS:
+            return PlainTextResponse(f"{method} is not answered here.", 405, {"Allow": ", ".join(_METHODS)})
         if self._token:
             kind, _, given = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):

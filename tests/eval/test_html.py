@@ -6,8 +6,6 @@ import html
 import http.server
 import json
 import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +16,10 @@ import pytest
 from eval.cli import main
 from eval.report import plots
 from eval.report.markup import element
+from tests import browser
+from tests.browser import needs_browser
 from tests.eval.made_runs import record, run_folder
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome on this machine")
 EVIL = """</script></title><img src="http://planted.test/x.png" onerror="document.title='run'"><script>run()</script>"""
 
 
@@ -57,16 +55,10 @@ def proxy() -> Iterator[Proxy]:
 
 
 def browse(page: Path, proxy: Proxy, profile: Path, width: int = 1200) -> tuple[str, str]:
-    """(the document after its scripts, what the browser's console says); all traffic goes to the proxy."""
-    assert CHROMIUM is not None
-    ran = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
-         "--disable-dev-shm-usage", f"--user-data-dir={profile}", f"--proxy-server=127.0.0.1:{proxy.port}",
-         "--enable-logging=stderr", f"--window-size={width},1000", "--virtual-time-budget=3000", "--dump-dom",
-         page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return ran.stdout, "\n".join(line for line in ran.stderr.splitlines() if "CONSOLE" in line)
+    """What a browser shows and says; all traffic goes to the proxy."""
+    return browser.browse(
+        page.as_uri(), profile, f"--proxy-server=127.0.0.1:{proxy.port}", f"--window-size={width},1000"
+    )
 
 
 @pytest.fixture(scope="module")
