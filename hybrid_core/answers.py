@@ -14,8 +14,8 @@ AnswerStatus = Literal["answered", "not_in_library", "no_model", "model_failed"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page as the model was given it. ``text`` is the page's, or the part around its best passage where ``cut``;
-    ``snippet`` is that passage. ``image``: the picture of the page was sent too.
+    """A page as the model was given it. ``text`` is the page's, or its lines that match best where ``cut``, "" where
+    there was no room for it; ``snippet`` is the best passage. ``image``: the picture of the page was sent too.
     """
 
     number: int
@@ -34,7 +34,7 @@ class Source:
 class Claim:
     """A sentence of the answer and the sources it cites (those that were given).
 
-    ``supported``: every number and every quotation in it stands on a cited page, and enough of its words do. ``why``
+    ``supported``: every number and every quotation in it stands in a cited source, and enough of its words do. ``why``
     says what is missing; it is empty for a supported claim. Whether the page really says so is not judged.
     """
 

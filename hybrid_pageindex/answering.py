@@ -73,7 +73,7 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
     """What a model answers from the pages of a search; without one, and where it fails, only the sources."""
     began = time.perf_counter()
     texts = _texts(found, catalog)
-    given = sources(found.results, texts, options.tokens)
+    given = sources(found.query, found.results, texts, options.tokens)
     seen: list[Source] = given
     pictures: list[bytes] = []
     notes: list[str] = []
@@ -84,7 +84,11 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
     else:
         if options.image is not None:
             seen, pictures, notes = _pictures(given, options.image)
-        draft = _asked(found, model, seen, dict(enumerate(texts, 1)), pictures, options)
+        shown = [source for source in seen if source.image or source.text or not source.cut]
+        if left := len(seen) - len(shown):
+            notes.append(f"{left} of {len(seen)} pages were not given to the model: answer_tokens has no room for them")
+        held = {one.number: texts[one.number - 1] if one.image else one.text for one in shown}
+        draft = _asked(found, model, shown, held, pictures, options)
     spent = round((time.perf_counter() - began) * 1000, 3)
     total = round(found.timings_ms.get("total", 0.0) + spent, 3)
     return Answer(

@@ -14,7 +14,6 @@ from retrievers.coarse import Key
 from retrievers.question import Question
 from retrievers.reason.reasoner import Reasoned
 
-_NAMED = 0.3  # what a snippet makes of the question's names and years, beside its best other term
 _SECTIONS, _HINTS = 5, 3
 
 
@@ -49,9 +48,9 @@ class Writer:
         at, key = reached.page - 1, (document.doc_id, reached.page)
         held = page_score.matched(content, reached.page, self._inside, self._headings)
         adds = {self._names[term]: add for term, add in held.items()}
-        named = dict.fromkeys(self._question.terms, _NAMED * max(adds.values(), default=1.0))
+        weights = snippet.weights(self._question.terms, adds)
         offset, shown = snippet.best_window(
-            page_text, named | adds, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
+            page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
         )
         section = self._section(reached.doc, content.section_at(reached.page, offset))
         coarse, near = self._coarse.get(key), self._near.get(key)

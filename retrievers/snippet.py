@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from math import fsum
 
 from hybrid_core import text as words
+from hybrid_core.token_estimate import cut, estimate
 
 _WINDOW_CHARS = 280
+_NAMED = 0.3  # what the question's names and years weigh, beside its best other term
+_AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest for others that match
+_BEFORE = 3  # an excerpt grows so many lines down for one up
+_GAP = "…\n"
 _BODY_CHARS = 30  # text after a heading at the end of a stretch from which its words count in full
 _DIGIT = re.compile(r"\d")
 _PIECE = re.compile(rf".{{1,{_WINDOW_CHARS - 1}}}(?:\s+|$)|.{{1,{_WINDOW_CHARS}}}")
@@ -21,6 +26,11 @@ class _Line:
     text: str
     held: frozenset[str]  # terms of the question
     heading: bool
+
+
+def weights(terms: Collection[str], held: Mapping[str, float]) -> dict[str, float]:
+    """What the terms of a question weigh on a page that holds some of them by so much."""
+    return {**dict.fromkeys(terms, _NAMED * max(held.values(), default=1.0)), **held}
 
 
 def best_window(
@@ -43,6 +53,71 @@ def best_window(
     if not best:  # nothing matches: the beginning
         return 0, " ".join(text[:_WINDOW_CHARS].split())
     return _match(best, query), " ".join(" ".join(line.text for line in best).split())
+
+
+def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool = False) -> str:
+    """A page in at most ``tokens``: where it is longer the stretch that matches best with what stands around it, and
+    the other stretches that match, in the page's order; "…" stands where lines are left out. The rest as above.
+    """
+    if estimate(text) <= tokens:
+        return text
+    kept = _Kept(_lines(text, query, ()), tokens)
+    gains = [(_gain(_window(kept.lines, at), query, numeric), -at) for at, line in enumerate(kept.lines) if line.held]
+    order = [-at for _, at in sorted(gains, reverse=True)] or [0]
+    if not kept.stretch(order[0]):
+        return cut(text[kept.lines[order[0]].offset :], tokens)
+    kept.grow(order[0], round(_AROUND * kept.room))
+    for first in order[1:]:
+        kept.stretch(first)
+    kept.grow(order[0], 0)
+    return kept.text(text)
+
+
+class _Kept:
+    """The lines of a page that are kept, and the tokens that are left for more."""
+
+    def __init__(self, lines: list[_Line], tokens: int) -> None:
+        self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
+        self._at: set[int] = set()
+
+    def stretch(self, first: int) -> bool:
+        """Keep the window that begins with a line, as far as there is room; whether that line is kept."""
+        for at in range(first, first + len(_window(self.lines, first))):
+            self._add(at)
+        return first in self._at
+
+    def grow(self, around: int, least: int) -> None:
+        """Keep lines above and below one, until ``least`` tokens or no line that fits is left."""
+        up, down = around - 1, around + 1
+        while self.room > least and (up >= 0 or down < len(self.lines)):
+            up = up - 1 if up >= 0 and self._add(up) else -1
+            for _ in range(_BEFORE):
+                fits = self.room > least and down < len(self.lines) and self._add(down)
+                down = down + 1 if fits else len(self.lines)
+
+    def text(self, whole: str) -> str:
+        parts, last = [], -1
+        for at in sorted(self._at):
+            line = self.lines[at]
+            if at != last + 1:
+                parts.append(_GAP)
+            end = self.lines[at + 1].offset if at + 1 < len(self.lines) else len(whole)
+            parts.append(whole[line.offset : end])
+            if at + 1 not in self._at and not parts[-1].endswith("\n"):
+                parts.append("\n")
+            last = at
+        return "".join(parts) + (_GAP if last + 1 < len(self.lines) else "")
+
+    def _add(self, at: int) -> bool:
+        if at in self._at:
+            return True
+        beside = at - 1 in self._at or at + 1 in self._at
+        size = estimate(self.lines[at].text + "\n") + (0 if beside else estimate(_GAP))
+        if size > self.room:
+            return False
+        self._at.add(at)
+        self.room -= size
+        return True
 
 
 def _lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[_Line]:

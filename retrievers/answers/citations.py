@@ -34,8 +34,8 @@ _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 def check(answer: str, pages: Mapping[int, str], question: str) -> tuple[str, tuple[Claim, ...], tuple[str, ...]]:
     """The answer with its citations in one form, its claims, and the citations that were taken out.
 
-    ``pages`` are the full texts of the sources by their numbers. Numbers that the question holds need not stand on a
-    page.
+    ``pages`` are the texts that were given, by the sources' numbers. Numbers that the question holds need not stand
+    there.
     """
     dropped: list[str] = []
 

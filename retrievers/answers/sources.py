@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hybrid_core.answers import Source
 from hybrid_core.results import PageFound
-from hybrid_core.token_estimate import BYTES, estimate, shares
+from hybrid_core.token_estimate import estimate
+from retrievers import snippet
+from retrievers.question import read_question
 
-_WORDS = 8  # of a passage, by which it is found again: its white space is not the text's
-_BEFORE = 4  # a quarter of what is kept stands before the passage
+_KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
+_KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
-def sources(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[Source]:
-    """Pages numbered from 1 in their order; ``texts`` are their full texts. Those too long are cut around what matched.
+def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[Source]:
+    """Pages numbered from 1 in their order; ``texts`` are their full texts.
 
-    Together they have at most ``budget`` tokens by estimate; short pages leave their share to long ones.
+    Together they have at most ``budget`` tokens by estimate. Pages that a model named and then the best are whole; of
+    the others the lines that match best are kept, of the last ones nothing where even for these there is no room.
     """
-    given = shares([estimate(text) for text in texts], budget)
+    asked = read_question(question)
     numbered = []
-    for number, (page, text, tokens) in enumerate(zip(found, texts, given, strict=True), 1):
-        shown = around(text, page.snippet, tokens)
+    for number, (page, text, tokens) in enumerate(zip(found, texts, _shares(found, texts, budget), strict=True), 1):
+        weights = snippet.weights(asked.terms, page.receipt.terms)
+        shown = snippet.excerpt(text, weights, tokens, numeric=asked.numeric) if tokens else ""
         numbered.append(
             Source(
                 number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,
@@ -31,19 +34,20 @@ def sources(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> li
     return numbered
 
 
-def around(text: str, passage: str, tokens: int) -> str:
-    """At most ``tokens`` of a text, where a passage begins (the top where it is not found); whole lines if there are
-    line ends near the cuts.
-    """
-    data, size = text.encode("utf-8", "replace"), tokens * BYTES
-    if len(data) <= size:
-        return text
-    begins = re.search(r"\s+".join(map(re.escape, passage.split()[:_WORDS])), text) if passage.split() else None
-    at = len(text[: begins.start()].encode("utf-8", "replace")) if begins else 0
-    start = max(0, min(at - size // _BEFORE, len(data) - size))
-    end = start + size
-    if start and (line := data.find(b"\n", start, start + size // _BEFORE)) >= 0:
-        start = line + 1
-    if end < len(data) and (line := data.rfind(b"\n", end - size // _BEFORE, end)) > start:
-        end = line
-    return data[start:end].decode("utf-8", "ignore")
+def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[int]:
+    """The tokens of each page: what its best lines need, and in the order of their worth what is left for all of it."""
+    wanted = [estimate(text) for text in texts]
+    if sum(wanted) <= budget:
+        return wanted
+    order = sorted(range(len(found)), key=lambda at: found[at].receipt.reasoning is None)  # the named ones first
+    given = [0] * len(found)
+    kept = int(_KEPT_SHARE * budget)
+    for at in order:
+        given[at] = min(wanted[at], _KEPT, kept)
+        kept -= given[at]
+    left = budget - sum(given)
+    for at in order:
+        more = min(wanted[at] - given[at], left)
+        given[at] += more
+        left -= more
+    return given

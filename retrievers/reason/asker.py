@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hybrid_core.token_estimate import estimate, shares
 from retrievers import snippet
-from retrievers.answers.sources import around
 from retrievers.expert import Advice
 from retrievers.model_calls import ModelCalls
 from retrievers.page_texts import PageTexts
@@ -30,14 +29,13 @@ class Asker(ModelCalls):
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
-        """The texts of pages, each behind its name, cut around what matches to fit ``tokens`` together."""
+        """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
         texts = [text for _, text in self._held(places)]
         most = min(tokens, len(texts) * _PAGE)
         given = shares([estimate(text) for text in texts], max(0, most - 20 * len(texts)))
         shown = []
         for (doc, page), text, size in zip(places, texts, given, strict=True):
-            _, passage = snippet.best_window(text, self._terms)
-            shown.append(f"D{doc + 1} page {page}:\n{around(text, passage, size)}")
+            shown.append(f"D{doc + 1} page {page}:\n{snippet.excerpt(text, self._terms, size)}")
         return shown
 
     def passages(self, tokens: int) -> list[str]:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_core.results import PageFound, Receipt, SectionFound
 from hybrid_core.token_estimate import estimate, shares
 from retrievers.answers.citations import check, split
-from retrievers.answers.sources import around
+from retrievers.answers.sources import sources
+from retrievers.snippet import excerpt
 
 PAGES = {
     1: "Net sales were $1,577.0 million in fiscal 2018.\n"
@@ -78,18 +80,45 @@ def test_sentences_keep_the_citations_that_follow_them() -> None:
     ]
 
 
-def test_a_long_page_is_cut_around_what_matched() -> None:
-    text = "\n".join(f"line {number} of this page" for number in range(400))
-    kept = around(text, "line 250 of  this page line 251", 100)
-    assert "line 250 of this page\nline 251" in kept and estimate(kept) <= 100
-    assert kept in text and all(line.endswith("of this page") for line in kept.split("\n"))
-    assert around(text, "nowhere", 50).startswith("line 0 of") and around("short", "x", 50) == "short"
+def test_a_long_page_keeps_the_lines_that_match_wherever_they_stand() -> None:
+    lines = [f"line {number} of this page" for number in range(400)]
+    lines[250], lines[20], lines[390] = "total revenue by segment", "revenue 2023 2022", "segment of the coast"
+    text = "\n".join(lines)
+    kept = excerpt(text, {"revenu": 2.0, "segment": 1.0}, 340)
+    assert estimate(kept) <= 340 and kept.startswith("…") and kept.endswith("…\n")
+    assert [line for line in kept.split("\n") if line in (lines[20], lines[250], lines[390])] == [
+        lines[20], lines[250], lines[390]
+    ]  # fmt: skip
+    around = kept.split("…")[2]
+    assert "line 249 of this page\n" in around and "line 254 of this page\n" in around
+    assert all(line in (*lines, "…", "") for line in kept.split("\n"))
+    assert excerpt(text, {}, 50).startswith("line 0 of this page\n") and excerpt("short", {}, 50) == "short"
 
 
-@given(st.text(), st.text(max_size=30), st.integers(1, 60))
-def test_a_cut_page_is_a_part_of_it_and_fits(text: str, passage: str, tokens: int) -> None:
-    kept = around(text, passage, tokens)
-    assert estimate(kept) <= max(tokens, 0) and kept in text
+@given(st.text(), st.text(min_size=1, max_size=30), st.integers(1, 60))
+def test_what_is_kept_of_a_page_stands_there_and_fits(text: str, word: str, tokens: int) -> None:
+    kept = excerpt(text, {word: 1.0, "a": 0.5}, tokens)
+    assert estimate(kept) <= tokens and all(part.strip("…\n") in text for part in kept.split("…\n"))
+
+
+def found(number: int, reasoning: float | None = None) -> PageFound:
+    section = SectionFound("0001", "All", ("All",), 1, 9, 0.0)
+    receipt = Receipt({"harbour": 1.0}, None, None, 0, 0, 0, 0, 0, "", (), 0, "", reasoning=reasoning)
+    return PageFound("d", "a.pdf", number, "", 1.0, "", section, receipt)
+
+
+def test_pages_that_were_named_and_then_the_best_are_whole() -> None:
+    page = "\n".join(["The quay is long and was built of stone."] * 150 + ["The harbour fee is 12 crowns."])
+    long = [found(number, 0.5 if number == 3 else None) for number in range(1, 5)]
+    whole = estimate(page)
+    budget = 2 * whole + 400
+    given = sources("How high is the harbour fee?", long, [page] * 4, budget)
+    assert [source.cut for source in given] == [False, True, False, True]
+    assert sum(estimate(source.text) for source in given) <= budget
+    assert all("The harbour fee is 12 crowns." in source.text for source in given)
+    little = sources("How high is the harbour fee?", long, [page] * 4, 500)
+    assert [bool(source.text) for source in little] == [True, False, True, False]
+    assert sum(estimate(source.text) for source in little) <= 500
 
 
 @given(st.lists(st.integers(0, 500), max_size=12), st.integers(0, 2000))

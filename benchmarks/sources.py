@@ -1,0 +1,89 @@
+"""Whether the answer stands in what a model is given to answer from, and not only on the pages that were found.
+
+    python benchmarks/sources.py SET [--setting library|given] [--data DIR] [--home DIR] [--tokens N] [--depth N …]
+
+No model is asked. ``text``: a gold text stands, letters and digits compared, in a source on its page; ``answer``: so
+does the gold answer, or all of its numbers where it has some (calculated ones stand nowhere). Beside each what the
+pages would hold if they were given whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from eval.datasets import load
+from eval.locate import letters, locate
+from eval.questions import EvalQuestion
+from hybrid_pageindex import Engine, run
+from retrievers.answers.citations import check
+from retrievers.answers.sources import sources
+
+LEAST = 3  # letters of an answer that is looked for
+Shown = Mapping[tuple[str, int], str]  # the text of (document, page)
+
+
+def gold_of(question: EvalQuestion) -> list[tuple[tuple[str, int], str]]:
+    """((document, page), text) of all gold with a page."""
+    return [
+        ((gold.document, page), gold.text)
+        for gold in question.evidence
+        if gold.page is not None
+        for page in (gold.page, *gold.also)
+    ]
+
+
+def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
+    """Whether its gold text and its answer stand on gold pages as they are shown; without those it has not."""
+    gold = gold_of(question)
+    held = {}
+    if texts := [(place, letters(text)) for place, text in gold if text]:
+        held["text"] = any(text in letters(shown.get(place, "")) for place, text in texts)
+    pages = [shown.get(place, "") for place, _ in gold]
+    if any(map(str.isdigit, question.answer)):
+        held["answer"] = any("not on the cited page" not in _why(question.answer, page) for page in pages)
+    elif len(answer := letters(question.answer)) >= LEAST:
+        held["answer"] = any(answer in letters(page) for page in pages)
+    return held
+
+
+def _why(answer: str, page: str) -> str:
+    """What the check of citations says of the answer's numbers alone."""
+    numbers = " ".join(word for word in answer.split() if any(map(str.isdigit, word))).rstrip(".")
+    return check(f"{numbers} [[source:1]]", {1: page}, "")[1][0].why
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("set")
+    parser.add_argument("--setting", choices=("library", "given"), default="library")
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--tokens", type=int, default=8000)
+    parser.add_argument("--depth", type=int, nargs="+", default=[5, 20])
+    options = parser.parse_args()
+    dataset = load(options.set, options.data)
+    counts: dict[tuple[int, str], list[int]] = {}
+    with tempfile.TemporaryDirectory() as temporary, closing(Engine(Path(options.home or temporary))) as engine:
+        run(engine.index(dataset.files, enrich="never"))
+        for question in run(locate(engine, (q for q in dataset.questions if q.answerable))).questions:
+            only = list(question.documents) if options.setting == "given" else None
+            found = engine.search_now(question.text, documents=only, top_k=max(options.depth), effort="fast").results
+            texts = [run(engine.pages(page.doc_id, page.page))[0].text for page in found]
+            places = [(page.doc_name, page.page) for page in found]
+            for depth in options.depth:
+                given = sources(question.text, found[:depth], texts[:depth], options.tokens)
+                shown = holds(question, dict(zip(places, (source.text for source in given), strict=False)))
+                whole = holds(question, dict(zip(places[:depth], texts, strict=False)))
+                for name, there in shown.items():
+                    row = counts.setdefault((depth, name), [0, 0, 0])
+                    row[:] = row[0] + there, row[1] + whole[name], row[2] + 1
+    for (depth, name), (shown_in, held_in, asked) in sorted(counts.items()):
+        print(f"{depth:3} sources: {name:6} stands in {shown_in} (whole pages: {held_in}) of {asked} questions")
+
+
+if __name__ == "__main__":
+    main()
