@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
 from hybrid_core.store.snapshot import Snapshot
-from hybrid_core.types import Document
+from hybrid_core.types import Document, StoredEmbedder
 from hybrid_pageindex.settings import Settings
 from retrievers.options import Meaning
 
@@ -23,6 +24,20 @@ Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
 _EMBED_FIRST = (
     "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsOf:
+    """Whose vectors serve a library, and the ids of the contents that have them."""
+
+    embedder: StoredEmbedder
+    contents: Container[str]
+
+    @classmethod
+    def library(cls, snapshot: Snapshot, library: str) -> VectorsOf | None:
+        """None where the library has no embedder."""
+        serving, _ = snapshot.embedder(library)
+        return None if serving is None else cls(serving, snapshot.embedded(serving.fingerprint))
 
 
 class Embedders:
@@ -57,16 +72,15 @@ class Embedders:
                 )
             return self._loaded[spec]
 
-    def meaning(self, question: str, snapshot: Snapshot, library: str, searched: Mapping[str, Document]) -> Meaning:
+    def meaning(self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]) -> Meaning:
         """A question's vector, and its term weights from an embedder that gives them, where every searched document
         is embedded and the embedder answers.
         """
-        serving, _ = snapshot.embedder(library)
-        if serving is None:
+        if vectors_of is None:
             return Meaning()
         from hybrid_core.models.embedder import SparseEmbedder
 
-        done = snapshot.embedded(serving.fingerprint)
+        serving, done = vectors_of.embedder, vectors_of.contents
         pages = sum(document.pages for document in searched.values())
         covered = sum(document.pages for document in searched.values() if document.content_id in done)
         share = covered / pages if pages else 0.0
@@ -93,17 +107,16 @@ class Embedders:
         except PageIndexError as error:
             return Meaning(share, None, f"the embedder failed, so words alone decide: {error}")
 
-    def comparison(self, question: str, snapshot: Snapshot, library: str) -> Comparison | None:
+    def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
         """What compares texts with a question token by token, where the setting ``rerank`` asks for that.
 
         Raises UsageError where the library has no embedder, and when called where its embedder cannot.
         """
         if self._settings.rerank == "none":
             return None
-        serving, _ = snapshot.embedder(library)
-        if serving is None:
+        if vectors_of is None:
             raise UsageError(f"rerank is set, and the library '{library}' has no embedder.", _EMBED_FIRST)
-        name = serving.name
+        name = vectors_of.embedder.name
 
         def compare(texts: Sequence[str]) -> NDArray[np.float32]:
             from hybrid_core.models.embedder import MultiVectorEmbedder

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+THINKING = 256
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -25,7 +27,10 @@ async def stoppable(work: Callable[[threading.Event], T]) -> T:
 
 
 async def in_the_background(work: Callable[[], T]) -> T:
-    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled."""
+    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled.
+
+    ``THINKING`` of them run at once in a process; more wait until one is over.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -35,6 +40,8 @@ async def in_the_background(work: Callable[[], T]) -> T:
             done.set_result(value) if error is None else done.set_exception(error)
 
     def call() -> None:
+        if done.cancelled():
+            return
         value, error = None, None
         try:
             value = context.run(work)
@@ -43,8 +50,37 @@ async def in_the_background(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop has been closed meanwhile
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=call, name="pageindex-model", daemon=True).start()
+    _background.start(call)
     return await done
+
+
+class _Background:
+    """Daemon threads, so many at once, for calls in the order in which they came."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+
+    def start(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            self._waiting.append(call)
+            if not self._free:
+                return
+            self._free -= 1
+        threading.Thread(target=self._work, name="pageindex-model", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                call = self._waiting.popleft()
+            call()
+
+
+_background = _Background(THINKING)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

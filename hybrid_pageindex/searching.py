@@ -11,11 +11,12 @@ from typing import TypeVar
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.contents import Contents
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.store.vectors import OTHER_SETTINGS
 from hybrid_core.types import Document, Effort, Fusion, Route, Strategy
 from hybrid_pageindex.chatting import Chat
-from hybrid_pageindex.embedding import Embedders
+from hybrid_pageindex.embedding import Embedders, VectorsOf
 from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
 from hybrid_pageindex.reading import refuse_failed
@@ -103,18 +104,15 @@ class Searcher:
         began = time.perf_counter()
         knowledge = self._knowledge(expert)
         index = self._indexes.ready(options.library)
-        with self._catalog.snapshot() as snapshot:
-            view = self._view(snapshot, options.library, expert, knowledge)
-            scope = searched(view, options)
-            documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
-            opened = time.perf_counter()
-            meaning = self._embedders.meaning(question, snapshot, options.library, documents)
-            meaning = replace(meaning, compare=self._embedders.comparison(question, snapshot, options.library))
-            embedded = time.perf_counter()
-            weights = Weights(fusion=fusion)
-            found = search(
-                question, options, view, snapshot, index, self._contents, knowledge, meaning, weights, reasoner
-            )
+        view, vectors_of = self._published(options.library, expert, knowledge)
+        scope = searched(view, options)
+        documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
+        opened = time.perf_counter()
+        meaning = self._embedders.meaning(question, vectors_of, documents)
+        meaning = replace(meaning, compare=self._embedders.comparison(question, vectors_of, options.library))
+        embedded = time.perf_counter()
+        contents, weights = Contents(self._catalog), Weights(fusion=fusion)
+        found = search(question, options, view, contents, index, self._contents, knowledge, meaning, weights, reasoner)
         timings = {"open": (opened - began) * 1000, "embed": (embedded - opened) * 1000, **found.timings_ms}
         timings["total"] = (time.perf_counter() - began) * 1000
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
@@ -127,21 +125,25 @@ class Searcher:
     ) -> list[SectionScores]:
         knowledge = self._knowledge(expert)
         index = self._indexes.ready(options.library)
+        view, vectors_of = self._published(options.library, expert, knowledge)
+
+        def scored(wished: SearchOptions) -> Scored:
+            scope = searched(view, wished)
+            documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
+            meaning = self._embedders.meaning(question, vectors_of, documents)
+            contents, weights = Contents(self._catalog), Weights(fusion=self._fusion)
+            return score(
+                question, wished, view, contents, index, self._contents, knowledge, meaning, weights, None, Clock()
+            )
+
+        if document is not None:
+            return [of_document(question, document, options, scored)]
+        return of_documents(question, scored(options))[:most]
+
+    def _published(self, library: str, expert: str, knowledge: Expert) -> tuple[LibraryView, VectorsOf | None]:
+        """What a search goes by from beginning to end, read in one snapshot that is closed before anybody thinks."""
         with self._catalog.snapshot() as snapshot:
-            view = self._view(snapshot, options.library, expert, knowledge)
-
-            def scored(wished: SearchOptions) -> Scored:
-                scope = searched(view, wished)
-                documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
-                meaning = self._embedders.meaning(question, snapshot, wished.library, documents)
-                return score(
-                    question, wished, view, snapshot, index, self._contents, knowledge, meaning,
-                    Weights(fusion=self._fusion), None, Clock(),
-                )  # fmt: skip
-
-            if document is not None:
-                return [of_document(question, document, options, scored)]
-            return of_documents(question, scored(options))[:most]
+            return self._view(snapshot, library, expert, knowledge), VectorsOf.library(snapshot, library)
 
     def _view(self, snapshot: Snapshot, library: str, expert: str, knowledge: Expert) -> LibraryView:
         position = snapshot.position(library)

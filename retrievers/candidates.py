@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core import text
-from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.store.contents import Contents
 from hybrid_core.types import Document, Hit, Section
 from retrievers import page_score
 from retrievers.coarse import Key
@@ -59,7 +59,7 @@ def choose(
     routing: Routing,
     view: LibraryView,
     scope: frozenset[str] | None,
-    snapshot: Snapshot,
+    contents: Contents,
     cache: ContentCache,
     weights: Weights,
     hits_within: Callable[[Document], Sequence[Hit]],
@@ -81,7 +81,7 @@ def choose(
         room = min(weights.pages - pages, weights.pages // 2 if large else document.pages)
         if room < document.pages and not (large and room > 0):
             continue
-        content = cache.get(snapshot, document.content_id)
+        content = cache.get(contents, document.content_id)
         if content is None:
             continue
         pages += room

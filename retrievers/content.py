@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.store.contents import Contents
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
 from retrievers.mmr import page_vector
@@ -113,17 +113,17 @@ class ContentCache:
         self._pages = 0
         self._lock = threading.Lock()
 
-    def get(self, snapshot: Snapshot, content_id: str) -> Content | None:
-        """The content, read from the snapshot unless held; None where the catalog no longer has it."""
+    def get(self, contents: Contents, content_id: str) -> Content | None:
+        """The content, read from the catalog unless held; None where it is gone."""
         with self._lock:
             if content_id in self._held:
                 self._held.move_to_end(content_id)
                 return self._held[content_id]
-        counts = snapshot.terms(content_id)
-        if counts is None:
+        read = contents.terms_and_sections(content_id)
+        if read is None:
             return None
-        sections = snapshot.sections(content_id)
-        content = Content(content_id, *counts, sections, children_of(sections))
+        body, headings, sections = read
+        content = Content(content_id, body, headings, sections, children_of(sections))
         with self._lock:
             if content_id not in self._held:
                 self._held[content_id] = content

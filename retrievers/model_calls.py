@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -22,7 +21,8 @@ _LINE = 3  # tokens of an item's number and of the end of its line
 
 
 class ModelCalls:
-    """``steps`` and ``usage`` grow with each call; ``seconds`` are for all of them together.
+    """``steps`` and ``usage`` grow with each call; ``seconds`` are what the model may take for all of them together,
+    without the wait for a free place among the calls of others.
 
     ``given`` are the values that every prompt has, ``reply`` the most tokens of an answer. Of the budget, ``keep`` are
     left to others where texts are measured by ``room``.
@@ -43,7 +43,7 @@ class ModelCalls:
         self.usage = Usage()
         self.budget = budget
         self._model, self._told, self._given = model, told, given
-        self._ends = time.monotonic() + seconds
+        self._left = seconds
         self._reply, self._keep = reply, keep
 
     def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
@@ -54,19 +54,22 @@ class ModelCalls:
         self.budget.require(size)
         self.step("asked", f"{written.name}, about {size} tokens")
         try:
-            left = self._ends - time.monotonic()
             reply = self._model.ask(
-                messages, schema, prompt=written.id, max_tokens=self._reply, deadline=left, budget=self.budget
+                messages, schema, prompt=written.id, max_tokens=self._reply, deadline=self._left, budget=self.budget
             )
         except ChatError as error:
-            self.usage += error.usage
+            self._spent(error.usage)
             raise
-        self.usage += reply.usage
+        self._spent(reply.usage)
         if reply.value is None:
             raise ChatError("the model gave no answer.", failure="reply")
         if thought := " ".join(getattr(reply.value, "reasoning", "").split()):
             self.step("thought", thought)
         return reply.value
+
+    def _spent(self, usage: Usage) -> None:
+        self.usage += usage
+        self._left -= usage.seconds
 
     def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
         """Tokens that may be put where ``values`` have ""."""

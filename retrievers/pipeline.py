@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hybrid_core.results import SearchResult
-from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.store.contents import Contents
 from hybrid_core.store.vectors import VectorIndex
+from hybrid_core.types import Document
 from retrievers.candidates import Valued
 from retrievers.choose_pages import choose_pages
 from retrievers.clock import Clock
@@ -33,7 +34,7 @@ def search(
     question_text: str,
     options: SearchOptions,
     view: LibraryView,
-    snapshot: Snapshot,
+    contents: Contents,
     index: VectorIndex,
     cache: ContentCache,
     expert: Expert = Expert(),
@@ -41,14 +42,15 @@ def search(
     weights: Weights = Weights(),
     reasoner: Reasoner | None = None,
 ) -> SearchResult:
-    """Answer with pages. The snapshot decides what is published; hits of anything else are dropped.
+    """Answer with pages. The view decides what is published; hits of anything else are dropped. What is removed while
+    the search runs is left out and told.
 
     A model's failure is told in the result. Raises NotFoundError for an unknown document, UsageError for a bad
     condition.
     """
     clock = Clock()
     scored = score(
-        question_text, options, view, snapshot, index, cache, expert, meaning, weights, reasoner, clock
+        question_text, options, view, contents, index, cache, expert, meaning, weights, reasoner, clock
     )  # fmt: skip
     question, advice, routed, routing = scored.question, scored.advice, scored.routed, scored.routing
     asked, valued = scored.asked, scored.valued
@@ -56,7 +58,7 @@ def search(
     steps = Steps() if options.trace else None
     reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
     clock.lap("walk")
-    texts = PageTexts(snapshot)
+    texts = PageTexts(contents)
     worded = look_closer(reached, valued, advice.phrases, texts, weights)
     reached, valued = worded.reached, worded.valued
     clock.lap("wording")
@@ -71,6 +73,8 @@ def search(
     held = Held({**advice.terms, **asked}, judged, routing)
     evidence = judge(held, asked, advice.terms, proper_names(question_text) & asked.keys())
     sure = sureness(held.coverage(asked), len(asked), reached, valued)
+    if reasoner is not None:  # while it thinks they may be removed
+        texts.of([(valued[one.doc].candidate.content, one.page) for one in reached[: max(JUDGED, options.top_k)]])
     reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, texts, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
@@ -83,7 +87,9 @@ def search(
         reasoned,
     )  # fmt: skip
     results = [
-        writer.page(one, label, page_text) for one, (label, page_text) in zip(chosen, texts.of(places), strict=True)
+        writer.page(one, *found)
+        for one, place, found in zip(chosen, places, texts.of(places), strict=True)
+        if not texts.gone(place)
     ]
     clock.lap("results")
     return SearchResult(
@@ -96,7 +102,9 @@ def search(
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
         expert=advice.sources,
-        notes=_notes(scored, valued, options, (*scored.notes, reranked.note, reasoned.note)),
+        notes=_notes(
+            scored, valued, options, (*scored.notes, reranked.note, reasoned.note, _gone(contents, view.documents))
+        ),
         timings_ms=clock.laps,
         trace=None if steps is None else trace(scored.hits, valued, steps, reached),
         sureness=sure,
@@ -117,3 +125,10 @@ def _notes(scored: Scored, valued: Sequence[Valued], options: SearchOptions, ami
     if not valued:
         notes.append("no page shares a word with the question")
     return tuple(notes)
+
+
+def _gone(contents: Contents, documents: Mapping[str, Document]) -> str:
+    if not contents.gone:
+        return ""
+    names = sorted(d.name for d in documents.values() if d.content_id in contents.gone)
+    return f"removed or indexed again during the search and left out: {', '.join(names)}; ask again"

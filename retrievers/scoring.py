@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid_core import text
-from hybrid_core.store.snapshot import Snapshot
+from hybrid_core.store.contents import Contents
 from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Document, Hit
 from retrievers import select
@@ -55,7 +55,7 @@ def score(
     question_text: str,
     options: SearchOptions,
     view: LibraryView,
-    snapshot: Snapshot,
+    contents: Contents,
     index: VectorIndex,
     cache: ContentCache,
     expert: Expert,
@@ -90,7 +90,7 @@ def score(
         only, many = {document.doc_id: document}, replace(weights, coarse_hits=weights.pages // 2)
         return coarse_pass(index, query, meaning, only, frozenset(only), many)
 
-    candidates = choose(hits, routing, view, routed.scope, snapshot, cache, weights, hits_within)
+    candidates = choose(hits, routing, view, routed.scope, contents, cache, weights, hits_within)
     clock.lap("gather")
 
     asked = _inside_query(question, routing)

@@ -20,7 +20,7 @@ from hybrid_core.models.limiter import Limiter
 from hybrid_core.models.prices import Price
 from hybrid_core.models.remote import Retries
 from hybrid_core.models.reply_cache import ReplyCache, request_key
-from hybrid_core.models.sender import Sender
+from hybrid_core.models.sender import Deadline, Sender
 from hybrid_core.models.structured import json_schema, read_reply
 from hybrid_core.prompts import prompt as load_prompt
 from hybrid_core.usage import Usage
@@ -144,7 +144,9 @@ class Caller:
             message = f"{self.name} gave no usable answer, also after it was told so: {error}{cut}"
             raise _spent(ReplyError(message, _OTHER, text=again.text), usage) from error
 
-    def _answered(self, request: Request, *, ends: float, patient: bool, on_text: OnText | None = None) -> Reply[Any]:
+    def _answered(
+        self, request: Request, *, ends: Deadline, patient: bool, on_text: OnText | None = None
+    ) -> Reply[Any]:
         """One request with its answer and what that cost. Raises ChatError."""
         shown = False
 
@@ -184,8 +186,8 @@ def _checked(request: Request) -> Request:
     return replace(request, messages=tuple(sound))
 
 
-def _ends(deadline: float | None) -> float:
-    return float("inf") if deadline is None else time.monotonic() + deadline
+def _ends(deadline: float | None) -> Deadline:
+    return Deadline() if deadline is None else Deadline(time.monotonic() + deadline)
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:

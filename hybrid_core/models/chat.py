@@ -43,8 +43,9 @@ class ChatModel(Protocol):
 
     Every method raises ChatError where the endpoint fails for good (``failure`` says how, ``usage`` what was
     spent), and UsageError after ``close``. ``prompt`` is a prompt's ``id`` ("name@version"), part of the cache's key.
-    ``deadline`` is in seconds over everything: waiting for a free place, retries, the repair turn. ``patient`` is for
-    work that nobody waits for: an endpoint that failed a moment ago is asked all the same, and more often.
+    ``deadline`` is in seconds over everything, retries and the repair turn too, but for the wait until one of the
+    calls that an endpoint takes at once is free: many questions wait, they do not fail. ``patient`` is for work
+    that nobody waits for: an endpoint that failed a moment ago is asked all the same, and more often.
     """
 
     @property

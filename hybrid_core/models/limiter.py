@@ -42,15 +42,15 @@ class Limiter:
         self._change = threading.Condition()
 
     @contextmanager
-    def place(self, until: float, stop: Callable[[], bool], longest_pause: float = math.inf) -> Iterator[None]:
-        """Wait for a place and hold it.
+    def place(self, until: float, stop: Callable[[], bool], longest_pause: float = math.inf) -> Iterator[float]:
+        """Wait for a place and hold it: the seconds for which calls of others took them all.
 
-        Raises NoPlaceError once ``until`` (monotonic) passes, ``stop`` is true or a pause is longer than so many
-        seconds.
+        Raises NoPlaceError once ``until`` (monotonic), put off by these seconds, passes, ``stop`` is true or a pause is
+        longer than so many seconds.
         """
-        self._take(until, stop, longest_pause)
+        waited = self._take(until, stop, longest_pause)
         try:
-            yield
+            yield waited
         finally:
             with self._change:
                 self._free += 1
@@ -62,12 +62,13 @@ class Limiter:
             self._paused = max(self._paused, time.monotonic() + seconds)
             self._change.notify_all()
 
-    def _take(self, until: float, stop: Callable[[], bool], longest_pause: float) -> None:
+    def _take(self, until: float, stop: Callable[[], bool], longest_pause: float) -> float:
+        waited = 0.0
         with self._change:
             while True:
                 now = time.monotonic()
                 start = max(self._next, self._paused)
-                if now >= until or stop() or self._paused - now > longest_pause:
+                if now >= until + waited or stop() or self._paused - now > longest_pause:
                     self._change.notify()  # the wake-up may have been meant for another
                     raise NoPlaceError(self._paused - now)
                 if self._free and now >= start:
@@ -75,6 +76,9 @@ class Limiter:
                     self._next = max(self._next, now) + self._interval if self._interval else self._next
                     if self._free:
                         self._change.notify()
-                    return
-                wait = start - now if self._free else _LOOK
-                self._change.wait(min(max(wait, 0.001), _LOOK, max(until - now, 0.001)))
+                    return waited
+                if self._free:
+                    self._change.wait(min(max(start - now, 0.001), _LOOK, max(until + waited - now, 0.001)))
+                else:
+                    self._change.wait(_LOOK)
+                    waited += time.monotonic() - now

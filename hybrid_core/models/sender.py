@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
@@ -22,6 +23,21 @@ _PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of 
 _FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
 _BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
 _HEARD: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "request", "too long"))  # the endpoint is up
+
+
+@dataclass(slots=True)
+class Deadline:
+    """A moment (monotonic) after which nothing is sent; waits for calls of others to end put it off."""
+
+    at: float = math.inf
+
+
+class _RefusedError(Exception):
+    """Nothing was sent, for ``error``."""
+
+    def __init__(self, error: EndpointError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Sender:
@@ -53,11 +69,11 @@ class Sender:
         self,
         request: Callable[[float], T],
         *,
-        ends: float = math.inf,
+        ends: Deadline | None = None,
         patient: bool = False,
         shown: Callable[[], bool] = lambda: False,
     ) -> tuple[T, float]:
-        """What ``request`` returns and the seconds that all tries took. ``ends`` is in monotonic time.
+        """What ``request`` returns and the seconds that all tries took.
 
         ``request`` makes one request within the seconds that it is given, or raises EndpointError. It is tried again
         as ``Retries`` say where ``patient``, else once at most and soon. ``shown`` tells whether a part of an answer
@@ -67,17 +83,19 @@ class Sender:
         moment ago in a way that this request would meet too, that is raised at once, with the seconds until somebody
         may ask again as ``wait``; ``patient`` sends all the same.
         """
-        breaker, limits = self._limiter.breaker, self._retries
-        if not patient and (refused := breaker.refuses(self._name)) is not None:
-            why, rest = refused
-            raise self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=rest)
+        breaker, limits, ends = self._limiter.breaker, self._retries, ends or Deadline()
+        if not patient and (refusal := self._refusal()) is not None:
+            raise refusal
         most, longest = limits.tries, limits.longest_asked
         if not patient:
             most, longest = min(most, 2), min(longest, _QUICK)
         began, seconds = time.monotonic(), 0.0
         for tried in range(1, most + 1):
             try:
-                made, took = self._once(request, ends, math.inf if patient else longest)
+                made, took = self._once(request, ends, math.inf if patient else longest, patient)
+            except _RefusedError as refused:
+                refused.error.usage = Usage(seconds=seconds)
+                raise refused.error from None
             except EndpointError as failed:
                 error = failed
             else:
@@ -86,7 +104,7 @@ class Sender:
             seconds += error.usage.seconds
             wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1))
             wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
-            late = time.monotonic() + wait >= ends
+            late = time.monotonic() + wait >= ends.at
             slow = not patient and error.usage.seconds > _BRIEF
             over = tried == most or late or slow or error.wait > longest
             if over or not error.retryable or shown():
@@ -118,14 +136,26 @@ class Sender:
         elif error.failure in (*_BUSY, "connection"):
             breaker.stumbled(self._name, why, began)
 
-    def _once(self, request: Callable[[float], T], ends: float, longest_pause: float) -> tuple[T, float]:
+    def _refusal(self) -> EndpointError | None:
+        """Why nothing is sent now to an endpoint that failed a moment ago."""
+        if (refused := self._limiter.breaker.refuses(self._name)) is None:
+            return None
+        why, rest = refused
+        return self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=rest)
+
+    def _once(
+        self, request: Callable[[float], T], ends: Deadline, longest_pause: float, patient: bool
+    ) -> tuple[T, float]:
         """One try and how many seconds it took, which an error tells as its usage."""
         try:
-            with self._limiter.place(ends, self._closed.is_set, longest_pause):
+            with self._limiter.place(ends.at, self._closed.is_set, longest_pause) as waited:
+                ends.at += waited
                 self.check_open()
+                if waited and not patient and (refusal := self._refusal()) is not None:  # others found out meanwhile
+                    raise _RefusedError(refusal)
                 start = time.monotonic()
                 try:
-                    made = request(min(self._timeout, max(ends - start, 0.001)))
+                    made = request(min(self._timeout, max(ends.at - start, 0.001)))
                 except EndpointError as error:
                     self.check_open()  # else it failed because the connection was closed under it
                     error.usage = Usage(seconds=time.monotonic() - start)

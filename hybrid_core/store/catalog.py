@@ -6,6 +6,8 @@ import contextlib
 import datetime
 import json
 import re
+import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +15,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
-from sqlalchemy.exc import OperationalError
 
 from hybrid_core.cards import card_to_json
-from hybrid_core.errors import BusyError, NotFoundError, StoreError, UsageError
+from hybrid_core.errors import NotFoundError, StoreError, UsageError
 from hybrid_core.store import rows, schema
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Card, IndexedContent
@@ -31,6 +32,7 @@ class Catalog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._engine = schema.open_engine(path)
+        self._writer = threading.Lock()
         self._cache_room: dict[int, int] = {}  # by limit: bytes that may be written before the cache is measured again
 
     def close(self) -> None:
@@ -38,25 +40,33 @@ class Catalog:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A consistent view: nothing that is published meanwhile is seen."""
-        with self._engine.connect() as connection, connection.begin():
+        """A consistent view: nothing that is published meanwhile is seen.
+
+        For a short read only: it holds one of ``schema.CONNECTIONS``, and while it is open the write-ahead log
+        cannot be folded back. Raises BusyError where none gets free, StoreError where the catalog cannot be read.
+        """
+        with self._read() as connection:
             yield Snapshot(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
-        try:
-            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
-                yield connection
-        except OperationalError as error:
-            reason = str(error.orig)
-            if "locked" in reason or "busy" in reason:
-                raise BusyError(
-                    f"{self.path}: another process has been writing for over {schema.BUSY_SECONDS} s.",
-                    "Try again.",
-                ) from error
-            advice = "Free some space." if "full" in reason else "Check the folder's permissions and the disk."
-            raise StoreError(f"{self.path}: cannot be written ({reason}).", advice) from error
+        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise.
+
+        Threads take turns before they take a connection: SQLite lets one write at a time, and those that wait for
+        another process to finish must not leave none to readers.
+        """
+        with (
+            self._writer,
+            schema.told(self.path),
+            self._engine.connect().execution_options(writing=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with schema.told(self.path), self._engine.connect() as connection, connection.begin():
+            yield connection
 
     def ensure_library(self, name: str) -> None:
         """Create a library unless it exists. Raises UsageError for a name that cannot be one."""
@@ -174,7 +184,7 @@ class Catalog:
 
     def cached(self, key: str) -> bytes | None:
         """A cached value, or None. One that is read stays longer in the cache."""
-        with self._engine.connect() as connection, connection.begin():
+        with self._read() as connection:
             held = connection.execute(
                 select(schema.cache.c.value, schema.cache.c.used_at).where(schema.cache.c.key == key)
             ).one_or_none()
@@ -227,14 +237,15 @@ class Catalog:
 
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
-        with contextlib.suppress(OperationalError), self._engine.connect() as connection:
+        raised = (StoreError, sqlite3.OperationalError)
+        with contextlib.suppress(*raised), schema.told(self.path), self._engine.connect() as connection:
             raw = connection.connection.cursor()
             raw.execute("VACUUM")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> str:
         """Schema version and SQLite's own quick check. Raises StoreError where that finds damage."""
-        with self._engine.connect() as connection, connection.begin():
+        with self._read() as connection:
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
             raise StoreError(f"{self.path}: damaged ({found}).", "Move it away and index again.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,16 @@ from sqlalchemy import (
     select,
     update,
 )  # fmt: skip
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.errors import BusyError, SchemaError, StoreError
 
 SCHEMA_VERSION = 4
 BUSY_SECONDS = 60
+CONNECTIONS = 10  # of one process to one catalog; whoever finds none free waits, and each is held for one short read
+
+_DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
 
 metadata = MetaData()
 
@@ -203,7 +209,14 @@ def open_engine(path: Path) -> Engine:
             f"{path.parent}: this home cannot be written ({error.strerror}).",
             "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
         ) from error
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+    engine = create_engine(
+        f"sqlite:///{path}",
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
+        pool_use_lifo=True,  # the one used last has the most pages in memory
+    )
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     try:
@@ -211,8 +224,32 @@ def open_engine(path: Path) -> Engine:
             _ensure_schema(connection, path)
     except DBAPIError as error:
         engine.dispose()
-        raise _translated(error, path) from error
+        raise _unopened(error, path) from error
     return engine
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """What SQLite and its connections raise as errors of ours: BusyError where waiting helps, else StoreError."""
+    try:
+        yield
+    except PoolTimeoutError as error:
+        raise BusyError(
+            f"{path}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
+            "Try again, with less at once.",
+        ) from error
+    except DatabaseError as error:
+        if isinstance(error, _DEFECTS):
+            raise
+        reason = str(error.orig)
+        if "locked" in reason or "busy" in reason:
+            raise BusyError(
+                f"{path}: another process has been writing for over {BUSY_SECONDS} s.", "Try again."
+            ) from error
+        if "not a database" in reason or "malformed" in reason:
+            raise _damaged(path, reason) from error
+        advice = "Free some space." if "full" in reason else "Check the folder's permissions and the disk."
+        raise StoreError(f"{path}: cannot be read or written ({reason}).", advice) from error
 
 
 def _on_connect(connection: sqlite3.Connection, _record: Any) -> None:
@@ -260,10 +297,14 @@ def _upgrade(connection: Connection) -> None:
         connection.execute(update(meta).where(version).values(value=str(SCHEMA_VERSION)))
 
 
-def _translated(error: DBAPIError, path: Path) -> StoreError:
+def _unopened(error: DBAPIError, path: Path) -> StoreError:
     reason = str(error.orig)
     if "not a database" in reason or "malformed" in reason:
-        return StoreError(f"{path}: not a catalog, or damaged ({reason}).", "Move it away and index again.")
+        return _damaged(path, reason)
     return StoreError(
         f"{path}: cannot be opened ({reason}).", "Check the folder's permissions, or choose another --home."
     )
+
+
+def _damaged(path: Path, reason: str) -> StoreError:
+    return StoreError(f"{path}: not a catalog, or damaged ({reason}).", "Move it away and index again.")
