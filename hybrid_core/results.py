@@ -183,13 +183,27 @@ class RouteUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadDocument:
+    """A document with ``unread`` of its ``pages`` pages without readable text: no search finds what they show.
+
+    ``which`` lists them, such as "1-3, 7"; of many only the first.
+    """
+
+    doc_id: str
+    doc_name: str
+    unread: int
+    pages: int
+    which: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
 
     ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
     it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
     times the evidence, less for a question of few words: what ``auto`` goes by. ``reasoning`` is there where a model
-    was asked, ``usage`` what it took.
+    was asked, ``usage`` what it took. ``unread`` are documents that may hold the answer on pages without text.
     """
 
     query: str
@@ -208,6 +222,7 @@ class SearchResult:
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     route: RouteUsed = RouteUsed("auto", "auto", "")
+    unread: tuple[UnreadDocument, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""

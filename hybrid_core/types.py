@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hybrid_core.unread import unread_pages
+
 Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
@@ -210,6 +212,11 @@ class Document:
     warnings: tuple[str, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
     error: str = ""  # why the newest attempt failed; an older version may still be published
+
+    @property
+    def unread(self) -> int:
+        """How many of its pages show something and have no text."""
+        return unread_pages(self.warnings)[0]
 
     @property
     def published(self) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
+from hybrid_core.errors import UsageError
 from hybrid_core.results import ReasoningStep, SearchResult
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Document, Effort, Fusion, Route, Strategy
@@ -20,6 +21,7 @@ from hybrid_pageindex.indexing import embed_documents, index_paths
 from hybrid_pageindex.migrating import Migration, migrate
 from hybrid_pageindex.outline import Outline
 from hybrid_pageindex.parts import Parts
+from hybrid_pageindex.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.running import in_the_background, stoppable
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings, load_settings
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from hybrid_core.answers import Answer
     from hybrid_core.models.chat import ChatModel
     from indexers.embed import EmbedProgress, EmbedReport
+    from indexers.parse.drawing import ImageFormat, Picture
     from indexers.report import IndexProgress, IndexReport
 
 
@@ -209,11 +212,12 @@ class Engine:
 
     def _answer(self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None) -> Answer:
         from hybrid_pageindex.answering import AskOptions, answer  # with pydantic, which search does not wait for
+        from indexers.parse.drawing import Picture
 
         catalog, settings = self._catalog(), self.settings
 
         def image(document: str, page: int) -> bytes:
-            return reading.page_image(catalog, found.library, document, page, settings, None)
+            return self._parts().pictures.draw(found.library, document, [page], Picture(settings.image_dpi), None)
 
         chat = self._parts().chat
         sees = chat.model(vision=True) if vision else None
@@ -299,13 +303,38 @@ class Engine:
         library: str | None = None,
         dpi: int | None = None,
         password: str | None = None,
+        format: ImageFormat = "png",
+        side: int = 0,
+        most_bytes: int = 0,
     ) -> bytes:
-        """A page rendered from the original file, as PNG."""
-        name = arguments.library(library, self.settings.library)
-        settings = self.settings if dpi is None else replace(self.settings, image_dpi=dpi)
-        return await asyncio.to_thread(
-            lambda: reading.page_image(self._catalog(), name, document, page, settings, password)
+        """A page drawn from the original file, as PNG or JPEG.
+
+        ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
+        more; 0: as ``dpi`` makes it.
+        """
+        from indexers.parse.drawing import Picture
+
+        return await self._picture(
+            document, [page], Picture(dpi or self.settings.image_dpi, format, side, most_bytes), library, password
         )
+
+    async def contact_sheet(
+        self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
+    ) -> bytes:
+        """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
+        from indexers.parse.drawing import Picture
+
+        if not 1 <= len(pages) <= SHEET:
+            raise UsageError(f"{len(pages)} pages were named for a contact sheet.", f"Name 1 to {SHEET}.")
+        picture = Picture(self.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
+        return await self._picture(document, pages, picture, library, password)
+
+    async def _picture(
+        self, document: str, pages: Sequence[int], picture: Picture, library: str | None, password: str | None
+    ) -> bytes:
+        name = arguments.library(library, self.settings.library)
+        draw = partial(self._parts().pictures.draw, name, document, pages, picture, password)
+        return await in_the_background(draw)  # it may wait long for those before it
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
         """Every document of a library, by path; those that failed too. ``where`` as in ``search``."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 from hybrid_core.models.chat import ChatModel
 from hybrid_core.store.catalog import Catalog
 from hybrid_pageindex import arguments
 from hybrid_pageindex.chatting import Chat
 from hybrid_pageindex.embedding import Embedders
 from hybrid_pageindex.indexes import Indexes, ServerAddress
+from hybrid_pageindex.pictures import Pictures
 from hybrid_pageindex.searching import Searcher
 from hybrid_pageindex.settings import Settings
+from hybrid_pageindex.upkeep import unread_advice
 
 
 class Parts:
-    """Catalog, vector indexes, embedders, language models and the searcher of one home."""
+    """Catalog, vector indexes, embedders, pictures, language models and the searcher of one home."""
 
     def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
         self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
@@ -21,10 +25,15 @@ class Parts:
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         fusion = arguments.fusion(settings.fusion)
+        self.pictures = Pictures(self.catalog, settings)
         self.chat = Chat(settings, self.catalog, chat)
-        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat)
+        reading = cache(partial(unread_advice, settings))
+        self.searcher = Searcher(
+            self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat, reading
+        )
 
     def close(self) -> None:
+        self.pictures.close()
         self.chat.close()
         self.embedders.close()
         self.indexes.close()

@@ -1,17 +1,15 @@
-"""Reading what is indexed: documents, pages, page images."""
+"""Reading what is indexed: documents and pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document, Page, Section
-from hybrid_pageindex.settings import Settings
 from retrievers import select
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
@@ -100,7 +98,7 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         if isinstance(numbers, int):
             numbers = [numbers]
         wanted = page_list(numbers, found) if isinstance(numbers, str) else list(numbers)
-        _check_inside(wanted, found)
+        check_inside(wanted, found)
         pages = {page.number: page for page in snapshot.pages(found.content_id, wanted)}
         sections = snapshot.sections(found.content_id)
     return [
@@ -129,14 +127,15 @@ def page_list(written: str, document: Document) -> list[int]:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UsageError(f"'{part.strip()}' runs backwards.", f"Write {last}-{first}.")
-        _check_inside([first, last], document)
+        check_inside([first, last], document)
         if last - first >= MOST_PAGES:
             raise UsageError(f"'{part.strip()}' is more than {MOST_PAGES} pages.", "Ask for fewer at once.")
         numbers |= dict.fromkeys(range(first, last + 1))
     return list(numbers)
 
 
-def _check_inside(numbers: Sequence[int], document: Document) -> None:
+def check_inside(numbers: Sequence[int], document: Document) -> None:
+    """Raises UsageError where a document has no such page."""
     for number in numbers:
         if not isinstance(number, int):
             raise UsageError(f"{number!r} is no page number.", "Give whole numbers, or a list like '3,7-9'.")
@@ -163,30 +162,3 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
         section = by_id[section.parent_id]
         path.append(section.title)
     return tuple(reversed(path))
-
-
-def page_image(catalog: Catalog, library: str, name: str, page: int, settings: Settings, password: str | None) -> bytes:
-    """A page of the original file as PNG, cached by content.
-
-    Raises UsageError where its format has no page images, DocumentError where the original has moved,
-    changed or cannot be opened.
-    """
-    with catalog.snapshot() as snapshot:
-        found = one(snapshot, library, name)
-    if found.format != "pdf":
-        raise UsageError(f"{found.name}: {found.format} has no page images.", "Read the page's text instead.")
-    _check_inside([page], found)
-    key = f"image/{found.sha256}/{page}/{settings.image_dpi}.png"
-    if (held := catalog.cached(key)) is not None:
-        return held
-    path = Path(found.path)
-    if not path.exists():
-        raise DocumentError(
-            f"{path}: the original is gone, so page {page} cannot be drawn.",
-            "Its text and outline still work; index the file again where it lies now.",
-        )
-    from indexers.parse.render import render_page
-
-    image = render_page(path, found.sha256, page, settings.image_dpi, password)
-    catalog.put_cache(key, image, settings.max_cache_size)
-    return image

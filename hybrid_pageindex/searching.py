@@ -20,6 +20,7 @@ from hybrid_pageindex.embedding import Embedders, VectorsOf
 from hybrid_pageindex.experts import expert_stamp, find_expert
 from hybrid_pageindex.indexes import Indexes
 from hybrid_pageindex.reading import refuse_failed
+from hybrid_pageindex.unread import unread_documents, unread_note
 from retrievers.clock import Clock
 from retrievers.content import ContentCache
 from retrievers.expert import Expert
@@ -46,10 +47,13 @@ class Searcher:
         aliases: str,
         fusion: Fusion,
         chat: Chat,
+        reading: Callable[[], str],
     ) -> None:
-        """``aliases`` is the path of a file of nicknames, empty for none; ``fusion`` counts unless a search says."""
+        """``aliases`` is the path of a file of nicknames, empty for none; ``fusion`` counts unless a search says.
+        ``reading`` says what would read pages without text.
+        """
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
-        self._fusion, self._chat = fusion, chat
+        self._fusion, self._chat, self._reading = fusion, chat, reading
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
@@ -118,7 +122,10 @@ class Searcher:
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         rounded = {name: round(value, 3) for name, value in timings.items()}
-        return replace(found, timings_ms=rounded, notes=(*found.notes, *rebuilt))
+        unread = unread_documents(found, documents)
+        unfound = unread_note(unread, len(documents), self._reading)
+        notes = (*found.notes, *((unfound,) if unfound else ()), *rebuilt)
+        return replace(found, timings_ms=rounded, notes=notes, unread=unread)
 
     def _section_scores(
         self, question: str, document: Document | None, options: SearchOptions, expert: str, most: int

@@ -151,6 +151,21 @@ def _tried(name: str, attempt: Callable[[], str]) -> Check:
         return Check(name, False, str(error))
 
 
+def unread_advice(settings: Settings) -> str:
+    """What would read pages that have no readable text."""
+    from indexers.parse.tesseract import NoOcr, find_ocr
+
+    try:
+        found = find_ocr(settings.ocr, settings.ocr_languages)
+    except PageIndexError as error:
+        return f"OCR cannot read them: {error}"
+    if isinstance(found, NoOcr):
+        return found.reason
+    if settings.vlm_model:
+        return "index them again, which reads by OCR what it can, and what it cannot by the vision model"
+    return "index them again to read them by OCR; what OCR could not read a vision model may (vlm_model)"
+
+
 def _ocr(settings: Settings) -> str:
     """Going without is no fault: only scanned pages need it."""
     from indexers.parse.tesseract import NoOcr, find_ocr

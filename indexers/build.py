@@ -8,6 +8,7 @@ from dataclasses import replace
 from hybrid_core import text
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, Section
+from hybrid_core.unread import empty_warning, unread_warning
 from indexers import chunks, describe, summaries
 from indexers.flags import find_flags
 from indexers.parse.formats import PARSERS
@@ -99,11 +100,11 @@ def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     if read:
         said.append(f"{len(read)} of {len(pages)} pages were read by OCR: {ranges(read)}")
     if empty:
-        said.append(f"{len(empty)} of {len(pages)} pages show no text that OCR could read: {ranges(empty)}")
+        said.append(empty_warning(len(empty), len(pages), ranges(empty)))
     if seen:
         said.append(f"{len(seen)} of {len(pages)} pages were read by the vision model {vlm}: {ranges(seen)}")
     if unread:
-        said.append(f"{len(unread)} of {len(pages)} pages have no readable text (scanned?): {ranges(unread)}")
+        said.append(unread_warning(len(unread), len(pages), ranges(unread)))
     elif not any(page.text for page in pages):
         said.append("no page has text")
     return said

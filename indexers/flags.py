@@ -25,7 +25,7 @@ _COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>
 _PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
 _LISTED = ("code", "plain")
 _SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
-_CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
+CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
 
 
 def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
@@ -57,7 +57,7 @@ def _told_by_look(lines: Sequence[Line], pictured: bool) -> dict[str, bool]:
         "has_code": _has_code(lines),
         "has_command": any(_COMMAND.match(line.text) for line in lines),
         "has_config": _has_config(lines),
-        "has_figure": pictured or any(_CAPTION.match(line.text) for line in lines),
+        "has_figure": pictured or any(CAPTION.match(line.text) for line in lines),
     }
 
 
@@ -68,7 +68,7 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
         "has_code": not roles.isdisjoint(("code", "command", "config")),
         "has_command": "command" in roles or any(line.role in _LISTED and _PROMPT.match(line.text) for line in lines),
         "has_config": "config" in roles,
-        "has_figure": "image" in roles or any(line.role == "text" and _CAPTION.match(line.text) for line in lines),
+        "has_figure": "image" in roles or any(line.role == "text" and CAPTION.match(line.text) for line in lines),
     }
 
 

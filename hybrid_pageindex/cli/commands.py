@@ -8,6 +8,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.results import ReasoningStep
@@ -16,6 +17,11 @@ from hybrid_pageindex.cli.output import dump
 from hybrid_pageindex.cli.progress import embed_progress, index_progress
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.wishes import SearchWishes
+
+if TYPE_CHECKING:
+    from indexers.parse.drawing import ImageFormat
+
+_IMAGES: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,10 +123,13 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
     images: list[str] = []
     if options.image:
         target = Path(options.image)
-        if target.suffix.lower() != ".png":
-            raise UsageError(f"'{target}' does not end in .png.", "Images are written as PNG.")
+        kind = _IMAGES.get(target.suffix.lower())
+        if kind is None:
+            raise UsageError(f"'{target}' does not end in .png or .jpg.", "Images are written as PNG or JPEG.")
         for page in pages:
-            image = await engine.page_image(page.doc_id, page.page, library=library, password=options.password)
+            image = await engine.page_image(
+                page.doc_id, page.page, library=library, password=options.password, format=kind
+            )
             path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
             try:
                 path.write_bytes(image)

@@ -106,7 +106,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
     page.add_argument("document", metavar="DOC")
     page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
-    page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file")
+    page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file; .jpg for JPEG")
     page.add_argument("--password", metavar="P", help="password of an encrypted original")
 
     listing = commands.add_parser("list", parents=[scoped], help="the documents of a library")

@@ -24,6 +24,7 @@ from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Build, Builds, Tell
 from hybrid_pageindex.mcp.progress import Progress
+from hybrid_pageindex.pictures import MOST_BYTES, SIDE
 from indexers.report import FileResult
 
 P = ParamSpec("P")
@@ -52,6 +53,15 @@ class Door:
                 f"{found.name} could not be indexed: {found.error}", "Mend the file and build it again."
             )
         return found
+
+    async def picture(self, doc_id: str, pages: list[int], library: str = "", *, sheet: bool = False) -> bytes:
+        """A page as JPEG, as large as a model can see it, or several on a contact sheet."""
+        if sheet:
+            return await self.engine.contact_sheet(doc_id, pages, library=library or None)
+        (page,) = pages
+        return await self.engine.page_image(
+            doc_id, page, library=library or None, format="jpeg", side=SIDE, most_bytes=MOST_BYTES
+        )
 
     async def at_path(self, file_path: str, ctx: Context) -> Document:
         """The document at a path, built where it is new or changed and below a root."""
@@ -158,6 +168,6 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 def pictured(said: dict[str, Any], images: list[bytes]) -> ToolResult:
-    """An answer with PNG images beside it."""
+    """An answer with JPEG images beside it."""
     text = TextContent(type="text", text=json.dumps(said, ensure_ascii=False, separators=(",", ":")))
-    return ToolResult([text, *(Image(data=image, format="png").to_image_content() for image in images)], said)
+    return ToolResult([text, *(Image(data=image, format="jpeg").to_image_content() for image in images)], said)

@@ -16,6 +16,7 @@ from hybrid_pageindex.mcp.door import Door, pictured, short, told
 from hybrid_pageindex.mcp.progress import Progress
 from hybrid_pageindex.mcp.shapes import schema, without_empty
 from hybrid_pageindex.outline import Outline
+from hybrid_pageindex.pictures import SHEET
 from hybrid_pageindex.reading import PageRead
 
 READING = {"readOnlyHint": True, "openWorldHint": False}
@@ -102,7 +103,7 @@ def register(server: FastMCP, door: Door) -> None:
         document: DocumentName,
         pages: Annotated[str, "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
-        format: Literal["text", "image"] = "text",
+        format: Annotated[Literal["text", "image", "sheet"], "sheet: 12 small pages in a picture"] = "text",
         library: Library = "",
         cursor: str = "",
     ) -> ToolResult:
@@ -119,17 +120,21 @@ def register(server: FastMCP, door: Door) -> None:
         at = budget.resume(call, cursor)
         wanted = await door.engine.pages(found.doc_id, numbers, library=library or None)
         head = {"document": found.name, "doc_id": found.doc_id}
-        if format == "image":
-            shown = wanted[at[0] : at[0] + _IMAGES]
-            images = [await door.engine.page_image(found.doc_id, p.page, library=library or None) for p in shown]
+        if format != "text":
+            each = SHEET if format == "sheet" else 1
+            shown = wanted[at[0] : at[0] + _IMAGES * each]
+            together = [[page.page for page in shown[first : first + each]] for first in range(0, len(shown), each)]
+            images = [await door.picture(found.doc_id, numbers, library, sheet=each > 1) for numbers in together]
             end, within = at[0] + len(shown), 0
-            said = [shapes.page(page, "") for page in shown]
+            said = [{"page": page.page} if format == "sheet" else shapes.page(page, "") for page in shown]
         else:
             said, (end, within) = _texts(wanted, at, door.budget)
             shown, images = wanted[at[0] : end + bool(within)], []
         more = budget.cursor(call, end, within) if end < len(wanted) else ""
         hints = (
-            [shapes.hint("read", "the rest", **call, cursor=more)] if more else shapes.read_hints(found, shown, library)
+            [shapes.hint("read", "the rest", **call, cursor=more)]
+            if more
+            else shapes.read_hints(found, shown, library, format)
         )
         answer = head | {"pages": said} | without_empty({"cursor": more}) | {"next": hints}
         return pictured(answer, images)

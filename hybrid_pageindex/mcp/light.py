@@ -53,7 +53,7 @@ def register(server: FastMCP, door: Door) -> None:
     )
     @told
     async def get_detail(file_path: FilePath, page: int, image: bool = False, cursor: str = "") -> ToolResult:
-        """One page of an indexed file: text and summary, with image=true also the page drawn as PNG."""
+        """One page of an indexed file: text and summary, with image=true also the page drawn."""
         document = await _indexed(door, file_path)
         (read,) = await door.engine.pages(document.doc_id, page)
         call = {"file_path": file_path, "page": page}
@@ -66,7 +66,7 @@ def register(server: FastMCP, door: Door) -> None:
             "file_path": document.path, "page": page, "text": text, "summary": read.summary,
             "indexed_at": read.indexed_at, **said,
         }  # fmt: skip
-        return pictured(said, [await door.engine.page_image(document.doc_id, page)] if image else [])
+        return pictured(said, [await door.picture(document.doc_id, [page])] if image else [])
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},

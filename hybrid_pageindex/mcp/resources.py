@@ -43,12 +43,12 @@ def register(server: FastMCP, door: Door) -> None:
         with _Told():
             return (await _page(door, library, document, page)).text
 
-    @server.resource("pageindex://{library}/{document}/page/{page}/image", mime_type="image/png")
+    @server.resource("pageindex://{library}/{document}/page/{page}/image", mime_type="image/jpeg")
     async def page_image(library: str, document: str, page: str) -> bytes:
         """A page drawn from the original file."""
         with _Told():
             number = (await _page(door, library, document, page)).page
-            return await door.engine.page_image(document, number, library=library)
+            return await door.picture(document, [number], library)
 
     @server.completion
     async def complete(

@@ -9,8 +9,9 @@ from hybrid_core.results import PageFound, SearchResult
 from hybrid_core.types import Document
 from hybrid_pageindex.mcp.budget import longest
 from hybrid_pageindex.outline import Outline, OutlineNode
-from hybrid_pageindex.reading import PageRead
+from hybrid_pageindex.reading import MOST_PAGES, PageRead
 from hybrid_pageindex.upkeep import LibrarySize
+from indexers.flags import CAPTION
 
 _PATH = " › "
 _LINE = 200  # characters of a one-line relevance
@@ -68,7 +69,8 @@ def relevance(found: PageFound) -> str:
 
 
 def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, scope: Mapping[str, Any]) -> list[Any]:
-    """Read the best pages, then the next best; where they say little of the question, look at the trees; more results.
+    """Read the best pages, then the next best; look at those whose figure fits, or that have no text; where the pages
+    say little of the question, look at the trees; more results.
 
     ``found`` carries its trace: the pages that come after those shown. ``more`` is the cursor, "" at the end, and
     ``scope`` what else the search was called with.
@@ -93,7 +95,40 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
         likely = found.documents[0]
         tree = f"evidence is {found.evidence.level}: see which sections of {likely.doc_name} could hold it"
         hints.append(hint("outline", tree, document=likely.doc_id, question=found.query, **where))
+    seen = looks(found, shown)
+    at = 0 if found.evidence.level == "none" else 1
+    hints[at:at] = [hint("read", why_seen, **call, **where) for why_seen, call in seen]
     return hints or [nothing(where["library"])]
+
+
+def looks(found: SearchResult, shown: Sequence[PageFound]) -> list[tuple[str, dict[str, str]]]:
+    """(why, arguments of ``read``): pages that are worth looking at because their text is not what answers."""
+    calls = []
+    figures = [page for page in shown[:_READ] if _figure_fits(page, found.evidence.level)]
+    if figures:
+        first = figures[0]
+        numbers = [str(page.page) for page in figures if page.doc_id == first.doc_id][:_FEW]
+        looked = {"document": first.doc_id, "pages": ",".join(numbers), "format": "image"}
+        calls.append((f"a figure of {first.doc_name} fits the question: see it", looked))
+    if found.unread:
+        scan = found.unread[0]
+        sheet = {"document": scan.doc_id, "pages": _at_most(scan.which), "format": "sheet"}
+        calls.append((f"{scan.unread} pages of {scan.doc_name} have no text: see them small", sheet))
+    return calls
+
+
+def _at_most(which: str) -> str:
+    """A list of pages whose ranges are none too long for ``read``."""
+    spans = [[int(end) for end in span.split("-")] for span in which.split(",")]
+    return ",".join(page_range(span[0], min(span[-1], span[0] + MOST_PAGES - 1)) for span in spans)
+
+
+def _figure_fits(page: PageFound, evidence: str) -> bool:
+    """Whether a caption says words of the question, or there is a figure where the text says little of it."""
+    captions = [line.casefold() for line in page.snippet.splitlines() if CAPTION.match(line)]
+    if any(term in line for line in captions for term in page.receipt.terms):
+        return True
+    return evidence != "strong" and "has_figure" in page.section.flags
 
 
 def node(entry: OutlineNode, document: Document | None) -> dict[str, Any]:
@@ -145,10 +180,21 @@ def described(read: PageRead) -> str:
     return longest(read.described, _SUMMARY // 2)
 
 
-def read_hints(document: Document, pages: Sequence[PageRead], library: str) -> list[Any]:
-    """What comes after the first page, and those read with it, in the section that it is in."""
+def read_hints(document: Document, pages: Sequence[PageRead], library: str, format: str) -> list[Any]:
+    """Pictures of pages without text; after small ones a large one; then what comes after the first page, and those
+    read with it, in the section that it is in.
+    """
     if not pages:
         return []
+    doc = {"document": document.doc_id, "library": library}
+    if format == "sheet":
+        return [hint("read", "see pages that fit large", pages=str(pages[0].page), format="image", **doc)]
+    unread = [str(page.page) for page in pages if page.needs_ocr] if format == "text" else []
+    seen = [hint("read", "these have no text: see them", pages=",".join(unread), format="image", **doc)]
+    return (seen if unread else []) + _goes_on(pages, doc)
+
+
+def _goes_on(pages: Sequence[PageRead], doc: Mapping[str, str]) -> list[Any]:
     read = {page.page: page for page in pages}
     last = pages[0]
     while last.page + 1 in read:
@@ -160,7 +206,7 @@ def read_hints(document: Document, pages: Sequence[PageRead], library: str) -> l
     until = min([section.end_page, last.page + _READ, *(page - 1 for page in read if page > last.page)])
     goes_on = f"«{section.path[-1]}» goes on to page {section.end_page}"
     numbers = page_range(last.page + 1, until)
-    return [hint("read", goes_on, document=document.doc_id, pages=numbers, library=library)]
+    return [hint("read", goes_on, pages=numbers, **doc)]
 
 
 def document(found: Document) -> dict[str, Any]:
@@ -170,7 +216,7 @@ def document(found: Document) -> dict[str, Any]:
         "document": found.name, "doc_id": found.doc_id, "title": found.title if found.title != found.name else "",
         "organisation": card.names[0] if card.names else "", "type": card.type, "years": list(card.years[:3]),
         "pages": found.pages, "sections": found.sections, "description": longest(found.description, _SUMMARY // 4),
-        "indexed_at": found.indexed_at, "error": found.error,
+        "pages_without_text": found.unread or None, "indexed_at": found.indexed_at, "error": found.error,
     })  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How large a page is drawn for a model, and into how many pictures it is cut."""
+"""How large a page is drawn, and into how many pictures it is cut for a model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ class Drawing:
     format: ImageFormat = "png"
     side: int = 2000
     tiles: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """``side`` is the most pixels of the longer side and ``most_bytes`` of the file, which only JPEG keeps to; 0: as
+    large as ``dpi`` makes it.
+    """
+
+    dpi: int = 150
+    format: ImageFormat = "png"
+    side: int = 0
+    most_bytes: int = 0
 
 
 def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:

@@ -20,6 +20,7 @@ from indexers.workers.protocol import (
     LookTask,
     Parsed,
     ParseTask,
+    PictureTask,
     Reply,
     ScanTask,
     Task,
@@ -58,6 +59,10 @@ class _Worker:
             from indexers.parse.draw import draw
 
             return draw(task.path, task.password, task.page, task.drawing, task.limits)
+        if isinstance(task, PictureTask):
+            from indexers.parse.picture import draw_picture
+
+            return draw_picture(task.path, task.password, task.pages, task.picture, task.limits)
         return self._parse(task)
 
     def _parse(self, task: ParseTask) -> Parsed:

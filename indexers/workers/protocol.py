@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
-from indexers.parse.drawing import Drawing
+from indexers.parse.drawing import Drawing, Picture
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import Tesseract
 
@@ -70,6 +70,17 @@ class DrawTask:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureTask:
+    """Draw pages to be looked at, several as a contact sheet; its value are the bytes."""
+
+    path: Path
+    password: str | None
+    pages: tuple[int, ...]
+    limits: ParseLimits
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
 class BuildTask:
     """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
 
@@ -80,7 +91,7 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | LookTask | DrawTask | BuildTask
+Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)

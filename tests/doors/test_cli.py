@@ -176,7 +176,7 @@ USAGE = [
     (["page", "book.pdf", "x"], "'x' is no list of pages"),
     (["page", "book.pdf", "3-1"], "'3-1' runs backwards"),
     (["page", "book.pdf", "1,,2"], "is no list of pages"),
-    (["page", "book.pdf", "1", "--image", "a.jpg"], "does not end in .png"),
+    (["page", "book.pdf", "1", "--image", "a.gif"], "does not end in .png or .jpg"),
     (["search", " "], "The question is empty"),
     (["outline", "book.pdf", "--query", " "], "The question is empty"),
     (["list", "--library", ""], "library's name is empty"),

@@ -122,7 +122,7 @@ def test_reading_sections_and_pictures(served: Stdio) -> None:
     assert answer(served.call("read", document="book.pdf", pages="4,3"))["next"] == []
     result = served.call("read", document="book.pdf", pages="7", format="image")
     assert answer(result)["pages"][0]["page"] == 7
-    assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/png")
+    assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/jpeg")
     assert "either pages or node" in refusal(served.call("read", document="book.pdf"))
 
 
@@ -273,7 +273,7 @@ async def test_resources_completions_and_prompts(library: Engine) -> None:
         assert [node["title"] for node in outline["nodes"]][-1] == pdfs.BOOKMARKED[-1][1]
         assert "borrowings" in (await client.read_resource(f"{base}/page/7"))[0].text
         (image,) = await client.read_resource(f"{base}/page/7/image")
-        assert image.mime_type == "image/png" and image.blob
+        assert image.mime_type == "image/jpeg" and image.blob
         for bad in (f"{base}/page/0", "pageindex://default/none.pdf", "pageindex://nowhere/book.pdf/outline"):
             with pytest.raises(Exception, match=r"no page 0|No document|nowhere"):
                 await client.read_resource(bad)
@@ -303,7 +303,7 @@ def test_resources_prompts_and_completions_on_the_wire(tmp_path: Path) -> None:
         return client.ask("resources/read", {"uri": f"pageindex://default/{quote(name)}{path}"})
 
     assert pdfs.landmark("reeds", 2) in read("/page/2")["result"]["contents"][0]["text"]
-    assert read("/page/2/image")["result"]["contents"][0]["mimeType"] == "image/png"
+    assert read("/page/2/image")["result"]["contents"][0]["mimeType"] == "image/jpeg"
     assert json.loads(read("")["result"]["contents"][0]["text"])["document"] == name
     for path, why in (("/page/0", "no page 0"), ("/page/1-2", "no page number"), ("/../../etc", "not found")):
         assert why in read(path)["error"]["message"]

@@ -1,0 +1,26 @@
+"""The warnings that a document has pages without text; they say which, so that nobody looks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_WARNING = re.compile(
+    r"(\d+) of \d+ pages (?:have no readable text \(scanned\?\)|show no text that OCR could read): ([\d, -]*\d)"
+)
+
+
+def unread_warning(unread: int, pages: int, which: str) -> str:
+    """Of pages that nobody has read. ``which`` is a list such as "1-3, 7"; where it is long only its beginning."""
+    return f"{unread} of {pages} pages have no readable text (scanned?): {which}"
+
+
+def empty_warning(empty: int, pages: int, which: str) -> str:
+    """Of pages on which OCR found nothing."""
+    return f"{empty} of {pages} pages show no text that OCR could read: {which}"
+
+
+def unread_pages(warnings: Sequence[str]) -> tuple[int, str]:
+    """How many pages of a document show something and have no text, and which, by its warnings."""
+    found = [said for warning in warnings if (said := _WARNING.match(warning))]
+    return sum(int(said[1]) for said in found), ", ".join(said[2] for said in found)
