@@ -20,6 +20,7 @@ from hybrid_core.models.fakes import Answer, ScriptedEndpoint
 from hybrid_core.models.limiter import Limiter
 from hybrid_core.store import schema
 from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex.pictures import Pictures
 from hybrid_pageindex.running import THINKING
 from tests import pdfs
 from tests.models_over_http import engine_with
@@ -146,11 +147,9 @@ def test_nothing_is_held_while_a_model_or_an_embedder_works(
     embedded: tuple[Path, EmbeddingServer], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openai", reason="the extra openai is not installed")
-    from indexers.parse import render
-
     home, server = embedded
     held: dict[str, list[int]] = {"model": [], "embedder": [], "picture": []}
-    draw = render.render_page
+    draw = Pictures._drawn
 
     def answer(request: Request) -> Any:
         held["model"].append(in_use(engine))
@@ -167,7 +166,7 @@ def test_nothing_is_held_while_a_model_or_an_embedder_works(
         held["picture"].append(in_use(engine))
         return draw(*given)
 
-    monkeypatch.setattr(render, "render_page", drawn)
+    monkeypatch.setattr(Pictures, "_drawn", drawn)
     server.answer = embed
     engine = thinking(home, answer, embedding_base_url=server.url, vlm_model="sees")
     engine._catalog().clear_cache()
