@@ -16,6 +16,7 @@ AnswerStatus = Literal["answered", "not_in_library", "no_model", "model_failed"]
 class Source:
     """A page as the model was given it. ``text`` is the page's, or its lines that match best where ``cut``, "" where
     there was no room for it; ``snippet`` is the best passage. ``image``: the picture of the page was sent too.
+    ``short_path`` as in PageFound.
     """
 
     number: int
@@ -28,6 +29,7 @@ class Source:
     snippet: str
     cut: bool = False
     image: bool = False
+    short_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hybrid_core.types import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.usage import Usage
+from hybrid_core.why import sentence
 
 LookedOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
@@ -94,6 +95,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
+    """``short_path`` is the file's name with as much of its folders as tells it from the library's other documents."""
+
     doc_id: str
     doc_name: str
     page: int
@@ -103,6 +106,12 @@ class PageFound:
     section: SectionFound
     receipt: Receipt
     also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
+    short_path: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it was returned, in one plain sentence."""
+        return sentence(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,4 +235,7 @@ class SearchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""
-        return asdict(self)
+        shape = asdict(self)
+        for page, found in zip(shape["results"], self.results, strict=True):
+            page["why"] = found.why
+        return shape

@@ -92,7 +92,16 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await stoppable(
             lambda stop: index_paths(
-                self._catalog(), name, listed, settings, password, prune, told, stop, self._parts().chat
+                self._catalog(),
+                name,
+                listed,
+                settings,
+                password,
+                prune,
+                bool(vision or enrich),
+                told,
+                stop,
+                self._parts().chat,
             )
         )
 

@@ -33,15 +33,19 @@ def index_paths(
     settings: Settings,
     password: str | None,
     prune: bool,
+    wished: bool,
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
     chat: Chat,
 ) -> IndexReport:
+    """``wished``: this call said itself what models are to do."""
     from indexers.parse.limits import ParseLimits
     from indexers.parse.tesseract import find_ocr
     from indexers.pipeline import IndexOptions, index
 
-    models, notes = improvers(chat, settings)
+    models, without = improvers(chat, settings)
+    with catalog.snapshot() as snapshot:
+        told = bool(snapshot.libraries())  # what is done without is said once in a home, unless it was asked for
     options = IndexOptions(
         workers=settings.workers,
         password=password,
@@ -55,7 +59,7 @@ def index_paths(
         ocr_seconds=settings.ocr_seconds,
         max_cache_size=settings.max_cache_size,
         models=models,
-        notes=notes,
+        notes=() if told and not wished else without,
     )
     report = index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
     unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)

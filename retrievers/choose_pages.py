@@ -32,7 +32,7 @@ class Chosen:
     """A page to return; ``also_in`` names pages with the same text, ``role`` the role it was given a slot for."""
 
     reached: Reached
-    also_in: tuple[str, ...] = ()
+    also_in: tuple[Reached, ...] = ()
     role: str = ""
 
 
@@ -65,8 +65,7 @@ def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: 
             lengths[len(kept)] = words
             kept.append(Chosen(one))
         else:
-            name = f"{valued[one.doc].candidate.document.name}, page {one.page}"
-            kept[copy_of] = replace(kept[copy_of], also_in=(*kept[copy_of].also_in, name))
+            kept[copy_of] = replace(kept[copy_of], also_in=(*kept[copy_of].also_in, one))
     return kept
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.short_paths import short_paths
 from hybrid_core.types import Document, Effort, Fusion, Route
 from retrievers.page_score import PageScoring
 from retrievers.route import Router
@@ -62,6 +63,11 @@ class LibraryView:
     position: int
     documents: Mapping[str, Document]  # published ones, by doc_id
     router: Router
+
+    @cached_property
+    def short_paths(self) -> Mapping[str, str]:
+        """Path -> what tells it from the others."""
+        return short_paths(document.path for document in self.documents.values())
 
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
         """The types of the documents in a scope, None for all."""

@@ -84,7 +84,7 @@ def search(
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     writer = Writer(
         valued, scored.coarse, scored.near, worded.added, reranked.added, scored.inside, advice.headings, question,
-        reasoned,
+        reasoned, view.short_paths,
     )  # fmt: skip
     results = [
         writer.page(one, *found)

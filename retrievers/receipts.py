@@ -31,11 +31,12 @@ class Writer:
         headings: Mapping[str, float],
         question: Question,
         reasoned: Reasoned,
+        short_paths: Mapping[str, str],
     ) -> None:
         self._valued, self._coarse, self._near = valued, coarse, near
         self._worded, self._reranked = worded, reranked
         self._question = question
-        self._reasoned = reasoned
+        self._reasoned, self._short_paths = reasoned, short_paths
         self._names = {text.cached_hash(term): term for term in (*headings, *inside)}
         self._inside = {text.cached_hash(term): weight for term, weight in inside.items()}
         self._headings = {text.cached_hash(term): weight for term, weight in headings.items()}
@@ -73,9 +74,22 @@ class Writer:
             reasoning=_maybe(self._reasoned.added.get((reached.doc, reached.page))),
         )
         score = _r(valued.values[at])
+        also_in = tuple(f"{self._short_path(copy.doc)}, page {copy.page}" for copy in chosen.also_in)
         return PageFound(
-            document.doc_id, document.name, reached.page, label, score, shown, section, receipt, chosen.also_in
+            document.doc_id,
+            document.name,
+            reached.page,
+            label,
+            score,
+            shown,
+            section,
+            receipt,
+            also_in,
+            self._short_path(reached.doc),
         )
+
+    def _short_path(self, doc: int) -> str:
+        return self._short_paths[self._valued[doc].candidate.document.path]
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""

@@ -14,16 +14,18 @@ from hybrid_core.types import Document
 
 
 def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Document]:
-    """The documents that ids, names, stems or paths name; a relative path begins at the working directory.
+    """The documents that ids, names, stems, paths or their ends name; a relative path begins at the working directory.
 
     Raises NotFoundError with the nearest names where one names none.
     """
     found: dict[str, Document] = {}
     for name in wanted:
         path = os.path.abspath(os.path.expanduser(name)) if os.sep in name else name  # noqa: PTH100, PTH111 - see discover
-        matching = [d for d in documents if name in (d.doc_id, d.name) or d.path == path] or [
-            d for d in documents if fold(name) in (fold(d.name), fold(PurePath(d.name).stem))
-        ]
+        matching = (
+            [d for d in documents if name in (d.doc_id, d.name) or d.path == path]
+            or [d for d in documents if fold(name) in (fold(d.name), fold(PurePath(d.name).stem))]
+            or [d for d in documents if os.sep in name and d.path.endswith(os.sep + name)]
+        )  # as results show it
         if not matching:
             raise NotFoundError(f"No document '{name}' in this library.", _nearest(name, documents))
         found |= {d.doc_id: d for d in matching}

@@ -61,7 +61,7 @@ def show_answer(answer: Answer, streamed: Streamed) -> None:
     for source in answer.sources:
         if answer.status == "answered" and source.number not in cited:
             continue
-        where = f"{escape(source.doc_name)}, page {source.page}{label(source.label, source.page)}"
+        where = f"{escape(source.short_path or source.doc_name)}, page {source.page}{label(source.label, source.page)}"
         console.print(f"\n[bold]source {source.number}: {where}[/]  [dim]{escape(' › '.join(source.section_path))}[/]")
         console.print(f"   [italic]{escape(source.snippet)}[/]")
     console.print(f"\n[dim]evidence {answer.evidence.level} · effort {answer.effort.used} · {spent(answer.usage)}[/]")

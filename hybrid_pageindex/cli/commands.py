@@ -75,7 +75,10 @@ async def _embed(engine: Engine, options: argparse.Namespace) -> int:
 async def _search(engine: Engine, options: argparse.Namespace) -> int:
     with answers.steps(quiet=_json(options)) as on_step:
         result = await engine.search(options.question, **_wishes(options, on_step))
-    dump(result.to_dict()) if _json(options) else show.search_result(result)
+    if _json(options):
+        dump(result.to_dict())
+    else:
+        show.search_result(result, parts=options.why, effort=options.why or options.effort in ("auto", "deep"))
     return 0
 
 

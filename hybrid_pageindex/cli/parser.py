@@ -90,7 +90,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "--fusion", choices=("weighted", "rrf"), help="how words and meaning add up: by score (default) or by rank"
     )
     asked.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
-    commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
+    search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
+    search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
     ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
     ask.add_argument("--vision", action="store_true", help="send pictures of the pages along")
     ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")

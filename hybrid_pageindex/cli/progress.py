@@ -83,10 +83,17 @@ def _bar(what: str, unit: str) -> Progress:
 
 
 class _Notes:
-    """What was not told yet of the run's notes."""
+    """What was not told yet of the notes of the run and of its files."""
 
     def __init__(self) -> None:
         self._told = 0
+        self._said: set[str] = set()
+
+    def unsaid(self, file: FileResult) -> str:
+        """What is to be said of a file and was not said of one before it."""
+        parts = [part for part in file.note.split("; ") if part not in self._said]
+        self._said.update(parts)
+        return "; ".join(parts)
 
     def new(self, progress: IndexProgress) -> tuple[str, ...]:
         notes = progress.notes[self._told :]
@@ -110,16 +117,17 @@ def _lines(told: _Notes, progress: IndexProgress) -> None:
         with suppress(OSError):
             sys.stderr.write(f"note: {visible(note)}\n")
     if progress.finished is not None:
+        said = line(progress.finished, told.unsaid(progress.finished))
         with suppress(OSError):  # whoever reads the progress may go away; the work goes on
-            sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(line(progress.finished))}\n")
+            sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(said)}\n")
             sys.stderr.flush()
 
 
-def line(file: FileResult) -> str:
-    """One file's outcome in a line."""
+def line(file: FileResult, note: str) -> str:
+    """One file's outcome in a line, with what is to be said of it."""
     name = Path(file.path).name
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
-    note = f" ({file.note})" if file.note else ""
+    note = f" ({note})" if note else ""
     models = f", models {file.model_seconds:.1f} s ({file.usage.calls} calls)" if file.steps else ""
     return f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{models}{note}"

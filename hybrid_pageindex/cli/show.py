@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
-from hybrid_core.results import SearchResult, SectionFound
+from hybrid_core.results import Receipt, SearchResult, SectionFound
 from hybrid_core.types import Document, Section
 from hybrid_core.usage import Usage
+from hybrid_pageindex.cli.grouped import grouped
 from hybrid_pageindex.cli.output import visible
 from hybrid_pageindex.migrating import Migration
 from hybrid_pageindex.outline import Outline
@@ -55,8 +56,8 @@ def index_report(report: IndexReport) -> None:
     for file in report.files:
         if file.status == "failed":
             console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
-        elif file.note:
-            console.print(f"  [yellow]note[/] {escape(Path(file.path).name)}: {escape(file.note)}")
+    for said in grouped((Path(file.path).name, file.note) for file in report.files if file.note and not file.error):
+        console.print(f"  [yellow]note[/] {escape(said)}")
     if any(file.steps for file in report.files):
         _models(report)
     for note in report.notes:
@@ -96,12 +97,14 @@ def embed_report(report: EmbedReport | None) -> None:
         console.print("[yellow]note[/] documents were added meanwhile; run embed again to let the new vectors serve")
 
 
-def search_result(result: SearchResult) -> None:
+def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
+    """``parts`` shows what each score is made of; ``effort`` how hard the search thought, also where that is usual."""
     evidence = result.evidence
     colour = {"strong": "green", "weak": "yellow", "none": "red"}[evidence.level]
+    used = result.effort
+    thought = f" · effort {used.used} ({escape(used.why)})" if effort or "deep" in (used.asked, used.used) else ""
     console.print(
-        f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}) · effort {result.effort.used}"
-        f" ({escape(result.effort.why)}) · {result.timings_ms['total']:.0f} ms"
+        f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}){thought} · {result.timings_ms['total']:.0f} ms"
     )
     if result.route.used != "auto":
         said = f": filter {'; '.join(result.route.filter)}" if result.route.filter else ""
@@ -111,15 +114,13 @@ def search_result(result: SearchResult) -> None:
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
         where = f"page {found.page}{label(found.label, found.page)}"
-        console.print(f"\n[bold]{rank}. {escape(found.doc_name)}, {where}[/]  score {found.score:.3f}")
+        name = escape(found.short_path or found.doc_name)
+        console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
-        terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
-        parts = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
-        later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
-        parts += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
-        routed = f"; routed by {escape(receipt.routing_reason)}" if receipt.routing_reason else ""
-        console.print(f"   [dim]why: {parts}; terms {escape(terms)}; NodeScore {receipt.node_score:.2f}{routed}[/]")
+        console.print(f"   [dim]why: {escape(found.why)}[/]")
+        if parts:
+            console.print(f"   [dim]{escape(_parts(receipt))}[/]")
         if receipt.reasoning is not None:
             console.print(f"   [dim]{escape(receipt.verdict)}[/]")
         if found.also_in:
@@ -128,6 +129,16 @@ def search_result(result: SearchResult) -> None:
         console.print("No page found.")
     if result.usage != Usage():
         console.print(f"\n[dim]{spent(result.usage)}[/]")
+
+
+def _parts(receipt: Receipt) -> str:
+    """What a score is made of."""
+    terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
+    said = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
+    later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
+    said += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
+    routed = f"; routed by {receipt.routing_reason}" if receipt.routing_reason else ""
+    return f"{said}; terms {terms}; NodeScore {receipt.node_score:.2f}{routed}"
 
 
 def spent(usage: Usage) -> str:

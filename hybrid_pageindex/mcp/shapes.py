@@ -47,19 +47,13 @@ def result(found: PageFound) -> dict[str, Any]:
     """A page of a search; ``score`` compares the results of one search, higher is better."""
     section = found.section
     return without_empty({
-        "document": found.doc_name, "doc_id": found.doc_id, "page": found.page,
+        "document": found.doc_name, "doc_id": found.doc_id,
+        "path": found.short_path if found.short_path != found.doc_name else "", "page": found.page,
         "label": found.label if found.label != str(found.page) else "", "score": round(found.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
         "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
-        "why": why(found), "also_in": list(found.also_in),
+        "why": found.why, "also_in": list(found.also_in),
     })  # fmt: skip
-
-
-def why(found: PageFound) -> str:
-    """The receipt in a few words: what the page says of the question, and how its document was chosen."""
-    terms = sorted(found.receipt.terms, key=lambda term: -found.receipt.terms[term])
-    said = "says " + ", ".join(terms[:5]) if terms else "near in meaning"
-    return f"{said}; document {found.receipt.routing_reason}" if found.receipt.routing_reason else said
 
 
 def relevance(found: PageFound) -> str:

@@ -63,17 +63,27 @@ def test_home_before_or_after_the_command_or_from_the_environment(tmp_path: Path
 
 
 def test_the_human_search_shows_pages_places_and_receipts(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
-    code, out, _ = call(capsys, library, "search", "net sales of Corvane Optics in fiscal 2023")
+    asked = ("search", "net sales of Corvane Optics in fiscal 2023")
+    code, out, _ = call(capsys, library, *asked)
     assert code == 0
-    for part in (
-        "evidence strong",
-        "1. corvane-optics-2023-10k.pdf, page 3",
-        "418.2",
-        "why: page",
-        "NodeScore",
-        "routed by",
-    ):
+    for part in ("evidence strong", "1. corvane-optics-2023-10k.pdf, page 3", "418.2"):
         assert part in out
+    sentence = 'why: holds "Net sales" under Item 7. Results of operations'
+    assert sentence in out and "its document fits the question by organisation corvane-optics, year 2023" in out
+    assert not [part for part in ("effort", "NodeScore", "terms", "model") if part in out]
+    _, out, _ = call(capsys, library, *asked, "--why")
+    for part in (sentence, "page 0.", "sale 0.", "NodeScore", "routed by", "effort fast (no language model"):
+        assert part in out
+
+
+def test_effort_that_was_asked_for_and_cannot_be_had_is_said(
+    capsys: pytest.CaptureFixture[str], library: Engine
+) -> None:
+    for effort in ("deep", "auto"):
+        assert "effort fast (no language model" in call(capsys, library, "search", "net sales", "--effort", effort)[1]
+    said = json.loads(call(capsys, library, "search", "net sales", "--json")[1])
+    assert said["effort"]["asked"] == "auto" and "no language model" in said["effort"]["why"]
+    assert said["results"][0]["why"].startswith(("holds", "stands"))
 
 
 def test_outline_in_all_formats(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
@@ -351,3 +361,19 @@ def test_searching_imports_neither_the_parser_nor_the_migrations(library: Engine
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
+
+
+def test_results_tell_files_of_one_name_apart(cli: Cli, tmp_path: Path) -> None:
+    for folder in ("spits", "coves"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "readme.md").write_text(
+            f"# Guide to {folder}\n\nThe harbour master counts the {folder}.\n"
+        )
+    cli("index", tmp_path / "spits", tmp_path / "coves")
+    shown = cli("search", "harbour master", "--json")
+    assert {page["short_path"] for page in json.loads(shown.stdout)["results"]} == {
+        "spits/readme.md",
+        "coves/readme.md",
+    }
+    assert "1. spits/readme.md, page 1" in cli("search", "who counts spits").stdout
+    assert "# Guide to coves" in cli("page", "coves/readme.md", "1").stdout, "and it can be typed as it is shown"

@@ -250,6 +250,7 @@ def test_without_models_the_command_says_what_it_did_instead(cli: Any, tmp_path:
     shown = cli("index", *paths)
     assert shown.stdout.count("no language model is configured") == 1 == shown.stdout.count("no vision model")
     assert "note" not in cli("index", *paths).stdout, "nothing was done, nothing was done without"
+    assert "note" not in cli("index", pdfs.numbered(tmp_path / "2.pdf", 1, "cove 2")).stdout, "it was said before"
     assert cli("index", *paths, "--vision", "always").stdout.count("no vision model") == 1, "it was asked for"
 
 
