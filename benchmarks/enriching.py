@@ -27,8 +27,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pymupdf
-
 from eval.datasets import data_folder
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import Said, said
@@ -154,6 +152,8 @@ def headings(nodes: Sequence[dict[str, Any]]) -> Iterator[int]:
 
 def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
     """The pages that are changed: in the middle, one where a section begins, and, if there are any, the contents."""
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
     with pymupdf.open(path) as document:
         middle = document.page_count // 2 + 1
         texts = {number: document[number - 1].get_text() for number in range(1, min(12, document.page_count) + 1)}
@@ -169,6 +169,8 @@ def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
 
 def alter(path: Path, number: int, copy: Path) -> None:
     """The filing with another sentence for the longest line of a page."""
+    import pymupdf
+
     with pymupdf.open(path) as document:
         page = document[number - 1]
         blocks = page.get_text("dict")["blocks"]

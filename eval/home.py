@@ -77,6 +77,7 @@ def prepare(
                 "first_answer_seconds": round(time.perf_counter() - began, 2),
             }
             made.write_text(json.dumps(held), encoding="utf-8")
+            made.chmod(0o600)
         failed = [f"{Path(d.path).name} could not be indexed: {d.error}" for d in documents if not d.published]
         sizes = [size for size in run(engine.libraries()) if size.name == engine.settings.library]
         figures = {name: value for name, value in held.items() if name != "code"} | {"reused": not fresh}

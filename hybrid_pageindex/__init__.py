@@ -7,6 +7,8 @@ run(Engine().search("What was the capital expenditure in 2018?"))   # scripts an
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import hybrid_core  # noqa: F401 - before any library: it switches their telemetry off
+
 if TYPE_CHECKING:
     from hybrid_core.errors import PageIndexError
     from hybrid_core.results import SearchResult

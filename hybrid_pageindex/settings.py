@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, get_args
 import yaml
 
 from hybrid_core.errors import UsageError
+from hybrid_core.store.home import close_to_others
 from hybrid_core.types import Effort, EvidenceLevel, Fusion, Route, Strategy
 from hybrid_pageindex.arguments import one_of
 
@@ -25,6 +28,11 @@ _POSITIVE = (
     "max_bookmarks", "ocr_seconds",
 )  # fmt: skip
 _LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
+_SECRET = ("_key", "_token")
+_READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
+_ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
+_told: set[Path] = set()  # files that could not be closed and were spoken of
+_log = logging.getLogger(__name__)
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
@@ -156,6 +164,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     values: dict[str, Any] = {}
     if file.is_file():
         values |= {key: _typed(key, value, f"{file}: {key}") for key, value in _read(file).items()}
+        _keep_secret(file, values)
     values |= {key: _typed(key, value, name) for key, (value, name) in said.items()}
     return replace(Settings(), **(values | {"storage_path": path}))
 
@@ -168,6 +177,30 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{file}: must hold settings as 'key: value' lines.")
     return {str(key): value for key, value in data.items()}
+
+
+def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
+    """Say of a file with a key or token that others can read, and close it to them: so it is said once."""
+    held = [name for name in values if name.endswith(_SECRET)]
+    try:
+        mode = file.stat().st_mode
+        if not held or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:
+            return
+    except OSError:  # gone meanwhile
+        return
+    before = stat.S_IMODE(mode)
+    close_to_others(file)
+    if file.stat().st_mode & _READ_BY_OTHERS:
+        if file in _told:
+            return
+        done = f"Run chmod 600 {file}, and change"
+    else:
+        done = "It is now yours alone; change"
+    _told.add(file)
+    _log.warning(
+        "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",
+        file, " and ".join(held), before, done,
+    )  # fmt: skip
 
 
 def _typed(key: str, value: Any, where: str) -> Any:

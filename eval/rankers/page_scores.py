@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
@@ -56,4 +57,7 @@ def chinese(texts: Sequence[str]) -> list[list[str]]:
         warnings.simplefilter("ignore")  # the import speaks of outdated escapes and of pkg_resources
         jieba = require("jieba", "eval")
     jieba.setLogLevel("ERROR")
+    if not jieba.dt.initialized:  # else it reads, and leaves, a file of a known name in the shared temporary folder
+        with TemporaryDirectory() as jieba.dt.tmp_dir:
+            jieba.initialize()
     return [[word for word in jieba.lcut(text.lower()) if any(c.isalnum() for c in word)] for text in texts]

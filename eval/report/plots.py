@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import html
 import io
+import os
 import re
+import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from hybrid_core.extras import require
@@ -68,7 +71,7 @@ def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
     axes.set(xlabel="questions")
     axes.margins(x=0.08)
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_locator(require("matplotlib.ticker", "eval").MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
     _legend(axes, counts)
     said = "; ".join(
         f"{name}: " + ", ".join(f"{stage} {count}" for stage, count in by_stage.items()) for _, name, by_stage in drawn
@@ -94,15 +97,28 @@ def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
                   linewidth=1.6, linestyle=_DASHES[number // len(_SERIES) % len(_DASHES)])  # fmt: skip
     if wide:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(require("matplotlib.ticker", "eval").StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_major_formatter(_matplotlib("ticker").StrMethodFormatter("{x:g}"))
         axes.minorticks_off()
     axes.set(xlabel="milliseconds for one question", ylabel="questions")
-    axes.yaxis.set_major_locator(require("matplotlib.ticker", "eval").MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
     _legend(axes, times)
     said = "; ".join(
         f"{name}: median {numpy.median(each):.1f} ms, slowest {max(each):.1f} ms" for _, name, each in _with_data(times)
     )
     return _svg(figure, "latency", "Time for one question", said)
+
+
+def _matplotlib(module: str = "") -> Any:
+    """The library or a module of it. Its list of fonts goes to a folder of this process, not into the user's cache."""
+    if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
+        return require(f"matplotlib.{module}".rstrip("."), "eval")
+    with TemporaryDirectory() as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            require("matplotlib.font_manager", "eval")
+        finally:
+            del os.environ["MPLCONFIGDIR"]
+    return require(f"matplotlib.{module}".rstrip("."), "eval")
 
 
 Drawn = TypeVar("Drawn")
@@ -115,7 +131,7 @@ def _with_data(runs: Mapping[str, Drawn | None]) -> list[tuple[int, str, Drawn]]
 
 def _figure(height: float, width: float = _WIDTH) -> tuple[Any, Any]:
     """A figure of its own: pyplot would keep it, and would look for a screen."""
-    figure = require("matplotlib.figure", "eval").Figure(figsize=(width, height), layout="constrained")
+    figure = _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(color=_FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -151,7 +167,7 @@ def _short(name: str) -> str:
 
 def _svg(figure: Any, identity: str, title: str, description: str) -> str:
     """The figure as an <svg> element: ids are the plot's own, colours the page's, words for those who cannot see it."""
-    matplotlib = require("matplotlib", "eval")
+    matplotlib = _matplotlib()
     written = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": identity}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has its own fonts

@@ -13,6 +13,7 @@ from pathlib import Path
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
 from hybrid_core.store.edge_optimize import optimize_in_child
 from hybrid_core.store.edge_shard import LAYOUT, Shard, require_space
+from hybrid_core.store.home import close_below
 from hybrid_core.store.shard_folders import allocated_bytes, claim, copy_shard
 from hybrid_core.store.shard_state import ShardState, forget_state, read_state, write_state
 from hybrid_core.store.vectors import OTHER_SETTINGS, vectors_manifest
@@ -88,6 +89,7 @@ class RecordedShard:
     def save(self, position: int, *, more: bool = False) -> None:
         """Make everything written durable, then record it as at ``position`` (``more``: writing goes on)."""
         self.shard.flush()
+        close_below(self._place.shard)  # Edge makes files as the umask lets it
         self.position = position
         self._record(self._state(writing=more))
 
@@ -191,6 +193,7 @@ class RecordedShard:
 
     def _load(self, state: ShardState) -> None:
         self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
+        close_below(self._place.shard)
         self.position = state.position
         if not state.writing and (count := self._shard.count()) != state.count:
             self._let_go()
@@ -205,6 +208,7 @@ class RecordedShard:
             return
         if optimize_in_child(self._place.shard, self._place.handles):
             self._churn = 0
+        close_below(self._place.shard)
 
     def _state(self, writing: bool) -> ShardState:
         count = 0 if writing else self.shard.count()
@@ -220,6 +224,7 @@ class RecordedShard:
             with suppress(IndexDamagedError):
                 self._shard.close()
             self._shard = None
+            close_below(self._place.shard)
 
 
 def _optimize_above(count: int) -> int:

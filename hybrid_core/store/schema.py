@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 import uuid
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +38,7 @@ from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import BusyError, SchemaError, StoreError
+from hybrid_core.store.home import advice_of, make_file, open_home
 
 SCHEMA_VERSION = 4
 BUSY_SECONDS = 60
@@ -181,6 +185,7 @@ cache = Table(
 )  # fmt: skip
 
 
+_UNREADABLE = (zlib.error, UnicodeDecodeError, json.JSONDecodeError)  # not what was written comes back
 _UPGRADES = {
     1: (
         "ALTER TABLE embedders ADD COLUMN sparse BOOLEAN NOT NULL DEFAULT '0'",
@@ -202,13 +207,9 @@ def open_engine(path: Path) -> Engine:
     Raises StoreError where the folder cannot be written or the file is no catalog, SchemaError where
     a newer version wrote it.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"{path.parent}: this home cannot be written ({error.strerror}).",
-            "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
-        ) from error
+    open_home(path.parent)
+    with contextlib.suppress(OSError):  # SQLite says more of what is wrong
+        make_file(path)  # SQLite would make it, and the two beside it, as the umask lets it
     engine = create_engine(
         f"sqlite:///{path}",
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
@@ -222,7 +223,7 @@ def open_engine(path: Path) -> Engine:
     try:
         with engine.connect() as connection:
             _ensure_schema(connection, path)
-    except DBAPIError as error:
+    except (DBAPIError, *_UNREADABLE) as error:
         engine.dispose()
         raise _unopened(error, path) from error
     return engine
@@ -238,6 +239,8 @@ def told(path: Path) -> Iterator[None]:
             f"{path}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
             "Try again, with less at once.",
         ) from error
+    except _UNREADABLE as error:
+        raise _damaged(path, str(error)) from error
     except DatabaseError as error:
         if isinstance(error, _DEFECTS):
             raise
@@ -246,9 +249,9 @@ def told(path: Path) -> Iterator[None]:
             raise BusyError(
                 f"{path}: another process has been writing for over {BUSY_SECONDS} s.", "Try again."
             ) from error
-        if "not a database" in reason or "malformed" in reason:
+        if _says_damage(reason):
             raise _damaged(path, reason) from error
-        advice = "Free some space." if "full" in reason else "Check the folder's permissions and the disk."
+        advice = advice_of(reason, path.parent, "Check the folder's permissions and the disk.")
         raise StoreError(f"{path}: cannot be read or written ({reason}).", advice) from error
 
 
@@ -297,13 +300,16 @@ def _upgrade(connection: Connection) -> None:
         connection.execute(update(meta).where(version).values(value=str(SCHEMA_VERSION)))
 
 
-def _unopened(error: DBAPIError, path: Path) -> StoreError:
-    reason = str(error.orig)
-    if "not a database" in reason or "malformed" in reason:
+def _unopened(error: Exception, path: Path) -> StoreError:
+    reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    if not isinstance(error, DBAPIError) or _says_damage(reason):
         return _damaged(path, reason)
-    return StoreError(
-        f"{path}: cannot be opened ({reason}).", "Check the folder's permissions, or choose another --home."
-    )
+    advice = advice_of(reason, path.parent, "Check the folder's permissions, or choose another --home.")
+    return StoreError(f"{path}: cannot be opened ({reason}).", advice)
+
+
+def _says_damage(reason: str) -> bool:
+    return any(sign in reason for sign in ("not a database", "malformed", "decode"))
 
 
 def _damaged(path: Path, reason: str) -> StoreError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from hybrid_core.errors import StoreError
+from hybrid_core.store.home import make_folder
 
 _ALIVE = ".alive"
 
@@ -22,11 +23,13 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     """A new folder below ``parent``, removed at the end. Raises StoreError where it cannot be made."""
     sweep(parent)
     folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
-    lock = FileLock(folder.with_name(folder.name + _ALIVE))  # beside the folder: it is there before the folder is
+    lock = FileLock(
+        folder.with_name(folder.name + _ALIVE), mode=0o600
+    )  # beside the folder: it is there before the folder is
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        make_folder(parent)
         lock.acquire(timeout=0)
-        folder.mkdir()
+        make_folder(folder)
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
     try:

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
+from hybrid_core.store.home import advice_of, make_folder
 
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
@@ -39,7 +40,7 @@ class FolderLock:
 
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -123,8 +124,21 @@ class ShardPlace:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """The library's own shard where it is free, else a new private folder. Removes those of the dead."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The library's own shard where it is free, else a new private folder. Removes those of the dead.
+
+    Raises ``BusyError`` where neither can be had now, ``StoreError`` where nothing can be written.
+    """
+    try:
+        return _claim(folder)
+    except OSError as error:
+        raise StoreError(
+            f"The search index {folder} cannot be written ({error.strerror}).",
+            advice_of(error.strerror or "", folder.parent, "Check the folder's permissions."),
+        ) from error
+
+
+def _claim(folder: Path) -> ShardPlace:
+    make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()
     guard = FolderLock(folder / "private.lock")
@@ -137,7 +151,7 @@ def claim(folder: Path) -> ShardPlace:
         if owned:
             return ShardPlace(folder, folder, owner, private=False)
         home = folder / "private" / f"{os.getpid()}-{secrets.token_hex(4)}"
-        home.mkdir(parents=True)
+        make_folder(home)
         life = FolderLock(home / "lock")
         life.acquire()
         return ShardPlace(folder, home, life, private=True)

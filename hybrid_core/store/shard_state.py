@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hybrid_core.store.home import close_to_others
+
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
@@ -51,6 +53,7 @@ def write_state(path: Path, state: ShardState) -> None:
         if not state.writing:
             file.flush()
             os.fsync(file.fileno())
+    close_to_others(fresh)
     fresh.replace(path)
     if not state.writing:
         sync_folder(path.parent)

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from hybrid_core.errors import StoreError
+from hybrid_core.store.home import make_folder
 
 _PLACES = 2**62  # a file's locks may lie far behind its end
 
@@ -61,7 +62,7 @@ class DocumentLocks:
     def _opened(self) -> int:
         if self._file is None:
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self._path.parent)
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 raise StoreError(

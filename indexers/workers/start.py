@@ -37,6 +37,7 @@ def end_with_parent() -> None:
 def main() -> None:
     end_with_parent()
     limit_memory(int(sys.argv[1]))
+    os.umask(0o077)  # what it writes lies in the home
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reserves memory for a stack per thread otherwise
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
     from indexers.workers.process import work

@@ -19,6 +19,7 @@ from hybrid_core.errors import ModelError, NotFoundError, SchemaError, StoreErro
 from hybrid_core.store import schema
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.embeddings import Embeddings
+from hybrid_core.store.home import advice_of
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
 
@@ -302,3 +303,21 @@ def test_the_cache_drops_the_oldest_when_it_is_full(catalog: Catalog) -> None:
     assert [catalog.cached(f"image/{n}") is not None for n in range(4)] == [False, False, True, True]
     catalog.clear_cache()
     assert catalog.cached("image/3") is None
+
+
+@pytest.mark.parametrize("column", ["boxes", "text"])
+def test_a_catalog_with_damaged_bytes_says_so(catalog: Catalog, column: str) -> None:
+    publish(catalog, "a", "one", content(3, "reeds"))
+    with catalog.writing() as connection:
+        connection.exec_driver_sql(
+            f"UPDATE pages SET {column} = CAST(x'ff00ff' AS {'BLOB' if column == 'boxes' else 'TEXT'})"
+        )
+    with pytest.raises(StoreError, match="damaged") as raised, catalog.snapshot() as snapshot:
+        list(snapshot.pages("one"))
+    assert "index again" in raised.value.advice
+
+
+def test_a_full_disk_is_told_from_missing_rights(tmp_path: Path) -> None:
+    assert "Free some space" in advice_of("database or disk is full", tmp_path, "")
+    assert "Free some space" in advice_of("No space left on device", tmp_path, "")
+    assert advice_of("unable to open database file", tmp_path, "otherwise") == "otherwise"

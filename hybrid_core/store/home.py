@@ -1,0 +1,88 @@
+"""A home and everything in it can be read by its owner alone, whatever the umask."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from hybrid_core.errors import StoreError
+
+CATALOG = "catalog.sqlite"
+_FOLDERS = frozenset({"libraries", "locks", "tmp"})
+_FILES = ("config.yaml", "made-by-eval.json", f"{CATALOG}-wal", f"{CATALOG}-shm", CATALOG)
+_ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_SHARED = stat.S_IWGRP | stat.S_IWOTH
+
+
+def open_home(home: Path) -> None:
+    """Make the folder of a home, or take others' rights to one that an older version made.
+
+    A folder that others may write to, or that holds folders which are not ours (``--home .``), keeps its rights:
+    only what is ours in it is closed. Raises StoreError where the folder cannot be made.
+    """
+    catalog = home / CATALOG
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
+    except OSError as error:
+        raise StoreError(
+            f"{home}: this home cannot be written ({error.strerror}).",
+            "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
+        ) from error
+    with contextlib.suppress(OSError):  # a folder of somebody else's, or one that is not to be written
+        if not home.stat().st_mode & _SHARED and all(map(_is_ours, home.iterdir())):
+            close_to_others(home)
+        if catalog.exists() and catalog.stat().st_mode & _OTHERS:
+            for name in _FOLDERS:
+                close_below(home / name)
+            for name in _FILES:  # the catalog comes last: it tells that all is done
+                close_to_others(home / name)
+
+
+def make_folder(folder: Path) -> None:
+    """A folder and what it lacks above it, for its owner alone; nothing happens to what is there."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+    folder.chmod(stat.S_IRWXU)
+
+
+def make_file(file: Path) -> None:
+    """An empty file, for its owner alone; nothing happens to one that is there."""
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        os.fchmod(handle, stat.S_IRUSR | stat.S_IWUSR)
+        os.close(handle)
+
+
+def close_below(folder: Path) -> None:
+    """Take others' rights to a folder and everything in it. What vanishes meanwhile, or is not ours, is left out."""
+    for parent, _, names in os.walk(folder):
+        close_to_others(Path(parent))
+        for name in names:
+            close_to_others(Path(parent, name))
+
+
+def close_to_others(path: Path) -> None:
+    """Take others' rights to one file or folder, where it is ours and no link."""
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        if found.st_mode & _OTHERS and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid():
+            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+
+
+def advice_of(reason: str, folder: Path, otherwise: str) -> str:
+    """What to do about a failed read or write; SQLite calls a full disk an I/O error where its log has no room."""
+    with contextlib.suppress(OSError):
+        if "full" in reason or "No space" in reason or shutil.disk_usage(folder).free < _ROOM:
+            return f"Free some space: the disk of {folder} is full."
+    return otherwise
+
+
+def _is_ours(entry: Path) -> bool:
+    return entry.name in _FOLDERS or not entry.is_dir()
