@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from hybrid_core.errors import UsageError
+from hybrid_core.paths import exists
 from retrievers.expert import Expert, load_expert, read_expert
 
 PACKS = ("finance", "contracts", "statutes-zh", "operations")
@@ -31,13 +32,13 @@ def find_expert(names: str, aliases: str = "") -> Expert:
 
 
 def _parts(names: str) -> list[str]:
-    return [names] if Path(names).expanduser().exists() else names.split(",")
+    return [names] if exists(Path(names).expanduser()) else names.split(",")
 
 
 def _named(name: str) -> Expert:
     if name in PACKS:
         return _pack(name)
-    if Path(name).expanduser().exists() or "/" in name or "." in name:
+    if exists(Path(name).expanduser()) or "/" in name or "." in name:
         return load_expert(Path(name).expanduser())
     raise UsageError(f"No expert '{name}'.", f"Name a file, auto, none, or packs: {', '.join(PACKS)}.")
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import yaml
 
 from hybrid_core.errors import UsageError
+from hybrid_core.paths import exists
 from hybrid_core.store.home import close_to_others
 from hybrid_core.types import Effort, EvidenceLevel, Fusion, Route, Strategy
 from hybrid_pageindex.arguments import one_of
@@ -162,7 +163,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     path = Path(home or said.get("storage_path", (str(Settings().storage_path), ""))[0]).expanduser().absolute()
     file = path / CONFIG_FILE
     values: dict[str, Any] = {}
-    if file.is_file():
+    if exists(file) and file.is_file():
         values |= {key: _typed(key, value, f"{file}: {key}") for key, value in _read(file).items()}
         _keep_secret(file, values)
     values |= {key: _typed(key, value, name) for key, (value, name) in said.items()}

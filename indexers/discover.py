@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
+from hybrid_core.paths import exists
 from hybrid_core.plural import counted
 from indexers.parse.formats import FORMATS, formats_read
 
@@ -48,7 +49,10 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
             raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
         for name in _expand(str(given)):
             path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
-            if path.is_dir():
+            if not exists(path):
+                problems.append((str(given), "no such file or folder."))
+                roots.append(path)
+            elif path.is_dir():
                 inside, others = _documents_below(path)
                 roots.append(path)
                 if not inside and not empty_folders:
@@ -59,11 +63,8 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
             elif path.is_file():
                 roots.append(path)
                 files[path] = None
-            elif path.exists():
-                problems.append((str(path), "not a regular file."))
             else:
-                problems.append((str(given), "no such file or folder."))
-                roots.append(path)
+                problems.append((str(path), "not a regular file."))
     readable = []
     for file in files:
         if not file.is_file():  # a pipe or device below a folder would be read without end; a dangling link not at all

@@ -10,6 +10,7 @@ from eval.datasets.labels import own
 from eval.datasets.reading import documents, lines, physical, words
 from eval.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
+from hybrid_core.paths import exists
 
 SUFFIXES = (".pdf", ".md", ".markdown")
 
@@ -22,7 +23,7 @@ def read(docs: Path, questions: Path) -> Dataset:
     malformed JSON, an unknown document or a page below 1 is left out. Raises NotFoundError, and DocumentError for a
     file that is not UTF-8.
     """
-    if not docs.is_dir():
+    if not (exists(docs) and docs.is_dir()):
         raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
     files = documents(docs, *SUFFIXES)
     named = _names(files)

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
-from hybrid_core.store.home import advice_of, make_folder
+from hybrid_core.store.home import make_folder
 
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
@@ -124,20 +124,7 @@ class ShardPlace:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """The library's own shard where it is free, else a new private folder. Removes those of the dead.
-
-    Raises ``BusyError`` where neither can be had now, ``StoreError`` where nothing can be written.
-    """
-    try:
-        return _claim(folder)
-    except OSError as error:
-        raise StoreError(
-            f"The search index {folder} cannot be written ({error.strerror}).",
-            advice_of(error.strerror or "", folder.parent, "Check the folder's permissions."),
-        ) from error
-
-
-def _claim(folder: Path) -> ShardPlace:
+    """The library's own shard where it is free, else a new private folder. Removes those of the dead."""
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()

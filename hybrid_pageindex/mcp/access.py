@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.paths import exists
 from hybrid_core.types import Document
 
 
@@ -40,7 +41,7 @@ class Access:
         except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown ~user, a NUL in the name
             return None
         inside = [path for path in candidates if any(path.is_relative_to(root) for root in self.roots)]
-        return next((path for path in inside if path.exists()), inside[0] if inside else None)
+        return next((path for path in inside if exists(path)), inside[0] if inside else None)
 
     def path(self, given: str) -> Path:
         """``may_read``, for a file or folder that is there. What lies outside is refused whether it is there or not.
@@ -50,9 +51,9 @@ class Access:
         path = self.may_read(given)
         if path is None:
             raise self.refused(given)
-        if not path.exists():
+        if not exists(path):
             raise DocumentError(
-                f"{given}: no such file or folder.", "Check the path; it must be on the server's machine."
+                f"{given[:200]}: no such file or folder.", "Check the path; it must be on the server's machine."
             )
         return path
 

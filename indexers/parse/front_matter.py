@@ -43,7 +43,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
         return FrontMatter(0, {}, ())
     metadata: dict[str, str] = {}
     for key, value in fields.items():
-        name = str(key).strip().lower()
+        name = _plain(key).strip().lower()
         if said := clean(_said(value)[:_LONGEST_FIELD].replace("\n", " ")).strip():
             metadata.setdefault(_NAMES.get(name, name), said)
     return FrontMatter(end + 1, metadata, ())
@@ -55,4 +55,12 @@ def _said(value: Any) -> str:
         return ", ".join(filter(None, (_said(item) for item in value[:100] if not isinstance(item, list))))
     if isinstance(value, datetime.datetime | datetime.date):
         return value.isoformat()
-    return str(value) if isinstance(value, str | int | float) else ""
+    return _plain(value) if isinstance(value, str | int | float) else ""
+
+
+def _plain(value: object) -> str:
+    """As written; "" for a whole number of thousands of digits, which Python refuses to write."""
+    try:
+        return str(value)
+    except ValueError:
+        return ""

@@ -365,3 +365,10 @@ def test_from_file_to_answer(engine: Engine, cli: Cli, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="markdown has no page images"):
         run(engine.page_image("guide.markdown", 1))
     assert {Path(f.path).name: f.status for f in run(engine.index(folder)).files}["guide.markdown"] == "unchanged"
+
+
+def test_a_number_of_thousands_of_digits_is_no_metadata(tmp_path: Path) -> None:
+    file = tmp_path / "long.md"
+    file.write_text("---\nauthor: A. Reed\ntitle: 0x" + "f" * 6000 + "\n---\n\n# Reeds\n\nThey grow.\n")
+    info = MarkdownFile(file).info()
+    assert info.metadata["author"] == "A. Reed" and "title" not in info.metadata
