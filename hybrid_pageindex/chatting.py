@@ -74,8 +74,12 @@ class Chat:
             model = _Unusable(f"{said.llm_provider}:{said.llm_model}", error)
         if model is None:
             return None
+        calls = 1 + (said.reason_calls if strategy == "mcts" else said.reason_rounds)  # one chooses documents
+        seconds, setting = said.reason_seconds, "reason_seconds"
+        if not seconds:
+            seconds, setting = calls * said.model_timeout, "model_timeout"
         limits = ReasonLimits(
-            said.reason_below, said.reason_tokens, said.reason_rounds, said.reason_calls, said.reason_seconds
+            said.reason_below, said.reason_tokens, said.reason_rounds, said.reason_calls, seconds, setting
         )
         return Reasoner(model, strategy, limits, on_step or untold)
 

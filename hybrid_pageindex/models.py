@@ -63,6 +63,16 @@ class Models:
         """One cheap call; "" where none is named. Raises ChatError where the model does not work, UsageError where a
         recording cannot be read.
         """
+        return self._tried(kind)
+
+    def examine(self, kind: Kind) -> str:
+        """``check``, and how fast the model is, what that means for the settings, and which to change."""
+        from hybrid_core.models.speed import measure
+        from hybrid_pageindex.model_speed import advice
+
+        return self._tried(kind, lambda model, first: "; " + advice(kind, measure(model), first, self._settings))
+
+    def _tried(self, kind: Kind, more: Callable[[ChatModel, float], str] = lambda *_: "") -> str:
         from hybrid_core.models.probe import probe
 
         if not self.named(kind):
@@ -74,7 +84,8 @@ class Models:
         if model is None:
             return ""
         try:
-            return probe(model, vision=kind == "vlm")
+            said, seconds = probe(model, vision=kind == "vlm")
+            return said + more(model, seconds)
         finally:
             model.close()
 

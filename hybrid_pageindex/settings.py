@@ -93,7 +93,7 @@ class Settings:
     reason_tokens: int = 6000  # of all inputs of a model that looks for the pages of one question
     reason_rounds: int = 3  # replies of the model with the strategy outline
     reason_calls: int = 8  # the same with mcts
-    reason_seconds: float = 60.0  # after these the deterministic order stands
+    reason_seconds: float = 0.0  # of all its calls, after which what was found stands; 0: model_timeout for each
     answer_tokens: int = 8000  # of the sources that a model is given to answer from
     answer_evidence: str = "weak"  # below it ask calls no model where none has looked; "strong", or "none" for always
     rerank: str = "none"  # "multi-vector": the best pages are compared with the question token by token
@@ -136,7 +136,7 @@ class Settings:
         _at_least("reason_tokens", self.reason_tokens, 2000)
         _at_least("reason_rounds", self.reason_rounds, 1)
         _at_least("reason_calls", self.reason_calls, 1)
-        _at_least("reason_seconds", self.reason_seconds, 1)
+        _at_least("reason_seconds", self.reason_seconds, 0)
         _at_least("answer_tokens", self.answer_tokens, 500)
         one_of("answer_evidence", self.answer_evidence, *get_args(EvidenceLevel))
         one_of("rerank", self.rerank, "none", "multi-vector")

@@ -177,8 +177,8 @@ def _ocr(settings: Settings) -> str:
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:
-    """Asks a configured model for one word: whether its key, name and kind are right shows only in a call."""
-    return Models(settings, None).check(kind) or none
+    """Asks a configured model: whether its key, name and kind are right, and how fast it is, shows only in a call."""
+    return Models(settings, None).examine(kind) or none
 
 
 def _free(home: Path) -> str:

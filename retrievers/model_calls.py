@@ -15,14 +15,14 @@ from hybrid_core.prompts import prompt
 from hybrid_core.results import ReasoningStep, StepKind
 from hybrid_core.token_estimate import cut, estimate, shares
 from hybrid_core.usage import Usage
+from retrievers.call_time import CallTime
 
 T = TypeVar("T", bound=BaseModel)
 _LINE = 3  # tokens of an item's number and of the end of its line
 
 
 class ModelCalls:
-    """``steps`` and ``usage`` grow with each call; ``seconds`` are what the model may take for all of them together,
-    without the wait for a free place among the calls of others.
+    """``steps`` and ``usage`` grow with each call.
 
     ``given`` are the values that every prompt has, ``reply`` the most tokens of an answer. Of the budget, ``keep`` are
     left to others where texts are measured by ``room``.
@@ -32,7 +32,7 @@ class ModelCalls:
         self,
         model: ChatModel,
         budget: InputBudget,
-        seconds: float,
+        time: CallTime,
         told: Callable[[ReasoningStep], None],
         given: Mapping[str, str],
         *,
@@ -43,7 +43,7 @@ class ModelCalls:
         self.usage = Usage()
         self.budget = budget
         self._model, self._told, self._given = model, told, given
-        self._left = seconds
+        self._time = time
         self._reply, self._keep = reply, keep
 
     def ask(self, name: str, schema: type[T], values: Mapping[str, str]) -> T:
@@ -54,22 +54,20 @@ class ModelCalls:
         self.budget.require(size)
         self.step("asked", f"{written.name}, about {size} tokens")
         try:
-            reply = self._model.ask(
-                messages, schema, prompt=written.id, max_tokens=self._reply, deadline=self._left, budget=self.budget
-            )
+            with self._time.call() as left:
+                reply = self._model.ask(
+                    messages, schema, prompt=written.id, max_tokens=self._reply, deadline=left, budget=self.budget
+                )
         except ChatError as error:
-            self._spent(error.usage)
+            self.usage += error.usage
             raise
-        self._spent(reply.usage)
+        self.usage += reply.usage
+        self._time.left -= reply.usage.seconds
         if reply.value is None:
             raise ChatError("the model gave no answer.", failure="reply")
         if thought := " ".join(getattr(reply.value, "reasoning", "").split()):
             self.step("thought", thought)
         return reply.value
-
-    def _spent(self, usage: Usage) -> None:
-        self.usage += usage
-        self._left -= usage.seconds
 
     def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
         """Tokens that may be put where ``values`` have ""."""

@@ -22,8 +22,9 @@ class Word(BaseModel):
     word: str
 
 
-def probe(model: ChatModel, *, vision: bool, deadline: float = 30) -> str:
-    """Ask for one word, with ``vision`` for the colour of an image. Returns what was learnt, in one line.
+def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
+    """Ask for one word, with ``vision`` for the colour of an image. Returns what was learnt, in one line, and the
+    seconds that it took: it has the time of any call, for a server may load the model first.
 
     Raises ChatError as ``ask`` does (a bad key, a missing model, images refused), ReplyError also where the image was
     taken but not seen.
@@ -33,12 +34,13 @@ def probe(model: ChatModel, *, vision: bool, deadline: float = 30) -> str:
     messages = written.messages({"task": task})
     if vision:
         messages[-1] = type(messages[-1])("user", messages[-1].text, (_red(),))
-    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, deadline=deadline, patient=True)
+    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, patient=True)
     word = reply.value.word.strip() if reply.value else ""
     if vision and expected not in word.lower():
         message = f"{model.name} does not see images: it calls a red one '{word[:40]}'."
         raise ReplyError(message, "Choose a vision model.", text=reply.text)
-    return f"{model.name} answers in {reply.usage.seconds:.1f} s" + (", sees images" if vision else "")
+    seconds = reply.usage.seconds
+    return f"{model.name} answers in {seconds:.1f} s" + (", sees images" if vision else ""), seconds
 
 
 def _red() -> bytes:

@@ -24,7 +24,7 @@ class Asker(ModelCalls):
 
     def __init__(self, reasoner: Reasoner, question: str, advice: Advice, board: Board, texts: PageTexts) -> None:
         given = {"question": question, "expert": "\n".join(expert_lines(advice)) or "none"}
-        super().__init__(reasoner.model, reasoner.budget, reasoner.limits.seconds, reasoner.told, given, reply=_REPLY)
+        super().__init__(reasoner.model, reasoner.budget, reasoner.time, reasoner.told, given, reply=_REPLY)
         self._board, self._texts = board, texts
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 

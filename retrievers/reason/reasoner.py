@@ -11,6 +11,7 @@ from hybrid_core.models.input_budget import InputBudget
 from hybrid_core.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
 from hybrid_core.types import Effort, Strategy
 from hybrid_core.usage import Usage
+from retrievers.call_time import CallTime
 from retrievers.candidates import Valued
 from retrievers.expert import Advice
 from retrievers.page_texts import PageTexts
@@ -32,20 +33,22 @@ def untold(_: ReasoningStep) -> None:
 @dataclass(frozen=True, slots=True)
 class ReasonLimits:
     """``below`` is the sureness under which ``auto`` asks. ``tokens`` are for all inputs of one question together, also
-    those that choose documents; ``rounds`` bounds the outline strategy, ``calls`` the tree search, ``seconds`` both.
+    those that choose documents, and so are ``seconds``, which ``setting`` decides; ``rounds`` bounds the outline
+    strategy, ``calls`` the tree search.
     """
 
     below: float = 0.1
     tokens: int = 6000
     rounds: int = 3
     calls: int = 8
-    seconds: float = 60.0
+    seconds: float = 480.0
+    setting: str = "model_timeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it about one question. ``told`` hears every step at once; ``budget`` has what is left of
-    the question's tokens.
+    """A model and how to ask it about one question. ``told`` hears every step at once; ``budget`` and ``time`` have
+    what is left of the question's tokens and seconds.
     """
 
     model: ChatModel
@@ -53,9 +56,11 @@ class Reasoner:
     limits: ReasonLimits = ReasonLimits()
     told: Callable[[ReasoningStep], None] = untold
     budget: InputBudget = field(init=False, repr=False)
+    time: CallTime = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", InputBudget(self.limits.tokens))
+        object.__setattr__(self, "time", CallTime(self.limits.seconds, self.limits.setting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,9 @@ def reason(
     new = reorder(verdict, board, reached, valued)
     why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
-    return Reasoned(new.reached, new.valued, effort, new.added, new.verdicts, reasoning, asker.usage)
+    ended = [step.text for step in asker.steps if step.kind == "failed"]
+    note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
+    return Reasoned(new.reached, new.valued, effort, new.added, new.verdicts, reasoning, asker.usage, note)
 
 
 def _found(reasoner: Reasoner, board: Board, asker: Asker) -> Verdict:

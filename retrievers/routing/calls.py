@@ -13,6 +13,6 @@ class Calls(ModelCalls):
     """The calls for one question."""
 
     def __init__(self, reasoner: Reasoner, question: str) -> None:
-        keep, limits = int(_KEPT * reasoner.budget.tokens), reasoner.limits
+        keep, time = int(_KEPT * reasoner.budget.tokens), reasoner.time
         given = {"question": question}
-        super().__init__(reasoner.model, reasoner.budget, limits.seconds, reasoner.told, given, reply=_REPLY, keep=keep)
+        super().__init__(reasoner.model, reasoner.budget, time, reasoner.told, given, reply=_REPLY, keep=keep)

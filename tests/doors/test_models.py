@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.errors import ChatError, PageIndexError, UsageError
 from hybrid_core.models.chat import Message
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import Said
+from hybrid_core.models.openai_chat import OpenAIChat
 from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
+from hybrid_core.models.speed import Speed
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.usage import Usage
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.model_speed import advice
 from hybrid_pageindex.models import Models
 from hybrid_pageindex.settings import Settings, load_settings
 from tests.conftest import Cli
@@ -117,15 +122,65 @@ def test_recording_and_replaying_by_settings(server: ScriptedServer, catalog: Ca
     assert len(server.requests) == 2 and "recorded replies" in played.check("llm")
 
 
-def test_the_doctor_asks_each_model_once(server: ScriptedServer, tmp_path: Path) -> None:
+def test_the_doctor_asks_each_model_for_a_word_and_how_fast_it_is(server: ScriptedServer, tmp_path: Path) -> None:
     engine = Engine(settings=settings(server, vlm_model="eyes", storage_path=tmp_path / "home"))
     with closing(engine):
         for _ in range(2):
             found = run(engine.doctor())
             details = {check.name: check.detail for check in found.checks}
             assert found.ok and details["language model"].startswith(f"openai:m@{server.url} answers in ")
-            assert details["vision model"].endswith("sees images")
-    assert [body["model"] for body in server.bodies] == ["m", "eyes"] * 2, "a kept reply would prove nothing"
+            assert "tokens/s, so that a call of a deep search (at most 4) takes about " in details["language model"]
+            assert " s, sees images; reads " in details["vision model"] and "set " not in " ".join(details.values())
+    assert [body["model"] for body in server.bodies] == ["m", "m", "eyes", "eyes"] * 2, "a kept reply proves nothing"
+
+
+def test_the_doctor_advises_on_a_slow_model(server: ScriptedServer, tmp_path: Path) -> None:
+    def slowly(request: Request) -> Said:
+        asked = request.messages[-1].text
+        return Said("one, two, three, four, five", wait=0.2) if "forty" in asked else Said(answers(request), wait=0.3)
+
+    server.answer = slowly
+    said = {"model_timeout": 9, "reason_seconds": 2, "vlm_model": "eyes", "storage_path": tmp_path / "home"}
+    with closing(Engine(settings=settings(server, **said))) as engine:
+        details = {check.name: check.detail for check in run(engine.doctor()).checks}
+    assert re.search(r"set model_timeout \(9\) to \d+0, or use effort fast", details["language model"])
+    assert re.search(r"for index set model_timeout \(9\) to \d+0, or enrich to never", details["language model"])
+    assert "reason_seconds (2) ends such a search: set it to 0" in details["language model"]
+    assert "set max_concurrent_pages (5) to 1" in details["vision model"]
+
+
+def test_speed_tells_what_is_advised() -> None:
+    slow, local, quick = Speed(30, 2), Speed(400, 40), Speed(4_000, 100)
+    said = advice("llm", slow, 75, Settings())
+    assert said == (
+        "reads 30 and writes 2.0 tokens/s, took about 62 s to be loaded, so that a call of a deep search (at most 4) "
+        "takes about 225 s, an answer 467 s, the largest call of index 2,533 s; set model_timeout (120) to 810, or use "
+        "effort fast; for index set model_timeout (120) to 3900, or enrich to never"
+    )
+    assert advice("llm", local, 1, Settings()).partition("; ")[2] == (
+        "for index set model_timeout (120) to 210, or enrich to never"
+    )
+    assert ";" not in advice("llm", quick, 1, Settings())
+    assert "set model_timeout (120) to 690, or vision to never" in advice("vlm", slow, 75, Settings())
+    assert advice("vlm", quick, 1, Settings()) == "reads 4,000 and writes 100 tokens/s; a page takes about 6.6 s"
+
+
+def test_a_model_that_is_still_loaded_has_the_time_of_a_call(
+    server: ScriptedServer, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    complete = OpenAIChat.complete
+
+    def watched(self: OpenAIChat, request: Request, timeout: float, *rest: Any) -> Any:
+        given.append(timeout)
+        return complete(self, request, timeout, *rest)
+
+    monkeypatch.setattr(OpenAIChat, "complete", watched)
+    Models(settings(server, vlm_model="eyes", model_timeout=300), catalog).check("vlm")
+    assert given == [pytest.approx(300, abs=1)]
+    server.answer = lambda request: Said(answers(request), wait=30)
+    with pytest.raises(ChatError, match=r"within 1 s.*model_timeout"):
+        Models(settings(server, vlm_model="eyes", model_timeout=1), catalog).check("vlm")
 
 
 def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from eval.scripted import Oracle, guess
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.models.endpoint import Request
 from hybrid_core.models.fakes import Said
 from hybrid_core.results import ReasoningStep, SearchResult
+from hybrid_core.store.catalog import Catalog
 from hybrid_core.token_estimate import estimate
 from hybrid_core.types import Strategy
-from hybrid_pageindex import Engine, run
+from hybrid_core.usage import Usage
+from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex.chatting import Chat
+from retrievers.call_time import CallTime
 from retrievers.candidates import Candidate, Valued
 from retrievers.reason.sureness import sureness
 from retrievers.tree_walk import Reached
@@ -28,6 +34,13 @@ pytest.importorskip("openai", reason="the extra openai is not installed")
 QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"
 FILING, OTHER = "corvane-optics-2023-10k.pdf", "dunlin-freight-2024-10k.pdf"
 GOLD = Oracle({QUESTION: {(FILING, 5)}})  # not the page that the words find: only the model can put it first
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    made = Catalog(tmp_path / "catalog.sqlite")
+    yield made
+    made.close()
 
 
 def turn(**said: Any) -> dict[str, Any]:
@@ -162,6 +175,55 @@ def test_a_failure_after_the_first_round_keeps_what_was_named(library: Engine) -
         result = run(engine.search(QUESTION, effort="deep"))
     assert places(result)[0] == (FILING, 5) and result.effort.used == "deep"
     assert result.reasoning is not None and "failed" in {step.kind for step in result.reasoning.steps}
+
+
+@pytest.mark.parametrize("ended_by", ["reason_seconds", "model_timeout"])
+def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str) -> None:
+    def answer(request: Request) -> Any:
+        if "Round 1 of" in request.messages[-1].text:
+            return turn(pages=[page("D1", 5)], read=[page("D1", 5)])
+        return Said("", wait=30)
+
+    other = {"reason_seconds": 0, "model_timeout": 60} | {ended_by: 2}
+    with engine_with(library.home, answer, **other) as (engine, _):
+        result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
+        assert places(result)[0] == (FILING, 5) and result.effort.used == "deep"
+        (note,) = (note for note in result.notes if "asked no further" in note)
+        assert f"({ended_by})" in note
+    with engine_with(library.home, lambda _: Said("", wait=30), **other) as (engine, _):
+        result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
+    assert result.effort.used == "fast" and f"({ended_by})" in result.effort.why
+
+
+def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(catalog: Catalog) -> None:
+    slow = Settings(llm_model="m", llm_base_url="http://localhost:1/v1", model_timeout=300)
+    for said, strategy, seconds, setting in (
+        (slow, "outline", 4 * 300, "model_timeout"),
+        (slow, "mcts", 9 * 300, "model_timeout"),
+        (replace(slow, reason_seconds=45), "outline", 45, "reason_seconds"),
+    ):
+        chat = Chat(said, catalog)
+        reasoner = chat.reasoner(cast(Strategy, strategy), None)
+        chat.close()
+        assert reasoner is not None
+        assert (reasoner.limits.seconds, reasoner.limits.setting) == (seconds, setting)
+
+
+def test_the_time_of_a_question_is_that_of_all_its_calls() -> None:
+    time = CallTime(3.0, "reason_seconds")
+    with pytest.raises(ChatError, match=r"\(model_timeout\)"), time.call() as left:
+        assert left == 3
+        raise spent(ChatError("late.", "More (model_timeout).", failure="timeout", retryable=True), 1.0)
+    with pytest.raises(ChatError, match=r"late\. Allow more time \(reason_seconds\)"), time.call() as left:
+        assert left == 2
+        raise spent(ChatError("late.", "More (model_timeout).", failure="timeout", retryable=True), 2.0)
+    with pytest.raises(ChatError, match=r"3 s .* are over\. Allow more time \(reason_seconds\)"), time.call():
+        pass
+
+
+def spent(error: ChatError, seconds: float) -> ChatError:
+    error.usage = Usage(seconds=seconds)
+    return error
 
 
 def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
