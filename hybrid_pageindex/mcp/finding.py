@@ -34,7 +34,7 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations=READING,
-        output_schema=schema(evidence="o", results="a", notes="a?", cursor="s?", next="a"),
+        output_schema=schema(untrusted="s", evidence="o", results="a", notes="a?", cursor="s?", next="a"),
     )
     @told
     async def search(
@@ -65,14 +65,17 @@ def register(server: FastMCP, door: Door) -> None:
         results = budget.fitting([shapes.result(page) for page in wanted], door.budget)
         end = start + len(results)
         more = budget.cursor(call, end) if budget.goes_on(found.results, end, most) else ""
-        said = {
+        said = shapes.quoted("section", "snippet", "why") | {
             "evidence": {"level": found.evidence.level, "score": round(found.evidence.score, 2)},
             "results": results,
         }
         hints = shapes.search_hints(found, wanted[: len(results)], more, scope)
         return said | without_empty({"notes": list(found.notes), "cursor": more}) | {"next": hints}
 
-    @server.tool(annotations=READING, output_schema=schema(documents="a", nodes="a", notes="a?", cursor="s?", next="a"))
+    @server.tool(
+        annotations=READING,
+        output_schema=schema(untrusted="s", documents="a", nodes="a", notes="a?", cursor="s?", next="a"),
+    )
     @told
     async def outline(
         document: Annotated[str, "doc_id, name or path; empty: those that fit the question best"] = "",
@@ -94,10 +97,17 @@ def register(server: FastMCP, door: Door) -> None:
         more = budget.cursor(call, end) if end < len(entries) else ""
         hints = shapes.outline_hints(trees, library)
         notes = list(dict.fromkeys(note for tree in trees for note in tree.notes))
-        said = {"documents": heads, "nodes": nodes} | without_empty({"notes": notes, "cursor": more})
+        said = (
+            shapes.quoted("title", "why")
+            | {"documents": heads, "nodes": nodes}
+            | without_empty({"notes": notes, "cursor": more})
+        )
         return said | {"next": hints}
 
-    @server.tool(annotations=READING, output_schema=schema(document="s", doc_id="s", pages="a", cursor="s?", next="a"))
+    @server.tool(
+        annotations=READING,
+        output_schema=schema(untrusted="s", document="s", doc_id="s", pages="a", cursor="s?", next="a"),
+    )
     @told
     async def read(
         document: DocumentName,
@@ -119,7 +129,7 @@ def register(server: FastMCP, door: Door) -> None:
         call = {"document": document, "pages": pages, "node": node, "format": format, "library": library}
         at = budget.resume(call, cursor)
         wanted = await door.engine.pages(found.doc_id, numbers, library=library or None)
-        head = {"document": found.name, "doc_id": found.doc_id}
+        head = shapes.quoted("sections", "text", "described") | {"document": found.name, "doc_id": found.doc_id}
         if format != "text":
             each = SHEET if format == "sheet" else 1
             shown = wanted[at[0] : at[0] + _IMAGES * each]

@@ -12,7 +12,7 @@ from hybrid_core.types import Document
 from hybrid_pageindex.mcp.budget import cost, cursor, fitting, goes_on, longest, reach, resume
 from hybrid_pageindex.mcp.door import Door, pictured, short, told
 from hybrid_pageindex.mcp.progress import Progress
-from hybrid_pageindex.mcp.shapes import hint, page_range, relevance, schema, without_empty
+from hybrid_pageindex.mcp.shapes import hint, page_range, quoted, relevance, schema, without_empty
 from hybrid_pageindex.mcp.tasks import as_task
 
 FilePath = Annotated[str, "Path of a PDF or Markdown file"]
@@ -24,8 +24,8 @@ def register(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         output_schema=schema(
-            status="s", file_path="s", total_pages="i", indexed_at="s?", query="s?", pages="a?", results="a?",
-            cursor="s?", next="a",
+            status="s", file_path="s", total_pages="i", untrusted="s", indexed_at="s?", query="s?", pages="a?",
+            results="a?", cursor="s?", next="a",
         ),
     )  # fmt: skip
     @told
@@ -34,7 +34,7 @@ def register(server: FastMCP, door: Door) -> None:
     ) -> dict[str, Any]:
         """One file: with query its best pages, without it every page's summary. Indexes the file on first use."""
         document = await door.at_path(file_path, ctx)
-        head = {"file_path": document.path, "total_pages": document.pages}
+        head = {"file_path": document.path, "total_pages": document.pages} | quoted("text", "summary", "relevance")
         call = {"file_path": file_path, "query": query, "top_k": top_k}
         progress = await Progress.of(ctx)
         progress.note("looking for its best pages" if query.strip() else "reading its pages")
@@ -48,7 +48,7 @@ def register(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": True, "openWorldHint": False},
         output_schema=schema(
-            file_path="s", page="i", text="s", summary="s", indexed_at="s", described="s?", cursor="s?"
+            file_path="s", page="i", untrusted="s", text="s", summary="s", indexed_at="s", described="s?", cursor="s?"
         ),
     )
     @told
@@ -63,8 +63,8 @@ def register(server: FastMCP, door: Door) -> None:
         described = "" if start else longest(read.described, _SUMMARY)
         said = without_empty({"described": described, "cursor": _goes_on(call, end) if end < len(read.text) else ""})
         said = {
-            "file_path": document.path, "page": page, "text": text, "summary": read.summary,
-            "indexed_at": read.indexed_at, **said,
+            "file_path": document.path, "page": page, **quoted("text", "summary", "described"), "text": text,
+            "summary": read.summary, "indexed_at": read.indexed_at, **said,
         }  # fmt: skip
         return pictured(said, [await door.picture(document.doc_id, [page])] if image else [])
 
