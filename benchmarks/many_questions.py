@@ -83,19 +83,20 @@ def main() -> int:
         seconds = time.perf_counter() - began
         watch.stop()
         engine.close()
-    failed = [result for result in results if isinstance(result, BaseException)]
-    deep = sum(result.effort.used == "deep" for result in results if not isinstance(result, BaseException))
+    failed = [repr(result) for result in results if isinstance(result, BaseException)]
+    given = [result for result in results if not isinstance(result, BaseException)]
+    fast = [result.effort.why for result in given if result.effort.used != "deep"]
     found = {
         "questions": len(results),
         "failed": len(failed),
-        "answered_by_the_model": deep,
+        "answered_by_the_model": len(given) - len(fast),
         "seconds": round(seconds, 1),
         "most_connections": watch.most,
         "log_folded_back": f"{watch.folds - watch.busy} of {watch.folds} times",
     }
     print(json.dumps(found) if options.json else "\n".join(f"{name:<24}{value}" for name, value in found.items()))
-    for error, count in Counter(map(repr, failed)).most_common(3):
-        print(f"{count} times: {error}", file=sys.stderr)
+    for why, count in Counter([*failed, *fast]).most_common(5):
+        print(f"{count} times: {why}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -72,18 +72,18 @@ class _HeldBack:
 def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
     """What a model answers from the pages of a search; without one, and where it fails, only the sources."""
     began = time.perf_counter()
-    texts = _texts(found, catalog)
+    texts, notes = _texts(found, catalog)
     given = sources(found.query, found.results, texts, options.tokens)
     seen: list[Source] = given
     pictures: list[bytes] = []
-    notes: list[str] = []
     if refusal := _refusal(found, options):
         draft = _Draft("not_in_library", refusal)
     elif model is None:
         draft = _Draft("no_model", NO_MODEL)
     else:
         if options.image is not None:
-            seen, pictures, notes = _pictures(given, options.image)
+            seen, pictures, undrawn = _pictures(given, options.image)
+            notes += undrawn
         shown = [source for source in seen if source.image or source.text or not source.cut]
         if left := len(seen) - len(shown):
             notes.append(f"{left} of {len(seen)} pages were not given to the model: answer_tokens has no room for them")
@@ -168,13 +168,17 @@ def _shown(source: Source, pictured: Sequence[int]) -> str:
     return f"Source {source.number}: {where}{picture}\n{source.text}"
 
 
-def _texts(found: SearchResult, catalog: Catalog) -> list[str]:
-    """The full texts of the pages that were found, "" where one has been removed since."""
+def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str]]:
+    """The full texts of the pages that were found; of one that has been removed since its passage, and it is said."""
     with catalog.snapshot() as snapshot:
         contents = snapshot.published(found.library)
         places = [(contents.get(page.doc_id, ""), page.page) for page in found.results]
         held = snapshot.labels_and_texts(places)
-    return [held.get(place, ("", ""))[1] for place in places]
+    texts = [
+        held[place][1] if place in held else page.snippet for place, page in zip(places, found.results, strict=True)
+    ]
+    gone = [f"{p.doc_name}, page {p.page}" for place, p in zip(places, found.results, strict=True) if place not in held]
+    return texts, [f"removed since it was found, so only the passage is left: {page}" for page in gone]
 
 
 def _pictures(

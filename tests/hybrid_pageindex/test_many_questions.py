@@ -209,3 +209,17 @@ def test_what_is_removed_meanwhile_is_left_out_and_told(tmp_path: Path) -> None:
     assert [found.page for found in result.results] == [first] and "lagoon" in result.results[0].snippet
     assert any("lagoon.pdf" in note and "removed or indexed again" in note for note in result.notes)
     engine.close()
+
+
+def test_an_answer_from_a_page_that_was_removed_since_has_its_passage_and_says_so(
+    tmp_path: Path, filings: list[Path]
+) -> None:
+    engine = thinking(tmp_path / "home", lambda _: "Net sales were $418.2 million [[source:1]].")
+    run(engine.index(filings, enrich="never"))
+    found = run(engine.search(QUESTION, effort="fast", top_k=1))
+    run(engine.remove(["corvane-optics-2023-10k"]))
+    answer = run(engine.answer(found))
+    engine.close()
+    assert answer.status == "answered" and answer.sources[0].text == found.results[0].snippet
+    said = "removed since it was found, so only the passage is left: corvane-optics-2023-10k.pdf, page 3"
+    assert said in answer.notes
