@@ -37,6 +37,12 @@ class PasswordError(DocumentError):
     """The file is encrypted and the password is missing or wrong."""
 
 
+class ChangedError(DocumentError):
+    """The file did not hold still while it was read."""
+
+    retryable = True
+
+
 class LimitError(DocumentError):
     """The file was stopped by a limit (time, memory, pages)."""
 

@@ -375,9 +375,23 @@ class Engine:
         """
         return await asyncio.to_thread(lambda: migrate(self._catalog(), self._indexes(), to, library))
 
-    async def doctor(self) -> Health:
-        """Whether everything needed works, with advice where it does not."""
-        return await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
+    async def doctor(
+        self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
+    ) -> Health:
+        """Whether everything needed works, with advice where it does not.
+
+        ``deep`` also reads every file anew and compares its pages with those stored; ``mend``, which is deep too,
+        takes out what is not the file's and indexes the file again. ``on_progress`` hears how many contents of how
+        many are compared, from a worker thread.
+        """
+        found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
+        if not deep and not mend:
+            return found
+        from hybrid_pageindex.contents_check import check_contents  # with the pipeline
+
+        chat, told = self._parts().chat, on_progress or _not_told
+        checks = await stoppable(lambda stop: check_contents(self._catalog(), self.settings, chat, mend, told, stop))
+        return replace(found, checks=(*found.checks, *checks))
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""
@@ -410,5 +424,5 @@ class Engine:
             return self._opened
 
 
-def _not_told(_: object) -> None:
+def _not_told(*_: object) -> None:
     """Progress that nobody asked for."""

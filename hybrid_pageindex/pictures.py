@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types import Document
 from hybrid_pageindex import reading
 from hybrid_pageindex.settings import Settings
@@ -47,7 +49,8 @@ class Pictures:
         key = f"image/{found.sha256}/{','.join(map(str, pages))}/{shape}"
         if (held := self._catalog.cached(key)) is not None:
             return held
-        image = self._drawn(_original(found), pages, picture, password)
+        with _original(found, self._settings.storage_path / "tmp") as original:
+            image = self._drawn(original, pages, picture, password)
         self._catalog.put_cache(key, image, self._settings.max_cache_size)
         return image
 
@@ -73,17 +76,25 @@ class Pictures:
                 self._pool = None
 
 
-def _original(found: Document) -> Path:
-    """Raises DocumentError where the file is not the one that was indexed."""
+@contextmanager
+def _original(found: Document, scratch: Path) -> Iterator[Path]:
+    """A copy of a document's file, so that it stays what was indexed while it is drawn. Errors name the file.
+
+    Raises DocumentError where the file is not the one that was indexed.
+    """
+    from indexers.files import private_copy
+
     path = Path(found.path)
-    try:
-        with path.open("rb") as stream:
-            same = hashlib.file_digest(stream, "sha256").hexdigest() == found.sha256
-    except OSError as error:
+    if not os.access(path, os.R_OK):
         raise DocumentError(
             f"{path}: the original is gone or cannot be read, so no page can be drawn.",
             "Its text and outline still work; index the file again where it lies now.",
-        ) from error
-    if not same:
-        raise DocumentError(f"{path}: it has changed since it was indexed.", "Index it again.")
-    return path
+        )
+    try:
+        with scratch_folder(scratch) as folder, private_copy(path, folder) as copy:
+            if copy.sha256 != found.sha256:
+                raise DocumentError(f"{path}: it has changed since it was indexed.", "Index it again.")
+            yield copy.path
+    except DocumentError as error:
+        error.message = f"{path}: {error.message.removeprefix(f'{path}: ')}"
+        raise

@@ -157,6 +157,8 @@ class Searcher:
         key = (library, expert)
         view = self._views.get(key)
         if view is None or view.position != position:
+            if view is not None:
+                self._contents.forget(change.content_id for change in snapshot.changes(library, view.position))
             documents = {d.doc_id: d for d in snapshot.documents(library) if d.published}
             router = Router({doc_id: d.card for doc_id, d in documents.items()}, knowledge.aliases)
             view = self._views[key] = LibraryView(position, documents, router)

@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -89,10 +89,11 @@ def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -
 
 def library_sizes(catalog: Catalog, home: Path) -> list[LibrarySize]:
     with catalog.snapshot() as snapshot:
-        return [_size(snapshot, name, folder_bytes(index_folder(home, name))) for name in snapshot.libraries()]
+        sizes = [_size(snapshot, name) for name in snapshot.libraries()]
+    return [replace(size, vector_bytes=folder_bytes(index_folder(home, size.name))) for size in sizes]
 
 
-def _size(snapshot: Snapshot, name: str, vector_bytes: int) -> LibrarySize:
+def _size(snapshot: Snapshot, name: str) -> LibrarySize:
     documents = snapshot.documents(name)
     published = [d for d in documents if d.published]
     serving, coming = snapshot.embedder(name)
@@ -102,7 +103,7 @@ def _size(snapshot: Snapshot, name: str, vector_bytes: int) -> LibrarySize:
         documents=len(published),
         pages=sum(d.pages for d in published),
         failed=sum(bool(d.error) for d in documents),
-        vector_bytes=vector_bytes,
+        vector_bytes=0,
         embedder=serving.name if serving else "",
         embedded=sum(d.content_id in done for d in published),
         next_embedder=coming.name if coming else "",

@@ -1,21 +1,99 @@
-"""A file's bytes and size at one moment."""
+"""A file's bytes at one moment: what is hashed is what is read."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import ChangedError, DocumentError
+
+_CHUNK = 2**20
 
 
 def fingerprint(file: Path) -> tuple[os.stat_result, str]:
-    """What the system says of a file, and the SHA-256 of its bytes. Raises DocumentError where it cannot be read."""
+    """What the system says of a file, and the SHA-256 of its bytes.
+
+    Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
+    """
+    return _read(file, _ignored)
+
+
+@dataclass(slots=True)
+class PrivateCopy:
+    """The bytes that ``sha256`` is the hash of, at a path of their own with the file's name.
+
+    Copied rather than read in place: several processes open a file by its path, again and again for minutes, and
+    between two looks at it another file may have been there, with the first one back before the second look. Size,
+    times and inode cannot tell, for they are as coarse as the system's clock or the file system. A copy is written
+    in the pass that hashes it, which takes the place of hashing the file again at the end.
+    """
+
+    path: Path
+    sha256: str
+    stat: os.stat_result
+    _uses: int = 1
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def lend(self, task: Future[object]) -> None:
+        """Keep the copy until a task is over that may outlive the work that began it."""
+        with self._lock:
+            self._uses += 1
+        task.add_done_callback(lambda _: self.release())
+
+    def release(self) -> None:
+        with self._lock:
+            self._uses -= 1
+            if not self._uses:
+                shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+@contextmanager
+def private_copy(file: Path, folder: Path) -> Iterator[PrivateCopy]:
+    """A file's bytes, copied below ``folder`` for as long as they are read. Errors about the copy name the file.
+
+    Raises DocumentError where it cannot be read or copied, ChangedError where it does not hold still.
+    """
+    place = folder / uuid.uuid4().hex
+    target = place / file.name
     try:
-        with file.open("rb") as stream:
-            return os.fstat(stream.fileno()), hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise DocumentError(f"{file}: cannot be read ({error.strerror}).") from error
+        try:
+            place.mkdir()
+            with target.open("xb") as stream:
+                stat, sha256 = _read(file, stream.write)
+        except OSError as error:
+            message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
+            raise DocumentError(message, "Free some space, or choose another --home.") from error
+        copy = PrivateCopy(target, sha256, stat)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    try:
+        yield copy
+    except DocumentError as error:
+        error.message = error.message.replace(str(target), str(file))
+        raise
+    finally:
+        copy.release()
+
+
+def changed(file: Path) -> ChangedError:
+    return ChangedError(f"{file}: it changed while it was read.", "Index it again when nothing writes to it.")
+
+
+def same(file: Path, found: os.stat_result) -> bool:
+    """Whether a file is still as it was found, as far as the system can tell."""
+    try:
+        return _identity(file.stat()) == _identity(found)
+    except OSError:
+        return False
 
 
 def size(file: Path) -> int:
@@ -24,3 +102,37 @@ def size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
+    digest, buffer = hashlib.sha256(), memoryview(bytearray(_CHUNK))
+    with _readable(file):
+        stream = file.open("rb", buffering=0)
+    with stream:
+        found = os.fstat(stream.fileno())
+        while True:
+            with _readable(file):
+                got = stream.readinto(buffer)
+            if not got:
+                break
+            digest.update(buffer[:got])
+            write(buffer[:got])
+    if not same(file, found):
+        raise changed(file)
+    return found, digest.hexdigest()
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DocumentError(f"{file}: cannot be read ({error.strerror}).") from error
+
+
+def _identity(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _ignored(_: memoryview) -> None:
+    return None

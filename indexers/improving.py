@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from hybrid_core.usage import Usage
 from indexers.enrich.cache import CatalogParts, part_key
 from indexers.enrich.options import EnrichOptions, Models
 from indexers.enrich.stage import Enricher, Sight
-from indexers.files import fingerprint
+from indexers.files import PrivateCopy, fingerprint
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import NoOcr
 from indexers.publishing import Publisher
@@ -124,10 +124,15 @@ class Improver:
             if best is not None and improved(best[0], tags):
                 run.publisher.switch(file, stat, document.doc_id, best[0], None, run.stored.card(file, best[0]))
                 return replace(_noted(before, "the same bytes were improved by models before"), status="indexed")
-            version, base = self._base(file, stat, sha256, document)
+            version, base = self._base(file, sha256, document)
             advice = run.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
             moot = advice.reason if isinstance(advice, NoOcr) else ""
-            made = enricher.enrich(base, self._sight(file, base), tags, _Told(run.tally, file), moot)
+            with ExitStack() as stack:
+                sight = None
+                if "vlm" in tags and base.format in _PICTURED:
+                    copy = stack.enter_context(run.publisher.parser.copy(file, sha256))
+                    sight = self._sight(copy, base)
+                made = enricher.enrich(base, sight, tags, _Told(run.tally, file), moot)
             usage = sum((step.usage for step in made.steps), Usage())
             result = replace(before, steps=made.steps, usage=usage)
             if made.content is None and made.done:
@@ -150,7 +155,7 @@ class Improver:
         apart = "" if before.note == "; ".join(base.warnings) else before.note  # moved from where, say
         return replace(result, note="; ".join(filter(None, (apart, *made.content.warnings))))
 
-    def _base(self, file: Path, stat: os.stat_result, sha256: str, document: Document) -> tuple[str, IndexedContent]:
+    def _base(self, file: Path, sha256: str, document: Document) -> tuple[str, IndexedContent]:
         """What the rules made of a file, from the catalog where that is what is published, else made again."""
         version = document.content_id
         if without_models(version) == version:
@@ -158,14 +163,12 @@ class Improver:
                 held = snapshot.content(version)
             if held is not None:
                 return version, held
-        made = self._run.publisher.make(file, stat, sha256, self._run.seconds_per_file, None)
+        made = self._run.publisher.make(file, sha256, self._run.seconds_per_file, None)
         return made.version, made.content
 
-    def _sight(self, file: Path, base: IndexedContent) -> Sight | None:
+    def _sight(self, copy: PrivateCopy, base: IndexedContent) -> Sight:
         run = self._run
-        if base.format not in _PICTURED:
-            return None
-        return WorkerSight(run.pool, file, run.password, len(base.pages), run.limits, self._options.drawing)
+        return WorkerSight(run.pool, copy, run.password, len(base.pages), run.limits, self._options.drawing)
 
     def _document(self, doc_id: str | None) -> Document | None:
         with self._run.catalog.snapshot() as snapshot:

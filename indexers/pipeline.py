@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
+from hybrid_core.errors import Cancelled, ChangedError, DocumentError, NotFoundError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types import Document
@@ -24,6 +24,7 @@ from indexers.making import FileProgress, Maker
 from indexers.parse.formats import format_of
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import OFF, NoOcr, Tesseract
+from indexers.parsing import Parser
 from indexers.prune import prune
 from indexers.publishing import Publisher
 from indexers.report import FileResult, IndexProgress, IndexReport, Point, Tally
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from indexers.enrich.options import EnrichOptions, Models
     from indexers.improving import Improver
 
+_PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
 
 
@@ -113,6 +115,15 @@ def _not_embedded(catalog: Catalog, library: str, indexed: bool) -> Sequence[str
     return (words,) if waiting else ()
 
 
+def _held_still(work: Callable[[], FileResult]) -> FileResult:
+    for seconds in _PAUSES:
+        try:
+            return work()
+        except ChangedError:
+            time.sleep(seconds)
+    return work()
+
+
 class _Run:
     """One indexing run: a few documents at a time, their page ranges spread over the workers."""
 
@@ -126,12 +137,13 @@ class _Run:
         self._in_flight = workers + 1
         scans = ScanOptions(options.password, options.parse, options.ocr, options.max_cache_size)
         reader = ScanReader(catalog, self._pool, scans, self._in_flight, tally)
-        maker = Maker(self._pool, reader, folder, options.parse, self._in_flight)
+        parser = Parser(
+            self._pool, folder, options.parse, options.password, options.range_pages, self._in_flight
+        )  # fmt: skip
+        maker = Maker(self._pool, parser, reader)
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
         self._stored = Stored(catalog, options.ocr)
-        self._publisher = Publisher(
-            catalog, library, maker, self._stored, options.parse, options.password, options.range_pages
-        )
+        self._publisher = Publisher(catalog, library, parser, maker, self._stored, options.parse)
         self._improver = self._improving(options) if options.models else None
         self._lock = threading.Lock()
         with catalog.snapshot() as snapshot:
@@ -141,6 +153,8 @@ class _Run:
         for document in known:
             self._by_content.setdefault(without_ocr(document.content_id), []).append(document)
         self._ids = {document.doc_id for document in known}
+        self._new: dict[Path, str] = {}  # a file that is tried again keeps what it was given
+        self._moved: dict[tuple[Path, str], Document] = {}
 
     def _improving(self, options: IndexOptions) -> Improver | None:
         from indexers.improving import Improver, Run  # with pydantic and the prompts, which others do not wait for
@@ -226,7 +240,7 @@ class _Run:
     def _reported(self, file: Path, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
         """What comes of work on a file; a failure is recorded. ``doc_id``: its document's, "" where there is none."""
         try:
-            return work()
+            return _held_still(work)
         except Cancelled:
             raise
         except (DocumentError, NotFoundError) as error:
@@ -250,7 +264,7 @@ class _Run:
             if (known.size, known.mtime, known.error) != (stat.st_size, stat.st_mtime, ""):
                 self._catalog.touch(known.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime)
             return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
-        moved = None if known else self._moved_here(content)
+        moved = None if known else self._moved_here(file, content)
         if moved is not None:
             card = self._stored.card(file, moved.content_id)
             self._catalog.touch(moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card)
@@ -261,23 +275,25 @@ class _Run:
         doc_id = before.doc_id if before else self._new_id(file)
         return self._publisher.publish(file, stat, sha256, doc_id, self._options.ocr_seconds, progress)
 
-    def _moved_here(self, content: str) -> Document | None:
+    def _moved_here(self, file: Path, content: str) -> Document | None:
         """A document with these bytes whose file is gone; each can move only once."""
         with self._lock:
-            for document in self._by_content.get(content, []):
+            for document in () if (file, content) in self._moved else self._by_content.get(content, ()):
                 if not Path(document.path).exists():
                     self._by_content[content].remove(document)
-                    return document
-        return None
+                    self._moved[file, content] = document
+                    break
+            return self._moved.get((file, content))
 
     def _new_id(self, file: Path) -> str:
         """Stable for a path in a library; another where a moved document has taken that one along."""
         with self._lock:
             number = 0
-            while True:
+            while file not in self._new:
                 name = f"{self._library}\n{file}" + (f"\n{number}" if number else "")
                 doc_id = uuid.uuid5(_NAMESPACE, name).hex[:12]
                 if doc_id not in self._ids:
                     self._ids.add(doc_id)
-                    return doc_id
+                    self._new[file] = doc_id
                 number += 1
+            return self._new[file]

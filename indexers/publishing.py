@@ -7,14 +7,14 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Card, IndexedContent
-from indexers.files import fingerprint
+from indexers.files import same
 from indexers.making import FileProgress, Maker
 from indexers.parse.formats import format_of
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import Tesseract
+from indexers.parsing import Parser
 from indexers.report import FileResult
 from indexers.scans import ReadScans
 from indexers.stored import Stored, card_of
@@ -35,14 +35,13 @@ class Publisher:
         self,
         catalog: Catalog,
         library: str,
+        parser: Parser,
         maker: Maker,
         stored: Stored,
         limits: ParseLimits,
-        password: str | None,
-        range_pages: int,
     ) -> None:
         self._catalog, self._library, self._maker, self._stored = catalog, library, maker, stored
-        self._limits, self._password, self._range_pages = limits, password, range_pages
+        self.parser, self._limits = parser, limits
         self._content_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -58,29 +57,28 @@ class Publisher:
         """Publish what the catalog holds of the same bytes, or what is made of them now."""
         content = content_id(sha256, format_of(file))
         with self.content_lock(content):  # the same bytes twice in one run are parsed once
-            if (shared := self._shared(file, content)) is not None:
+            if (shared := self._shared(file, sha256, content)) is not None:
                 self.switch(file, stat, doc_id, shared, None, self._stored.card(file, shared))
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared)
                 note = "same bytes as a file indexed before"
                 return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
-            made = self.make(file, stat, sha256, ocr_seconds, progress)
+            made = self.make(file, sha256, ocr_seconds, progress)
             self.switch(file, stat, doc_id, made.version, made.content, card_of(file, made.content))
         pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
+        if not same(file, stat):
+            note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
         unread = 0 if made.scans.stopped else made.scans.left
         return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)
 
-    def make(
-        self, file: Path, stat: os.stat_result, sha256: str, ocr_seconds: float, progress: FileProgress | None
-    ) -> MadeVersion:
-        """Raises DocumentError, also where the file changed meanwhile."""
-        made = self._maker.make(file, stat, sha256, self._password, self._range_pages, ocr_seconds, progress)
+    def make(self, file: Path, sha256: str, ocr_seconds: float, progress: FileProgress | None) -> MadeVersion:
+        """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
+        with self.parser.copy(file, sha256) as copy:
+            made = self._maker.make(file, copy, ocr_seconds, progress)
         version = content_id(sha256, format_of(file))
         if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
             tried, left = made.scans.tried, made.scans.left
             version = with_some_ocr(version, ocr, tried) if left else with_ocr(version, ocr)
-        if fingerprint(file)[1] != sha256:
-            raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
         return MadeVersion(version, made.content, made.scans)
 
     def switch(
@@ -103,7 +101,7 @@ class Publisher:
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 
-    def _shared(self, file: Path, content: str) -> str | None:
+    def _shared(self, file: Path, sha256: str, content: str) -> str | None:
         """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
         found = self._stored.best(content)
         if found is None:
@@ -111,5 +109,6 @@ class Publisher:
         version, pages = found  # it may have been read under other limits
         self._limits.check("max_pages", pages, f"{file}: it has {pages:,} pages")
         if self._stored.encrypted(version):  # who does not know the password does not get the text
-            self._maker.opens(file, self._password)
+            with self.parser.copy(file, sha256) as copy:
+                self.parser.opens(copy)
         return version

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import cast
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.store.catalog import Catalog
+from indexers.files import PrivateCopy
 from indexers.parse.limits import ParseLimits
 from indexers.parse.ocr_pages import cache_key
 from indexers.parse.tesseract import NoOcr, Tesseract
@@ -69,30 +69,27 @@ class ScanReader:
     def read(
         self,
         file: Path,
-        found: os.stat_result,
-        sha256: str,
+        copy: PrivateCopy,
         numbers: Sequence[int],
         seconds: float,
     ) -> ReadScans:
         """Read the pages (1-based) that need it, for ``seconds`` at most.
 
         Each page is a task with its own limits, and together they have the time of a file besides that of
-        parsing. What was read before comes from the cache. Raises DocumentError where the file is no longer
-        as it was ``found``.
+        parsing. What was read before comes from the cache.
         """
         if not numbers:
             return ReadScans()
         if isinstance(ocr := self._options.ocr(), NoOcr):
             return ReadScans(said=(ocr.reason,))
+        sha256 = copy.sha256
         with self._lock:
             of_file = self._files.setdefault(sha256, _File(self._pool.allowance()))
         keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
         read = {number: page for number, key in keys.items() if (page := self._catalog.cached(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
         self._show(file, of_file, len(read), len(numbers))
-        for number, page in self._new(file, ocr, waiting, of_file, seconds):
-            if not _same(found, file):
-                raise DocumentError(f"{file}: it changed while it was read.", "Index it again.")
+        for number, page in self._new(copy, ocr, waiting, of_file, seconds):
             self._catalog.put_cache(keys[number], page, self._options.max_cache_size)
             read[number] = page
             self._show(file, of_file, len(read), len(numbers))
@@ -113,7 +110,7 @@ class ScanReader:
         of_file.shown = done, pages
 
     def _new(
-        self, file: Path, ocr: Tesseract, numbers: Sequence[int], of_file: _File, seconds: float
+        self, copy: PrivateCopy, ocr: Tesseract, numbers: Sequence[int], of_file: _File, seconds: float
     ) -> Iterator[tuple[int, bytes]]:
         """Pages as they are read, a few begun at a time: a long file leaves room for others."""
         until, running = monotonic() + seconds, of_file.running
@@ -121,8 +118,9 @@ class ScanReader:
         try:
             while not of_file.stopped:
                 while waiting and len(running) <= self._at_once and monotonic() < until:
-                    task = ScanTask(file, self._options.password, waiting[0], self._options.limits, ocr)
-                    running[waiting.popleft()] = self._pool.submit(task, of_file.allowance)
+                    task = ScanTask(copy.path, self._options.password, waiting[0], self._options.limits, ocr)
+                    running[waiting.popleft()] = begun = self._pool.submit(task, of_file.allowance)
+                    copy.lend(begun)
                 if not running:
                     break
                 number = next(iter(running))
@@ -142,14 +140,6 @@ class ScanReader:
         finally:
             for number in [number for number, future in running.items() if future.cancel()]:
                 del running[number]
-
-
-def _same(found: os.stat_result, file: Path) -> bool:
-    try:
-        now = file.stat()
-    except OSError:
-        return False
-    return (now.st_size, now.st_mtime_ns, now.st_ino) == (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _said(of_file: _File, left: int) -> tuple[str, ...]:

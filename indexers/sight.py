@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import cast
 
 from indexers.enrich.choose import PageLook
+from indexers.files import PrivateCopy
 from indexers.parse.drawing import Drawing
 from indexers.parse.limits import ParseLimits
 from indexers.workers.pool import WorkerPool
@@ -20,20 +20,28 @@ class WorkerSight:
     """A file's ``Sight``. Its tasks have the time of a file together, besides that of reading it."""
 
     def __init__(
-        self, pool: WorkerPool, file: Path, password: str | None, pages: int, limits: ParseLimits, drawing: Drawing
+        self,
+        pool: WorkerPool,
+        copy: PrivateCopy,
+        password: str | None,
+        pages: int,
+        limits: ParseLimits,
+        drawing: Drawing,
     ) -> None:
-        self._pool, self._file, self._password, self._pages = pool, file, password, pages
+        self._pool, self._copy, self._password, self._pages = pool, copy, password, pages
         self._limits, self._drawing = limits, drawing
         self._allowance = pool.allowance()
 
     def looks(self) -> Sequence[PageLook]:
         tasks = [
-            LookTask(self._file, self._password, start, start + _RANGE, self._limits)
+            LookTask(self._copy.path, self._password, start, start + _RANGE, self._limits)
             for start in range(1, self._pages + 1, _RANGE)
         ]
         running = [self._pool.submit(task, self._allowance) for task in tasks]
         return [found for future in running for found in cast("list[PageLook]", future.result())]
 
     def drawn(self, number: int) -> Future[object]:
-        task = DrawTask(self._file, self._password, number, self._limits, self._drawing)
-        return self._pool.submit(task, self._allowance)
+        task = DrawTask(self._copy.path, self._password, number, self._limits, self._drawing)
+        begun = self._pool.submit(task, self._allowance)
+        self._copy.lend(begun)
+        return begun

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Immutable, as the catalog's contents are: a content_id never means anything else."""
+    """Immutable, as the catalog's contents are: a content_id means something else only once it was mended."""
 
     content_id: str
     body: TermCounts
@@ -132,6 +133,13 @@ class ContentCache:
                 _, dropped = self._held.popitem(last=False)
                 self._pages -= dropped.pages
         return content
+
+    def forget(self, content_ids: Iterable[str | None]) -> None:
+        """Have contents read again that were published anew: one that was wrong is made again under its id."""
+        with self._lock:
+            for content_id in content_ids:
+                if content_id is not None and (dropped := self._held.pop(content_id, None)) is not None:
+                    self._pages -= dropped.pages
 
 
 def children_of(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:

@@ -155,6 +155,28 @@ class Catalog:
                 )
             )  # fmt: skip
 
+    def discard(self, content_ids: Sequence[str], error: str) -> None:
+        """Take out contents that are wrong: their documents stay with ``error``, not published, until they are indexed
+        again. What the cache keeps of the same bytes goes too.
+        """
+        documents, contents = schema.documents.c, schema.contents.c
+        with self.writing() as connection:
+            for content_id in content_ids:
+                sha256 = connection.scalar(select(contents.sha256).where(contents.content_id == content_id))
+                users = connection.execute(
+                    select(documents.library, documents.doc_id).where(documents.content_id == content_id)
+                ).all()
+                values = {"content_id": None, "error": error}
+                connection.execute(update(schema.documents).where(documents.content_id == content_id).values(**values))
+                for user in users:
+                    connection.execute(
+                        insert(schema.changes).values(library=user.library, doc_id=user.doc_id, content_id=None)
+                    )
+                rows.delete_content(connection, content_id)
+                for kind in ("ocr", "image"):
+                    key = schema.cache.c.key
+                    connection.execute(delete(schema.cache).where(key.startswith(f"{kind}/{sha256}/", autoescape=True)))
+
     def remove(self, doc_ids: Sequence[str]) -> None:
         """Remove documents, in one transaction; content that nothing else uses goes with them."""
         with self.writing() as connection:

@@ -14,7 +14,7 @@ from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.results import ReasoningStep
 from hybrid_pageindex.cli import answers, show
 from hybrid_pageindex.cli.output import dump
-from hybrid_pageindex.cli.progress import embed_progress, index_progress
+from hybrid_pageindex.cli.progress import contents_progress, embed_progress, index_progress
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.wishes import SearchWishes
 
@@ -192,7 +192,8 @@ async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
-    found = await engine.doctor()
+    with contents_progress() as told:
+        found = await engine.doctor(deep=options.deep, mend=options.mend, on_progress=told)
     dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
     return 0 if found.ok else 1
 

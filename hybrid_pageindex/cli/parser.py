@@ -135,7 +135,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     mcp.add_argument("--max-tokens", type=_count, default=5000, metavar="N", help="of one answer (default: 5000)")
     mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
 
-    commands.add_parser("doctor", parents=[common], help="check that everything works")
+    doctor = commands.add_parser("doctor", parents=[common], help="check that everything works")
+    doctor.add_argument("--deep", action="store_true", help="compare every stored page with its file")
+    doctor.add_argument("--mend", action="store_true", help="compare, and index again what differs")
 
     if plugins.wanted(typed, list(commands.choices)):
         for name, command in plugins.commands():

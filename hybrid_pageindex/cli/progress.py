@@ -63,6 +63,22 @@ def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
         yield show
 
 
+@contextmanager
+def contents_progress() -> Iterator[Callable[[int, int], None]]:
+    """A callback for ``Engine.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
+    if not sys.stderr.isatty():
+        yield _tenths
+        return
+    with _bar("comparing", "contents") as bar:
+        contents = bar.add_task("contents", total=None, visible=False)
+        yield lambda done, of: bar.update(contents, total=of, completed=done, visible=True)
+
+
+def _tenths(done: int, of: int) -> None:
+    if of and done * 10 // of > (done - 1) * 10 // of:
+        print(f"compared {done} of {of} contents", file=sys.stderr)
+
+
 def _bar(what: str, unit: str) -> Progress:
     """A bar on stderr that goes when it is done; the time left follows the last minutes, not the last second."""
     from rich.console import Console

@@ -110,9 +110,9 @@ def work() -> None:
         try:
             reply = Reply("done", worker.run(task))
         except PageIndexError as error:
-            reply = Reply("failed", portable(error))
+            reply = Reply("failed", portable(error, task))
         except Exception as error:  # noqa: BLE001 - a defect in one file must not end the worker
-            reply = Reply("failed", _explained(error))
+            reply = Reply("failed", portable(_explained(error), task))
         send(replies, reply)
 
 

@@ -123,6 +123,9 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
     return value
 
 
-def portable(error: PageIndexError) -> PageIndexError:
-    """An error that survives pickling: same class, same words."""
-    return type(error)(error.message, error.advice)
+def portable(error: PageIndexError, task: Task) -> PageIndexError:
+    """An error that survives pickling: same class, same words, but for the path, which is that of a private copy."""
+    message = error.message
+    if not isinstance(task, BuildTask):
+        message = message.removeprefix(f"{task.path}: ").replace(str(task.path), task.path.name)
+    return type(error)(message, error.advice)
