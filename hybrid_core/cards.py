@@ -101,12 +101,14 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
 
 
 def _type(spaced: str, title: str, first: str) -> str:
-    """File names put the type last (``Acme 2019 Supply Agreement``), titles and covers say it early."""
+    """File names put the type last (``Acme 2019 Supply Agreement``, ``Labor Contract Law``), titles and covers say it
+    early."""
+    if ending := type_by_ending(_without_periods(spaced, "").strip()):
+        return ending
     if in_name := [mention.type for mention in name_finder().find(spaced) if _is_type(mention, spaced)]:
         return in_name[-1]
-    for text in (_without_periods(spaced, "").strip(), title):
-        if ending := type_by_ending(text):
-            return ending
+    if ending := type_by_ending(title):
+        return ending
     if announced := type_by_headline(first[:_HEADLINE_SAID]):
         return announced
     for text in (title, first[:_TYPE_SAID]):

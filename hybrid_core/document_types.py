@@ -153,7 +153,7 @@ def type_by_ending(title: str) -> str:
     folded = _IN_BRACKETS.sub("", fold(title).strip(" ."))
     for name, entry in document_types().items():
         for ending in entry.endings:
-            if folded.endswith(ending if _CJK.search(ending) else f" {ending}"):
+            if folded.endswith(ending if _CJK.search(ending) else (f" {ending}", f"-{ending}")):
                 return name
     return ""
 

@@ -17,7 +17,7 @@ from indexers.prose import prose
 from indexers.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
 
-_STAGES = f"tree-1+chunks-1+summaries-1+cards-2+flags-1+{text.TOKENISER}"
+_STAGES = f"tree-1+chunks-1+summaries-1+cards-3+flags-1+{text.TOKENISER}"
 
 
 def pipeline(format: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,14 @@ class Candidate:
     routing: float
     reason: str
     only: Mask | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the pages of a document are scored by: {term: weight}, and the same for what only headings are asked for."""
+
+    terms: Mapping[str, float]
+    headings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,29 +112,33 @@ def around(hits: Sequence[int], pages: int, most: int) -> Mask:
     return mask
 
 
+def score_pages(candidate: Candidate, wanted: Wanted, weights: Weights) -> Floats:
+    """The words of every page against its document, neighbours included: float64 (pages,), higher is better."""
+    query = {text.cached_hash(term): weight for term, weight in wanted.terms.items()}
+    headings = {text.cached_hash(term): weight for term, weight in wanted.headings.items()}
+    scores = page_score.page_scores(candidate.content, query, weights.inside, headings, candidate.only)
+    if weights.neighbours:
+        scores += weights.neighbours * (scores > 0) * better_neighbour(scores)
+    return scores
+
+
 def value_pages(
     candidates: Sequence[Candidate],
     coarse: Mapping[Key, float],
-    inside: Mapping[str, float],
-    headings: Mapping[str, float],
+    raw: Sequence[Floats],
     similar: Mapping[Key, float],
     weights: Weights,
 ) -> list[Valued]:
     """Every page of the candidates valued: own words, similarity, its document, its sections.
 
-    A page's words count twice: against its document (``inside``, {term: weight}; ``headings`` the same for
-    what only headings are asked for) and against the library (``coarse``). The latter is what compares pages of
+    A page's words count twice: against its document (``raw``, of ``score_pages``) and against the library
+    (``coarse``). The latter is what compares pages of
     documents that the question does not tell apart: it counts more the less surely one is named. A document counts
     by how surely the question names it, not by how far it leads, and half as much where none is named: that others
     of its pages hold the question's words says less than that one does.
     ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
     A page that no word and no similarity speaks for has the value 0.
     """
-    query = {text.cached_hash(term): weight for term, weight in inside.items()}
-    wanted = {text.cached_hash(term): weight for term, weight in headings.items()}
-    raw = [page_score.page_scores(c.content, query, weights.inside, wanted, c.only) for c in candidates]
-    if weights.neighbours:
-        raw = [scores + weights.neighbours * (scores > 0) * better_neighbour(scores) for scores in raw]
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
     dense = weights.dense if similar else 0.0

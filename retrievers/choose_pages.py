@@ -37,14 +37,14 @@ class Chosen:
 
 
 def choose_pages(
-    reached: Sequence[Reached], valued: Sequence[Valued], top_k: int, roles: Sequence[Role], lam: float
+    reached: Sequence[Reached], valued: Sequence[Valued], top_k: int, roles: Sequence[Sequence[Role]], lam: float
 ) -> list[Chosen]:
     """At most ``top_k`` of the reached pages (best first), in the order to show them.
 
-    ``lam`` below 1 trades value for variety (MMR). For each role that none of the first five pages
-    fills for the best document, its best page with that role takes the place of the last of the five without
-    one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are therefore
-    the list of n, for n from 5 on.
+    ``lam`` below 1 trades value for variety (MMR). ``roles`` are those wanted in each document. For each of the best
+    document's roles that none of the first five pages fills, its best page with that role takes the place of the last
+    of the five without one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are
+    therefore the list of n, for n from 5 on.
     """
     most = 4 * top_k if lam < 1 else top_k
     chosen = _without_copies(reached, valued, most)
@@ -84,10 +84,13 @@ def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam:
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(valued, a.reached), _vector(valued, b.reached)))
 
 
-def _with_roles(chosen: list[Chosen], valued: Sequence[Valued], within: int, roles: Sequence[Role]) -> list[Chosen]:
-    if not chosen or not roles:
+def _with_roles(
+    chosen: list[Chosen], valued: Sequence[Valued], within: int, wanted: Sequence[Sequence[Role]]
+) -> list[Chosen]:
+    doc = chosen[0].reached.doc if chosen else -1
+    roles = wanted[doc] if chosen and wanted else ()
+    if not roles:
         return chosen
-    doc = chosen[0].reached.doc
     content, values = valued[doc].candidate.content, valued[doc].values
     first, rest = chosen[:within], chosen[within:]
     for role in roles:

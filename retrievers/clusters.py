@@ -19,6 +19,7 @@ from retrievers.mentions import MentionFinder, NameFound
 
 # How surely a key means its cluster.
 WHOLE, SHORTENED, PARTY, SYMBOL, FIRST_WORD, INITIALS, ONE_WORD, CLIPPED = 1.0, 0.9, 0.9, 0.85, 0.7, 0.7, 0.6, 0.6
+SURE = 0.5  # a weaker match of an organisation does not silence the rest of the library
 TWO_LETTERS = 0.45  # «GM», but also «IT»: never sure by itself
 # What is left of that without a capital: it may be a common word («cost», «security»).
 _LOWER_CASE = 0.4
@@ -36,6 +37,7 @@ class Matched:
     strengths: dict[int, tuple[float, int]] = field(default_factory=dict)
     names: dict[int, float] = field(default_factory=dict)  # cluster -> strength
     spans: list[str] = field(default_factory=list)
+    sure: list[str] = field(default_factory=list)  # those of them that are surely names
 
     @property
     def best(self) -> float:
@@ -109,6 +111,7 @@ class Clusters:
                 matched.strengths[number] = (strength * share, cluster)
         matched.names = {cluster: strength for cluster, strength in matched.names.items() if strength >= least}
         matched.spans = [text for strength, text in written if strength >= least]
+        matched.sure = [text for strength, text in written if strength >= max(least, SURE)]
         return matched
 
     def _clusters_named(self, found: NameFound) -> dict[int, float]:

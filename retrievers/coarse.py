@@ -30,11 +30,27 @@ def coarse_pass(
     weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
     ``weights.fusion`` "rrf" the sum of their reciprocal ranks.
     """
-    found = index.search(*_arrays(query), weights.coarse_hits, scope) if query else []
-    sparse = _published(found, published)
-    if meaning.vector is None:
-        return sparse
-    hits, near = by_meaning(index, meaning, published, scope, weights, weights.coarse_hits)
+    sparse = by_words(index, query, published, scope, weights)
+    near = by_meaning(index, meaning, published, scope, weights, weights.coarse_hits)
+    return joined(sparse, near, weights) if meaning.vector is not None else sparse
+
+
+def by_words(
+    index: VectorIndex,
+    query: Mapping[int, float],
+    published: Mapping[str, Document],
+    scope: Collection[str] | None,
+    weights: Weights,
+) -> list[Hit]:
+    """The best pages by BM25, at most ``weights.coarse_hits``."""
+    return _published(index.search(*_arrays(query), weights.coarse_hits, scope), published) if query else []
+
+
+def joined(
+    sparse: Sequence[Hit], by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]], weights: Weights
+) -> list[Hit]:
+    """The hits of words and those of meaning in one order; ``by_near`` is what ``by_meaning`` gives."""
+    hits, near = dict(by_near[0]), by_near[1]
     for hit in sparse:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit

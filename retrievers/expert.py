@@ -16,18 +16,22 @@ aliases:                       # nicknames of organisations or other subjects
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import combinations
+from operator import add
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from hybrid_core.errors import UsageError
+from hybrid_core.names import has_cjk
 from hybrid_core.text import tokenise
 from retrievers.choose_pages import Role, wanted_roles
 from retrievers.patterns import Pattern, matching, pattern
+from retrievers.unnamed import without_names
 
 _KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
@@ -63,22 +67,67 @@ class Advice:
     phrases: Mapping[str, float] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
 
+    def __add__(self, other: Advice) -> Advice:
+        """Both together, for a reader of pages of several documents."""
+        if not self.sources or self is other:
+            return other
+        if not other.sources:
+            return self
+        return Advice(
+            _greatest(self.terms, other.terms),
+            _greatest(self.headings, other.headings),
+            tuple(dict.fromkeys((*self.roles, *other.roles))),
+            tuple(dict.fromkeys((*self.sources, *other.sources))),
+            _greatest(self.phrases, other.phrases),
+            tuple(dict.fromkeys((*self.titles, *other.titles))),
+        )
+
+
+SILENT = Advice()
+
+
+def together(advice: Iterable[Advice]) -> Advice:
+    """What all of them add."""
+    return reduce(add, {id(one): one for one in advice}.values(), SILENT)
+
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """What an expert file says; the default knows nothing."""
+    """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading."""
 
     expansions: tuple[Expansion, ...] = ()
     roles: tuple[Role, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    together: frozenset[frozenset[str]] = frozenset()
 
-    def advise(self, question: str, types: Collection[str] = ()) -> Advice:
-        """What the matching entries add; a term that several add keeps its greatest weight.
+    def advise(self, question: str, types: Collection[str], names: Collection[str] = ()) -> dict[str, Advice]:
+        """What the matching entries add in documents of each of these types; types in which none speaks are left out.
 
-        ``types`` are the document types that are searched; an entry for others only stays silent.
+        Types in which the same entries speak share one ``Advice``. ``names`` are those in the question that documents
+        are linked by; patterns see neither them nor other names.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
-        meant = [heard[place] for place in matching([expansion.when for expansion in heard], question)]
+        patterns = [expansion.when for expansion in heard]
+
+        def of_field(words: str) -> bool:
+            return frozenset(_terms(words)) in self.together or any(
+                patterns[place].covers(words) for place in matching(patterns, words)
+            )
+
+        asked = without_names(question, names, of_field)
+        meant = [heard[place] for place in matching(patterns, asked)]
+        made: dict[tuple[int, ...], Advice] = {}
+        advice = {}
+        for kind in types:
+            key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
+            if key:
+                if key not in made:
+                    made[key] = self._advice([meant[at] for at in key])
+                advice[kind] = made[key]
+        return advice
+
+    def _advice(self, meant: Sequence[Expansion]) -> Advice:
+        """What these entries add; a term that several add keeps its greatest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in meant:
@@ -99,7 +148,16 @@ class Expert:
     def __add__(self, other: Expert) -> Expert:
         """Both together; where they call a role or a subject the same, the second's counts."""
         roles = {role.name: role for role in (*self.roles, *other.roles)}
-        return Expert((*self.expansions, *other.expansions), tuple(roles.values()), {**self.aliases, **other.aliases})
+        return Expert(
+            (*self.expansions, *other.expansions),
+            tuple(roles.values()),
+            {**self.aliases, **other.aliases},
+            self.together | other.together,
+        )
+
+
+def _greatest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {key: max(one.get(key, 0.0), other.get(key, 0.0)) for key in (*one, *other)}
 
 
 def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
@@ -148,7 +206,10 @@ def read_expert(written: str, name: str) -> Expert:
     aliases = data.get("aliases") or {}
     if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
         raise UsageError(f"{name}: aliases must map a name to a list of nicknames.")
-    return Expert(expansions, roles, {str(who): tuple(map(str, names)) for who, names in aliases.items()})
+    phrases = {phrase for e in expansions for phrase in (*e.phrases, *e.headings) if not has_cjk(phrase)}
+    pairs = {frozenset(pair) for phrase in phrases for pair in combinations(_terms(phrase), 2)}
+    known_as = {str(who): tuple(map(str, names)) for who, names in aliases.items()}
+    return Expert(expansions, roles, known_as, frozenset(pairs))
 
 
 def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Expansion:

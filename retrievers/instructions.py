@@ -78,7 +78,7 @@ following line lines item items asked within context document documents text sol
 place places
 """
 # Alone, but only where they begin a sentence.
-_IMPERATIVES = """
+_OPENINGS = """
 explain describe list summarize summarise tell please identify outline give calculate compute find
 """
 _KINDS = {
@@ -86,7 +86,7 @@ _KINDS = {
     **dict.fromkeys(_FILLERS.split(), "filler"),
     **dict.fromkeys(_VERBS.split(), "verb"),
 }
-_OPENINGS = frozenset(_IMPERATIVES.split())
+IMPERATIVES = frozenset(_OPENINGS.split())
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BREAK = re.compile(r"[.?!:;\n]")
 
@@ -127,7 +127,7 @@ def _runs(text: str) -> Iterator[_Run]:
         begins = last_end == 0 or _BREAK.search(text, last_end, match.start()) is not None
         last_end = match.end()
         kind = _KINDS.get(word, "")
-        opens = begins and word in _OPENINGS
+        opens = begins and word in IMPERATIVES
         if run is not None and (begins or not (kind or opens)):
             yield run
             run = None

@@ -77,6 +77,19 @@ class LibraryView:
     def _all_types(self) -> frozenset[str]:
         return self._types(self.documents)
 
+    def of_types(self, types: Collection[str], among: Collection[str] | None) -> frozenset[str]:
+        """The documents of these types, of all or of those ``among``."""
+        if among is None:
+            return frozenset().union(*(self._by_type.get(kind, ()) for kind in types))
+        return frozenset(doc_id for doc_id in among if self.documents[doc_id].card.type in types)
+
+    @cached_property
+    def _by_type(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for doc_id, document in self.documents.items():
+            found.setdefault(document.card.type, []).append(doc_id)
+        return found
+
     def _types(self, doc_ids: Collection[str]) -> frozenset[str]:
         return frozenset(self.documents[doc_id].card.type for doc_id in doc_ids)
 

@@ -1,8 +1,12 @@
-"""Regular expressions from users' files, which must not be able to stop a search.
+r"""Regular expressions from users' files, which must not be able to stop a search.
 
 RE2 takes time in proportion to the text, whatever the expression (Cox, «Regular Expression Matching in the Wild»,
 2010). Of hundreds it tries only those whose words occur. It has no look-around and no back-references. It is imported
 where a file has patterns: not every search uses one.
+
+A match begins and ends where words do, whether or not a pattern says so: ``venue`` is not found in «revenue», and what
+is the beginning of words is written ``deriv\w*``. In scripts without spaces between words nothing is asked of the
+characters beside a match.
 """
 
 from __future__ import annotations
@@ -14,17 +18,26 @@ from typing import Any
 
 from hybrid_core.errors import UsageError
 
+_LETTER = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{M}\p{Nd}_"  # of words that spaces part
+_BEGINS = rf"(?:^|[^{_LETTER}]|[0-9A-Za-z_]\b)"
+_ENDS = rf"(?:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression without regard to case."""
+    """A regular expression over whole words, without regard to case. ``whole`` is what is tried for ``written``."""
 
     written: str
+    whole: str = field(repr=False, compare=False)
     _compiled: Any = field(repr=False, compare=False)
 
     def search(self, text: str) -> bool:
         """Whether it matches somewhere in the text."""
         return self._compiled.search(_bytes(text)) is not None
+
+    def covers(self, text: str) -> bool:
+        """Whether it matches the whole text."""
+        return self._compiled.fullmatch(_bytes(text)) is not None
 
 
 def pattern(written: str, place: str) -> Pattern:
@@ -32,7 +45,9 @@ def pattern(written: str, place: str) -> Pattern:
     import re2
 
     try:
-        return Pattern(written, re2.compile(written, _options()))
+        re2.compile(written, _options())  # by itself, so that brackets and errors are the writer's own
+        whole = f"{_BEGINS}(?:{written}){_ENDS}"
+        return Pattern(written, whole, re2.compile(whole, _options()))
     except re2.error as error:
         said = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
@@ -44,7 +59,7 @@ def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
     """The places of those patterns that match somewhere in the text, in order."""
     if not patterns:
         return []
-    return sorted(_together(tuple(one.written for one in patterns)).Match(_bytes(text)) or [])
+    return sorted(_together(tuple(one.whole for one in patterns)).Match(_bytes(text)) or [])
 
 
 @lru_cache(maxsize=16)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from hybrid_core.results import SearchResult
+from hybrid_core.results import Evidence, SearchResult
 from hybrid_core.store.contents import Contents
 from hybrid_core.store.vectors import VectorIndex
 from hybrid_core.types import Document
@@ -13,7 +13,7 @@ from retrievers.choose_pages import choose_pages
 from retrievers.clock import Clock
 from retrievers.content import ContentCache
 from retrievers.evidence import JUDGED, Held, judge
-from retrievers.expert import Expert
+from retrievers.expert import Advice, Expert, together
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.page_texts import PageTexts
 from retrievers.proper_names import proper_names
@@ -22,9 +22,10 @@ from retrievers.reason.reasoner import Reasoner, reason
 from retrievers.reason.sureness import sureness
 from retrievers.receipts import Writer
 from retrievers.rerank import rerank
+from retrievers.route import Routing
 from retrievers.scoring import Scored, score
 from retrievers.tracing import trace
-from retrievers.tree_walk import Steps, Walkable, walk
+from retrievers.tree_walk import Reached, Steps, Walkable, walk
 from retrievers.wording import look_closer
 
 _LEAST_REACHED = 100  # pages, also where few results are asked for: copies are then found all the same
@@ -59,7 +60,7 @@ def search(
     reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
     clock.lap("walk")
     texts = PageTexts(contents)
-    worded = look_closer(reached, valued, advice.phrases, texts, weights)
+    worded = look_closer(reached, valued, [one.phrases for one in advice], texts, weights)
     reached, valued = worded.reached, worded.valued
     clock.lap("wording")
     reranked = Raised(reached, valued)
@@ -68,23 +69,22 @@ def search(
         reached, valued = reranked.reached, reranked.valued
         clock.lap("rerank")
 
-    looked_at = [(valued[one.doc].candidate, one.page) for one in reached[:JUDGED]]
-    judged = [(one.document.doc_id, one.content, page) for one, page in looked_at]
-    held = Held({**advice.terms, **asked}, judged, routing)
-    evidence = judge(held, asked, advice.terms, proper_names(question_text) & asked.keys())
-    sure = sureness(held.coverage(asked), len(asked), reached, valued)
+    names = proper_names(question_text) & asked.keys()
+    evidence, covered = _judged(reached[:JUDGED], valued, advice, asked, names, routing)
+    sure = sureness(covered, len(asked), reached, valued)
+    told = together(advice)
     if reasoner is not None:  # while it thinks they may be removed
         texts.of([(valued[one.doc].candidate.content, one.page) for one in reached[: max(JUDGED, options.top_k)]])
-    reasoned = reason(reasoner, options.effort, sure, question_text, advice, reached, valued, texts, routed.dead)
+    reasoned = reason(reasoner, options.effort, sure, question_text, told, reached, valued, texts, routed.dead)
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
         clock.lap("reasoning")
-    roles = () if reasoned.added else advice.roles  # the model was told of them
+    roles = () if reasoned.added else [one.roles for one in advice]  # the model was told of them
     chosen = choose_pages(reached, valued, options.top_k, roles, options.mmr)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     writer = Writer(
-        valued, scored.coarse, scored.near, worded.added, reranked.added, scored.inside, advice.headings, question,
-        reasoned, view.short_paths,
+        valued, scored.coarse, scored.near, worded.added, reranked.added, scored.wanted, question, reasoned,
+        view.short_paths,
     )  # fmt: skip
     results = [
         writer.page(one, *found)
@@ -101,7 +101,7 @@ def search(
         sections=writer.sections(),
         documents=writer.documents(),
         embedded_share=round(meaning.share, 4),
-        expert=advice.sources,
+        expert=told.sources,
         notes=_notes(
             scored, valued, options, (*scored.notes, reranked.note, reasoned.note, _gone(contents, view.documents))
         ),
@@ -112,6 +112,37 @@ def search(
         usage=routed.usage + reasoned.usage,
         route=routed.used,
     )
+
+
+def _judged(
+    reached: Sequence[Reached],
+    valued: Sequence[Valued],
+    advice: Sequence[Advice],
+    asked: Mapping[str, float],
+    names: Collection[str],
+    routing: Routing,
+) -> tuple[Evidence, float]:
+    """The evidence of these pages, each with what is heard in its document, and their coverage of what is asked."""
+
+    def held(pages: Sequence[Reached], terms: Mapping[str, float]) -> Held:
+        candidates = [valued[one.doc].candidate for one in pages]
+        judged = [(c.document.doc_id, c.content, one.page) for c, one in zip(candidates, pages, strict=True)]
+        return Held({**terms, **asked}, judged, routing)
+
+    heard: dict[int, list[Reached]] = {}
+    for one in reached:
+        heard.setdefault(id(advice[one.doc]), []).append(one)
+    judged = []
+    for pages in heard.values():
+        terms = advice[pages[0].doc].terms
+        if not terms and len(heard) > 1:
+            continue
+        by_words = held(pages, terms)
+        judged.append((judge(by_words, asked, terms, names), by_words.coverage(asked)))
+    if len(heard) != 1:
+        own = held(reached, {})
+        judged.append((judge(own, asked, {}, names), own.coverage(asked)))
+    return max((evidence for evidence, _ in judged), key=lambda evidence: evidence.score), judged[-1][1]
 
 
 def _notes(scored: Scored, valued: Sequence[Valued], options: SearchOptions, amiss: Sequence[str]) -> tuple[str, ...]:

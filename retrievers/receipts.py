@@ -8,9 +8,10 @@ from hybrid_core import text
 from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types import Hit
 from retrievers import page_score, snippet
-from retrievers.candidates import Valued, best_pages
+from retrievers.candidates import Valued, Wanted, best_pages
 from retrievers.choose_pages import Chosen
 from retrievers.coarse import Key
+from retrievers.content import Content
 from retrievers.question import Question
 from retrievers.reason.reasoner import Reasoned
 
@@ -27,8 +28,7 @@ class Writer:
         near: Mapping[Key, Hit],
         worded: Mapping[tuple[int, int], float],
         reranked: Mapping[tuple[int, int], float],
-        inside: Mapping[str, float],
-        headings: Mapping[str, float],
+        wanted: Sequence[Wanted],
         question: Question,
         reasoned: Reasoned,
         short_paths: Mapping[str, str],
@@ -36,10 +36,7 @@ class Writer:
         self._valued, self._coarse, self._near = valued, coarse, near
         self._worded, self._reranked = worded, reranked
         self._question = question
-        self._reasoned, self._short_paths = reasoned, short_paths
-        self._names = {text.cached_hash(term): term for term in (*headings, *inside)}
-        self._inside = {text.cached_hash(term): weight for term, weight in inside.items()}
-        self._headings = {text.cached_hash(term): weight for term, weight in headings.items()}
+        self._reasoned, self._short_paths, self._wanted = reasoned, short_paths, wanted
 
     def page(self, chosen: Chosen, label: str, page_text: str) -> PageFound:
         """One page with its receipt."""
@@ -47,8 +44,7 @@ class Writer:
         valued = self._valued[reached.doc]
         document, content = valued.candidate.document, valued.candidate.content
         at, key = reached.page - 1, (document.doc_id, reached.page)
-        held = page_score.matched(content, reached.page, self._inside, self._headings)
-        adds = {self._names[term]: add for term, add in held.items()}
+        adds = _adds(content, reached.page, self._wanted[reached.doc])
         weights = snippet.weights(self._question.terms, adds)
         offset, shown = snippet.best_window(
             page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
@@ -146,3 +142,11 @@ def _r(value: float) -> float:
 
 def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
+
+
+def _adds(content: Content, page: int, wanted: Wanted) -> dict[str, float]:
+    """What each term adds to a page's score; best first."""
+    names = {text.cached_hash(term): term for term in (*wanted.headings, *wanted.terms)}
+    terms = {text.cached_hash(term): weight for term, weight in wanted.terms.items()}
+    headings = {text.cached_hash(term): weight for term, weight in wanted.headings.items()}
+    return {names[term]: add for term, add in page_score.matched(content, page, terms, headings).items()}

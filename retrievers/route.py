@@ -13,7 +13,7 @@ from heapq import nlargest
 
 from hybrid_core.text import tokenise
 from hybrid_core.types import Card
-from retrievers.clusters import Clusters, Matched
+from retrievers.clusters import SURE, Clusters, Matched
 from retrievers.period_fit import newest, period_fit
 from retrievers.question import Question
 from retrievers.titles import TitleIndex
@@ -27,7 +27,6 @@ _TITLE_BESIDE = 0.08
 # Where the question names no organisation that we hold.
 _PERIOD_ALONE, _TYPE_ALONE, _TITLE_ALONE = 0.3, 0.15, 0.6
 _TELLING = 0.5  # a type that more than this share of the library is of tells nothing by itself
-_SURE = 0.5  # a weaker match of an organisation does not silence the rest of the library
 _SAME = 0.005  # scores this close tie
 _EXPLAINED = 20  # best documents that get a reason
 
@@ -41,6 +40,7 @@ class Routing:
     matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
     organisations: tuple[str, ...] = ()  # those the question names, by their best name
     named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
+    names: tuple[str, ...] = ()  # sure names of organisations and parties as the question writes them
     tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
 
 
@@ -86,7 +86,7 @@ class Router:
         titles = self._titles.scores([term for term in question.terms if term not in named])
         asked = _Asked(question, matched, types, titles)
         scores = self._among(asked)
-        if matched.best < _SURE:
+        if matched.best < SURE:
             for number, score in self._anywhere(asked).items():
                 scores[number] = max(score, scores.get(number, 0.0))
         tied = self._tied(scores)
@@ -102,7 +102,8 @@ class Router:
             {self._ids[n]: self._reason(asked, n) for n in explained},
             named,
             tuple(self._clusters.name(cluster) for cluster in organisations),
-            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= _SURE),
+            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= SURE),
+            tuple(matched.sure),
             tied,
         )
 

@@ -6,18 +6,18 @@ A search goes on from here to its results; a scored outline stops here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from hybrid_core import text
 from hybrid_core.store.contents import Contents
 from hybrid_core.store.vectors import VectorIndex
-from hybrid_core.types import Document, Hit
+from hybrid_core.types import Hit
 from retrievers import select
-from retrievers.candidates import Valued, choose, value_pages
+from retrievers.candidates import Valued, Wanted, choose
 from retrievers.clock import Clock
-from retrievers.coarse import Key, by_meaning, coarse_pass
+from retrievers.coarse import Key, by_meaning
 from retrievers.content import ContentCache
 from retrievers.expert import Advice, Expert
+from retrievers.hearing import CoarsePass, hear, value_heard
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.question import Question, read_question
 from retrievers.reason.reasoner import Reasoner
@@ -30,18 +30,19 @@ class Scored:
     """What is known of a question before its results are put in order.
 
     ``scope`` are the doc_ids that filters leave, None without one. ``coarse`` are the scores of ``hits``, 1 for the
-    best. ``asked`` are the question's terms that pages are scored by, ``inside`` these and what expert knowledge adds.
-    ``near`` are the hits by meaning within the documents looked into, which ``valued`` holds, best first.
+    best. ``asked`` are the question's terms that pages are scored by. ``valued`` are the documents looked into, best
+    first; of each ``advice`` is what expert knowledge says in it, ``wanted`` the terms together, and ``near`` are the
+    hits by meaning within them.
     """
 
     question: Question
-    advice: Advice
+    advice: Sequence[Advice]
     scope: frozenset[str] | None
     hits: Sequence[Hit]
     coarse: Mapping[Key, float]
     routed: Routed
     asked: Mapping[str, float]
-    inside: Mapping[str, float]
+    wanted: Sequence[Wanted]
     near: Mapping[Key, Hit]
     valued: list[Valued]
     notes: tuple[str, ...] = ()
@@ -70,10 +71,10 @@ def score(
     cards = view.router.route(question)
     clock.lap("question")
 
-    advice = expert.advise(question_text, view.types(scope))
-    words = {**advice.terms, **dict.fromkeys(question.terms, 1.0)}
-    query = {text.cached_hash(term): weight for term, weight in words.items()}
-    hits = coarse_pass(index, query, meaning, view.documents, scope, weights)
+    named = {} if options.route == "semantic" else cards.scores
+    hearing = hear(expert, question_text, cards.names, named, view, scope)
+    coarsely = CoarsePass(index, dict.fromkeys(question.terms, 1.0), hearing, meaning, view, weights)
+    hits, heard = coarsely.hits(scope)
     clock.lap("coarse")
 
     documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
@@ -81,29 +82,24 @@ def score(
     routed = choose_documents(options.route, choice, options.effort, reasoner)
     routing = routed.routing
     if routed.scope != scope:
-        hits = coarse_pass(index, query, meaning, view.documents, routed.scope, weights)
+        hits, heard = coarsely.hits(routed.scope)
     clock.lap("routing")
-    best_hit = max((hit.score for hit in hits), default=0.0) or 1.0
-    coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in hits}
-
-    def hits_within(document: Document) -> list[Hit]:
-        only, many = {document.doc_id: document}, replace(weights, coarse_hits=weights.pages // 2)
-        return coarse_pass(index, query, meaning, only, frozenset(only), many)
-
-    candidates = choose(hits, routing, view, routed.scope, contents, cache, weights, hits_within)
+    best_hit = max((hit.score for hit in heard), default=0.0) or 1.0
+    coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in heard}
+    candidates = choose(hits, routing, view, routed.scope, contents, cache, weights, coarsely.within)
     clock.lap("gather")
 
     asked = _inside_query(question, routing)
-    inside = {**advice.terms, **asked}
     inspected = [c.document.doc_id for c in candidates]
     near, similar = by_meaning(index, meaning, view.documents, inspected, weights, 2 * weights.coarse_hits)
-    valued = value_pages(candidates, coarse, inside, advice.headings, similar, weights)
+    wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, weights)
     if not any(one.values.any() for one in valued):  # nothing but what named the document occurs in it
-        inside, asked = words, dict.fromkeys(question.terms, 1.0)
-        valued = value_pages(candidates, coarse, inside, advice.headings, similar, weights)
+        asked = dict.fromkeys(question.terms, 1.0)
+        wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, weights)
     clock.lap("pages")
     notes = tuple(note for note in (meaning.note, *routed.notes) if note)
-    return Scored(question, advice, scope, hits, coarse, routed, asked, inside, near, valued, notes)
+    advice = [hearing.of(candidate.document) for candidate in candidates]
+    return Scored(question, advice, scope, heard, coarse, routed, asked, wanted, near, valued, notes)
 
 
 def searched(view: LibraryView, options: SearchOptions) -> frozenset[str] | None:

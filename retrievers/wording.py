@@ -7,7 +7,7 @@ and only for phrases in Latin script: Chinese terms are pairs of characters, whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from hybrid_core import text
@@ -22,24 +22,38 @@ _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 
 
 
 def look_closer(
-    reached: list[Reached], valued: list[Valued], phrases: Mapping[str, float], texts: PageTexts, weights: Weights
+    reached: list[Reached],
+    valued: list[Valued],
+    phrases: Sequence[Mapping[str, float]],
+    texts: PageTexts,
+    weights: Weights,
 ) -> Raised:
     """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
 
-    A page on which all of them begin lines gains ``weights.wording``, one that has them elsewhere half of that, one
-    that has some a part. ``phrases`` come with the weights of their entries: those below ``FULL_WEIGHT`` count less.
-    Phrases of a single word say nothing more here than when pages were scored.
+    A page on which all of its document's ``phrases`` begin lines gains ``weights.wording``, one that has them elsewhere
+    half of that, one that has some a part. Phrases come with the weights of their entries: those below ``FULL_WEIGHT``
+    count less. Phrases of a single word say nothing more here than when pages were scored.
     """
-    wanted = {plain: min(1.0, weight / FULL_WEIGHT) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
     best = reached[: weights.worded]
-    if not wanted or not best:
+    wanted = {doc: _wanted(phrases[doc]) for doc in {one.doc for one in best}}
+    if not any(wanted.values()):
         return Raised(reached, valued)
     pages = texts.of([(valued[one.doc].candidate.content, one.page) for one in best])
-    return raised(reached, valued, [weights.wording * _share(wanted, page) for _, page in pages])
+    return raised(
+        reached,
+        valued,
+        [weights.wording * _share(wanted[one.doc], page) for one, (_, page) in zip(best, pages, strict=True)],
+    )
+
+
+def _wanted(phrases: Mapping[str, float]) -> dict[str, float]:
+    return {plain: min(1.0, weight / FULL_WEIGHT) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
 
 
 def _share(phrases: Mapping[str, float], page: str) -> float:
     """The mean of what the phrases give by weight: 1 for one that begins a line of the page, .5 for one elsewhere."""
+    if not phrases:
+        return 0.0
     lines = f"\n{_plain(page)}\n"
     spaced = lines.replace("\n", " ")
     return sum(weight * _stands(phrase, lines, spaced) for phrase, weight in phrases.items()) / len(phrases)

@@ -264,3 +264,31 @@ def test_time_grows_with_length_only(piece: str) -> None:
     begun = time.process_time()
     read_card(f"{text[:3_000]}.pdf", {"title": text, "author": text}, text, [text, text, text])
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        (
+            "0007.md",
+            "第十二届全国人民代表大会常务委员会第十四次会议修正\n第一条 为了规范保险合同。",
+        ),
+        ("0008.pdf", "第一条 为了保护当事人的合法权益，根据宪法，制定本条例。协议应当采用书面形式。"),
+        (
+            "0009.pdf",
+            "An Act to regulate agreements. Be it enacted by the Queen: 1 Every contract is void.",
+        ),
+        ("0010.pdf", "This Act may be cited as the Contracts Act."),
+        ("Labor Contract Law.pdf", ""),
+        ("labor-contract-law 2012.md", "Article 1. A contract is concluded in writing."),
+        ("合同法.pdf", "合同"),
+    ],
+)
+def test_a_statute_about_contracts_is_no_agreement(name: str, first: str) -> None:
+    assert read_card(name, {}, "", [first]).type == "statute"
+
+
+@pytest.mark.parametrize("name", ["买卖合同.pdf", "Tarn Supply Agreement.pdf"])
+def test_an_agreement_that_names_a_statute_is_none(name: str) -> None:
+    first = "根据《中华人民共和国民法典》及 the Sale of Goods Act, 双方签订本合同。"
+    assert read_card(name, {}, "", [first]).type == "agreement"

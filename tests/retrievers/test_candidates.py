@@ -7,7 +7,7 @@ import pytest
 from hybrid_core import text
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import Section
-from retrievers.candidates import Candidate, value_pages
+from retrievers.candidates import Candidate, Wanted, score_pages, value_pages
 from retrievers.content import Content, children_of
 from retrievers.options import Weights
 from tests.retrievers.made_documents import document
@@ -26,7 +26,7 @@ def candidate(doc_id: str, doc_score: float, routing: float, weights: Weights) -
 def test_a_document_counts_half_where_none_is_named(named: float) -> None:
     weights = Weights()
     made = [candidate("a", 1.0, named, weights), candidate("b", 0.4, 0.0, weights)]
-    first, second = value_pages(made, {}, {"weir": 1.0}, {}, {}, weights)
+    first, second = value_pages(made, {}, [score_pages(c, Wanted({"weir": 1.0}), weights) for c in made], {}, weights)
     by_document = 4.0 * named + 2.0 * (1 - named)
     total = 1.0 + (0.5 * named + 2.0 * (1 - named)) + by_document + 0.1
     assert first.from_document == pytest.approx(by_document * (1.0 + 3.0 * named) / 4.0 / total)
