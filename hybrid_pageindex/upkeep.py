@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.plural import counted
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.snapshot import Snapshot
 from hybrid_core.types import Document
@@ -198,4 +199,5 @@ def _library(indexes: Indexes, size: LibrarySize) -> str:
         else "no embedder (BM25 and trees)"
     )
     coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
-    return f"{size.documents} documents, {size.pages} pages{failed}; vector index complete; {vectors}{coming}"
+    held = f"{counted(size.documents, 'document')}, {counted(size.pages, 'page')}"
+    return f"{held}{failed}; vector index complete; {vectors}{coming}"

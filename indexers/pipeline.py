@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, NotFoundError
+from hybrid_core.plural import counted
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types import Document
@@ -25,7 +26,7 @@ from indexers.parse.formats import format_of
 from indexers.parse.limits import ParseLimits
 from indexers.parse.tesseract import OFF, NoOcr, Tesseract
 from indexers.parsing import Parser
-from indexers.prune import prune
+from indexers.prune import gone, prune
 from indexers.publishing import Publisher
 from indexers.report import FileResult, IndexProgress, IndexReport, Point, Tally
 from indexers.scans import ScanOptions, ScanReader
@@ -99,7 +100,15 @@ def index(
             run.close()
     removed = prune(catalog, library, found.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
-    notes = (*found.notes, *tally.notes, *(options.notes if indexed else ()), *_not_embedded(catalog, library, indexed))
+    left = () if options.prune or not found.files else gone(catalog, library, found.roots)
+    absent = (f"{counted(len(left), 'document')} whose file is gone: --prune removes what is gone",) if left else ()
+    notes = (
+        *found.notes,
+        *absent,
+        *tally.notes,
+        *(options.notes if indexed else ()),
+        *_not_embedded(catalog, library, indexed),
+    )
     return IndexReport(tuple(results), removed, notes, found.skipped)
 
 

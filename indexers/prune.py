@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid_core.store.catalog import Catalog
+from hybrid_core.types import Document
 
 
 def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
     """Remove a library's documents below ``roots`` whose files are gone. Returns their paths."""
+    found = gone(catalog, library, roots)
+    catalog.remove([document.doc_id for document in found])
+    return tuple(document.path for document in found)
+
+
+def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> list[Document]:
+    """A library's documents below ``roots`` whose files are gone."""
     with catalog.snapshot() as snapshot:
         documents = snapshot.documents(library)
-    gone = [
+    return [
         document
         for document in documents
         if not Path(document.path).exists()
@@ -22,5 +30,3 @@ def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, .
             for root in roots
         )
     ]
-    catalog.remove([document.doc_id for document in gone])
-    return tuple(document.path for document in gone)

@@ -12,6 +12,9 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text import fold
 from hybrid_core.types import Document
 
+_ALIKE = 0.7  # difflib's ratio from which one name may be meant by another
+_SHORTEST = 3  # characters of a part of a name that is taken for one
+
 
 def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Document]:
     """The documents that ids, names, stems, paths or their ends name; a relative path begins at the working directory.
@@ -66,9 +69,10 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
 
 
 def _nearest(name: str, documents: Sequence[Document]) -> str:
-    known = {fold(d.name): d.name for d in documents}
-    near = difflib.get_close_matches(fold(name), known, n=3, cutoff=0.4)
-    near += [key for key in known if fold(name) in key and key not in near]
+    known = {fold(PurePath(d.name).stem): d.name for d in documents}  # alike by more than their endings
+    asked = fold(PurePath(name).stem)
+    near = difflib.get_close_matches(asked, known, n=3, cutoff=_ALIKE)
+    near += [key for key in known if asked in key and key not in near and len(asked) >= _SHORTEST]
     if not known:
         return "The library is empty."
     if not near:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -63,7 +64,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
 async def _embed(engine: Engine, options: argparse.Namespace) -> int:
     if options.resume and options.embedder:
         raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
-    with embed_progress() as on_progress:
+    with embed_progress(quiet=_json(options)) as on_progress:
         report = await engine.embed(options.embedder, library=_library(options), on_progress=on_progress)
     if _json(options):
         dump({"embedder": "none"} if report is None else asdict(report))
@@ -74,7 +75,7 @@ async def _embed(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _search(engine: Engine, options: argparse.Namespace) -> int:
     with answers.steps(quiet=_json(options)) as on_step:
-        result = await engine.search(options.question, **_wishes(options, on_step))
+        result = await engine.search(_question(options), **_wishes(options, on_step))
     if _json(options):
         dump(result.to_dict())
     else:
@@ -86,7 +87,7 @@ async def _ask(engine: Engine, options: argparse.Namespace) -> int:
     streamed = answers.Streamed(quiet=_json(options))
     with answers.steps(quiet=_json(options)) as on_step:
         answer = await engine.ask(
-            options.question,
+            _question(options),
             force=options.force,
             vision=options.vision,
             on_text=streamed.piece,
@@ -94,6 +95,17 @@ async def _ask(engine: Engine, options: argparse.Namespace) -> int:
         )
     dump(answer.to_dict()) if _json(options) else answers.show_answer(answer, streamed)
     return 1 if answer.status == "model_failed" else 0
+
+
+def _question(options: argparse.Namespace) -> str:
+    """Raises UsageError where it was typed without quotes: a shell takes some of its signs for its own."""
+    words: list[str] = options.question
+    if len(words) > 1:
+        raise UsageError(
+            "The question is not in quotes.",
+            f"Type: hybrid-pageindex {options.command} {json.dumps(' '.join(words), ensure_ascii=False)}",
+        )
+    return words[0]
 
 
 def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None] | None) -> SearchWishes:

@@ -70,7 +70,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
 
     asked = _Parser(add_help=False, parents=[scoped])
-    asked.add_argument("question", metavar="QUESTION")
+    asked.add_argument("question", metavar="QUESTION", nargs="+")
     asked.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
     asked.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hybrid_core.plural import counted
 from hybrid_pageindex.cli.output import visible
 
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 
     from indexers.embed import EmbedProgress
     from indexers.report import FileResult, IndexProgress
+
+
+_LINE_EVERY = 10.0  # seconds
 
 
 @contextmanager
@@ -28,13 +34,14 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
         return
     lock = threading.Lock()
     with _bar("indexing", "files, {task.fields[more]}") as bar:
-        files = bar.add_task("files", total=None, more="")
+        files = bar.add_task("files", total=None, more="", left="")
+        pace = Pace()
 
         def show(progress: IndexProgress) -> None:
             with lock:  # the bar moves by bytes, so that one long document moves it too
                 share = progress.bytes_done / progress.bytes if progress.bytes else 0.0
                 done = min(max(share * progress.files, progress.files_done), progress.files)
-                more = f"{progress.pages_done} pages"
+                more = counted(progress.pages_done, "page")
                 if progress.scans:  # they take most of the time
                     done *= (1 + progress.scans_done / progress.scans) / 2
                     more += f", {progress.scans_done} of {progress.scans} scans read"
@@ -42,19 +49,20 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
                     more = f"models: {_model_work(progress)}"
                 for note in told.new(progress):
                     bar.console.print(f"note: {visible(note)}", markup=False)
-                bar.update(files, total=progress.files, completed=round(done, 1), more=more)
+                left = pace.left(progress.scans_done, progress.scans)
+                bar.update(files, total=progress.files, completed=round(done, 1), more=more, left=left)
 
         yield show
 
 
 @contextmanager
-def embed_progress() -> Iterator[Callable[[EmbedProgress], None]]:
-    """A callback for ``Engine.embed``: a bar on a terminal, nothing elsewhere."""
+def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
+    """A callback for ``Engine.embed``: a bar on a terminal, now and then a line elsewhere unless ``quiet``."""
     if not sys.stderr.isatty():
-        yield _ignore
+        yield _ignore if quiet else _embed_lines()
         return
     with _bar("embedding", "texts, {task.fields[more]}") as bar:
-        texts = bar.add_task("texts", total=None, more="")
+        texts = bar.add_task("texts", total=None, more="", left="")
 
         def show(progress: EmbedProgress) -> None:
             more = f"{progress.documents_done}/{progress.documents} documents"
@@ -86,16 +94,66 @@ def _bar(what: str, unit: str) -> Progress:
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Left(TimeRemainingColumn):
+        """What the pages tell that OCR has read, where there are any."""
+
+        def render(self, task: Task) -> Text:
+            return Text(task.fields["left"], "progress.remaining") if task.fields["left"] else super().render(task)
 
     columns = (
         TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
-        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+        TimeElapsedColumn(), TextColumn("left"), Left(),
     )  # fmt: skip
     return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=120)
+
+
+class Pace:
+    """The time left of pages or texts, from the time that those took which are done."""
+
+    def __init__(self) -> None:
+        self._began: tuple[float, int] | None = None
+
+    def left(self, done: int, of: int) -> str:
+        """Such as 0:00:36; "" where nothing is left, or nothing done yet to judge by."""
+        now = time.monotonic()
+        if self._began is None and of:
+            self._began = (now, done)
+        if self._began is None or done >= of or done <= self._began[1]:
+            return ""
+        seconds = (now - self._began[0]) / (done - self._began[1]) * (of - done)
+        return str(timedelta(seconds=round(seconds)))
+
+
+class _Seldom:
+    """Lines where nobody's terminal shows a bar: one now and then, and only what is new."""
+
+    def __init__(self) -> None:
+        self._told, self._at = "", time.monotonic()
+
+    def say(self, text: str) -> None:
+        if text != self._told and time.monotonic() >= self._at + _LINE_EVERY:
+            self._told, self._at = text, time.monotonic()
+            with suppress(OSError):  # whoever reads the progress may go away; the work goes on
+                sys.stderr.write(text + "\n")
+                sys.stderr.flush()
+
+
+def _embed_lines() -> Callable[[EmbedProgress], None]:
+    pace, seldom, began = Pace(), _Seldom(), time.monotonic()
+
+    def show(progress: EmbedProgress) -> None:
+        left = pace.left(progress.texts_done, progress.texts)
+        rate = progress.texts_done / max(time.monotonic() - began, 1e-3)
+        seldom.say(f"{progress.texts_done} of {progress.texts} texts, {rate:.1f} a second{left and f', {left} left'}")
+
+    return show
 
 
 class _Notes:
@@ -104,6 +162,7 @@ class _Notes:
     def __init__(self) -> None:
         self._told = 0
         self._said: set[str] = set()
+        self.seldom, self.pace = _Seldom(), Pace()
 
     def unsaid(self, file: FileResult) -> str:
         """What is to be said of a file and was not said of one before it."""
@@ -132,7 +191,10 @@ def _lines(told: _Notes, progress: IndexProgress) -> None:
     for note in told.new(progress):
         with suppress(OSError):
             sys.stderr.write(f"note: {visible(note)}\n")
-    if progress.finished is not None:
+    left = told.pace.left(progress.scans_done, progress.scans)
+    if progress.scans_done < progress.scans:
+        told.seldom.say(f"{progress.scans_done} of {progress.scans} scans read{left and f', {left} left'}")
+    if progress.finished is not None and not progress.finished.unread:  # else it has further turns
         said = line(progress.finished, told.unsaid(progress.finished))
         with suppress(OSError):  # whoever reads the progress may go away; the work goes on
             sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(said)}\n")
@@ -145,5 +207,6 @@ def line(file: FileResult, note: str) -> str:
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
     note = f" ({note})" if note else ""
-    models = f", models {file.model_seconds:.1f} s ({file.usage.calls} calls)" if file.steps else ""
-    return f"{file.status:<10} {name}: {file.pages} pages, {file.sections} sections, {file.seconds:.1f} s{models}{note}"
+    models = f", models {file.model_seconds:.1f} s ({counted(file.usage.calls, 'call')})" if file.steps else ""
+    extent = f"{counted(file.pages, 'page')}, {counted(file.sections, 'section')}"
+    return f"{file.status:<10} {name}: {extent}, {file.seconds:.1f} s{models}{note}"

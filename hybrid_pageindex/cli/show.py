@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
+from hybrid_core.plural import counted
 from hybrid_core.results import Receipt, SearchResult, SectionFound
 from hybrid_core.types import Document, Section
 from hybrid_core.usage import Usage
@@ -34,6 +36,7 @@ class _Console(Console):
 
 console = _Console(highlight=False, soft_wrap=True)
 _PATH = " › "
+_NAMED = 3  # files that are gone
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
 
 
@@ -50,8 +53,8 @@ def index_report(report: IndexReport) -> None:
     counts = {status: sum(f.status == status for f in report.files) for status in ("indexed", "unchanged", "failed")}
     pages = sum(file.pages for file in report.files if file.status == "indexed")
     console.print(
-        f"{counts['indexed']} indexed ({pages} pages), {counts['unchanged']} unchanged, {counts['failed']} failed"
-        + (f", {len(report.removed)} removed" if report.removed else "")
+        f"{counts['indexed']} indexed ({counted(pages, 'page')}), {counts['unchanged']} unchanged, "
+        f"{counts['failed']} failed" + (f", {len(report.removed)} removed" if report.removed else "")
     )
     for file in report.files:
         if file.status == "failed":
@@ -90,8 +93,9 @@ def embed_report(report: EmbedReport | None) -> None:
         console.print("vectors taken away; words and section trees decide")
         return
     console.print(
-        f"{report.documents} documents embedded by {escape(report.embedder)} ({report.dimension} dimensions): "
-        f"{report.vectors} vectors made, {report.reused} reused, {report.seconds:.1f} s"
+        f"{counted(report.documents, 'document')} embedded by {escape(report.embedder)} "
+        f"({report.dimension} dimensions): "
+        f"{counted(report.vectors, 'vector')} made, {report.reused} reused, {report.seconds:.1f} s"
     )
     if not report.serving:
         console.print("[yellow]note[/] documents were added meanwhile; run embed again to let the new vectors serve")
@@ -145,7 +149,7 @@ def spent(usage: Usage) -> str:
     """What calls of models took, in a line."""
     cost = f", cost {usage.cost:.4f}" if usage.cost else ""
     kept = f" (and {usage.cached} from the cache)" if usage.cached else ""
-    return f"{usage.calls} model calls{kept}, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
+    return f"{counted(usage.calls, 'model call')}{kept}, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
 
 
 def _span(section: Section | SectionFound) -> str:
@@ -219,6 +223,11 @@ def documents(found: Sequence[Document], *, filtered: bool) -> None:
         )  # fmt: skip
     nothing = "No document meets these conditions." if filtered else "The library is empty."
     _tables().print(table) if found else console.print(nothing)
+    gone = [document.name for document in found if not Path(document.path).exists()]
+    if gone:
+        named = escape(", ".join(gone[:_NAMED])) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+        files = counted(len(gone), "file is", "files are")
+        console.print(f"[yellow]note[/] {files} gone ({named}); index the folder with --prune to remove what is gone")
 
 
 def _card(document: Document) -> str:
@@ -241,7 +250,11 @@ def info(document: Document) -> None:
             value = "; ".join(f"{k}: {_steps(v) if k == 'steps' else _flat(v)}" for k, v in held.items())
         elif isinstance(value, list):
             value = "; ".join(map(str, value))
+        elif key == "mtime":
+            value = datetime.fromtimestamp(value).astimezone().isoformat(sep=" ", timespec="seconds") if value else "-"
         console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
+    if not Path(document.path).exists():
+        console.print("[yellow]note[/] its file is gone; index its folder with --prune to remove the document")
 
 
 def _steps(steps: dict[str, dict[str, Any]]) -> str:

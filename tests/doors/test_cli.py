@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 
 from hybrid_pageindex import Engine
 from hybrid_pageindex.cli import main
+from hybrid_pageindex.cli.progress import Pace, embed_progress
+from indexers.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 
@@ -377,3 +380,44 @@ def test_results_tell_files_of_one_name_apart(cli: Cli, tmp_path: Path) -> None:
     }
     assert "1. spits/readme.md, page 1" in cli("search", "who counts spits").stdout
     assert "# Guide to coves" in cli("page", "coves/readme.md", "1").stdout, "and it can be typed as it is shown"
+
+
+def test_small_things_are_said_as_people_say_them(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    path, other = pdfs.numbered(folder / "a.pdf", 1, "spits"), pdfs.numbered(folder / "report.pdf", 1, "coves")
+    assert "a.pdf: 1 page, " in cli("index", folder).stderr
+    unquoted = cli("search", "where", "are", "spits")
+    assert unquoted.returncode == 2 and 'hybrid-pageindex search "where are spits"' in unquoted.stderr
+    assert "Did you mean" not in cli("remove", "nope.pdf").stderr
+    assert "Did you mean 'report.pdf'" in cli("remove", "reprot.pdf").stderr
+    shown = cli("info", "a.pdf").stdout
+    assert re.search(r"mtime +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]", shown) and "is gone" not in shown
+    path.unlink()
+    for arguments in (("info", "a.pdf"), ("list",), ("index", other.parent)):
+        said = cli(*arguments).stdout
+        assert "gone" in said and "--prune" in said
+    assert "gone" not in cli("index", folder, "--prune").stdout
+
+
+def test_time_left_follows_the_pages_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("hybrid_pageindex.cli.progress.time.monotonic", lambda: now)
+    pace = Pace()
+    assert pace.left(0, 0) == "" == pace.left(4, 40), "what came from the cache took no time"
+    now += 12
+    assert pace.left(16, 40) == "0:00:24" and pace.left(40, 40) == ""
+
+
+def test_without_a_terminal_a_line_comes_now_and_then_and_only_if_new(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("hybrid_pageindex.cli.progress.time.monotonic", lambda: now)
+    with embed_progress(quiet=False) as told:
+        for second in range(40):
+            now = float(second)
+            told(EmbedProgress(1, 0, 100, min(second, 25)))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["10 of 100 texts", "20 of 100 texts", "25 of 100 texts"]
+    assert lines[0] == "10 of 100 texts, 1.0 a second, 0:01:30 left"

@@ -112,7 +112,7 @@ def test_control_characters_in_names_stay_in_their_line(cli: Cli, tmp_path: Path
     pdfs.numbered(folder / "two\nlines\x1b[31m.pdf", 1, "spits")
     shown = "two\\nlines\\x1b[31m.pdf"
     indexed = cli("index", folder)
-    assert indexed.stderr.startswith(f"[1/1] indexed    {shown}: 1 pages") and indexed.stderr.count("\n") == 1
+    assert indexed.stderr.startswith(f"[1/1] indexed    {shown}: 1 page,") and indexed.stderr.count("\n") == 1
     assert shown in cli("list").stdout and shown in cli("search", "spits").stdout
     assert f"{shown} has no page 9" in cli("page", "two\nlines\x1b[31m", "9").stderr
     failed = cli("index", "--json", tmp_path / "no\nfile.pdf")
