@@ -75,7 +75,7 @@ def read_library(paths: Sequence[Path]) -> Library:
     cards, pages, times = {}, {}, []
     for name, metadata, texts in read:
         begun = time.perf_counter()
-        cards[Path(name).stem] = read_card(name, metadata, "", texts[:3])
+        cards[Path(name).stem] = read_card(name, metadata, "", texts)
         times.append(1e3 * (time.perf_counter() - begun))
         pages[Path(name).stem] = texts
     print(f"{len(cards)} documents; read_card {statistics.mean(times):.2f} ms mean, {max(times):.2f} ms worst")

@@ -18,11 +18,12 @@ from hybrid_core.document_types import (
 )
 from hybrid_core.names import GENERIC, LEGAL_FORMS, NAMELESS, name_key, name_words, split_camel
 from hybrid_core.periods import find_periods, fiscal_year, period_end, quarter_ended, quarters_reported
+from hybrid_core.recurring import recurring_names, running_years
 from hybrid_core.text import clean
 from hybrid_core.types import Card
 
 _T = TypeVar("_T")
-CARD_PAGES = 8  # a report's first statements, which say how much of the year it covers, stand on these
+_CARD_PAGES = 8  # a report's first statements, which say how much of the year it covers, stand on these
 _EXTENSION = re.compile(r"\.(?:[A-Za-z0-9]{1,5}|markdown)$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
 _PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
@@ -49,12 +50,12 @@ class _Time(NamedTuple):
     dates: tuple[str, ...] = ()
 
 
-def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: Sequence[str]) -> Card:
-    """What the document is. ``name`` is the file name with its extension, ``first_pages`` the text of up to
-    ``CARD_PAGES`` pages; all may be empty. Never raises for odd input."""
+def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
+    """What the document is. ``name`` is the file name with its extension, ``texts`` those of its pages; all may be
+    empty. The first ``_CARD_PAGES`` pages are read, of the others only what recurs. Never raises for odd input."""
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
-    pages = [page[: 3 * _COVER] for page in first_pages[:CARD_PAGES]]
+    pages = [page[: 3 * _COVER] for page in texts[:_CARD_PAGES]]
     front, first = "\n".join(pages[:_FRONT]), pages[0] if pages else ""
     best_title = _best_title(title, metadata, stem)
     type_name = _type(spaced, best_title, first)
@@ -69,7 +70,11 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
         time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter", ended)
     else:
         time = _own_time(stem, best_title, front)
+    if not time.years:
+        time = time._replace(years=tuple(running_years(texts)[:1]))
     own = {name_key(n) for n in names}
+    # What the file is called names its subject often enough, and what it is about always: where the cover does not.
+    recurring = recurring_names(texts) if not binding and len(names) < 2 else []
     return Card(
         names=tuple(names),
         symbols=tuple(symbols),
@@ -77,6 +82,7 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, first_pages: S
         **time._asdict(),
         type=type_name,
         title=best_title,
+        recurring=tuple(name for name in recurring if name_key(name) not in own | {""}),
     )
 
 

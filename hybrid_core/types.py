@@ -187,6 +187,7 @@ class Card:
     dates: tuple[str, ...] = ()  # every date that may be called the document's own
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
+    recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hybrid_core.cards import CARD_PAGES, read_card
+from hybrid_core.cards import read_card
 from hybrid_core.store.catalog import Catalog
 from hybrid_core.types import Card, IndexedContent
 from indexers.parse.tesseract import NoOcr, Tesseract
@@ -14,7 +14,7 @@ from indexers.versions import Kind, improved, with_ocr, without_models, without_
 
 
 def card_of(file: Path, content: IndexedContent) -> Card:
-    return read_card(file.name, content.metadata, content.title, [page.text for page in content.pages[:CARD_PAGES]])
+    return read_card(file.name, content.metadata, content.title, [page.text for page in content.pages])
 
 
 class Stored:
@@ -48,7 +48,7 @@ class Stored:
     def card(self, file: Path, version: str) -> Card:
         with self._catalog.snapshot() as snapshot:
             title, metadata = snapshot.title_and_metadata(version)
-            pages = snapshot.pages(version, range(1, CARD_PAGES + 1))
+            pages = snapshot.pages(version)
         return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
 
     def encrypted(self, version: str) -> bool:

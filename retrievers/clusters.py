@@ -8,8 +8,9 @@ of two words). Parties of an agreement belong to that document, not to its clust
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hybrid_core.document_types import document_types
 from hybrid_core.names import GENERIC, LEGAL_FORMS, cjk_key, has_cjk, initials, name_key, name_words
@@ -27,6 +28,7 @@ _CASELESS = 0.55  # where the whole question is in one case, so that capitals sa
 _LOWER_ORGANISATION = 0.85  # a whole name of what is surely an organisation
 _CLEAR, _WEAK = 0.85, 0.75  # a match as clear as the first silences those below the second
 _SHARED = 3  # a short form of more clusters than this names none of them
+_FEW = 0.1  # of a library's documents: a recurring name of more than these tells none of them
 _ONE_OF_TWO = 0.8  # of the strength, for a document of one of the parties where another is of both
 
 
@@ -49,6 +51,7 @@ class Clusters:
     """Groups documents by their cards' names. Documents and clusters are numbers."""
 
     def __init__(self, cards: Sequence[Card], aliases: Mapping[str, Sequence[str]]) -> None:
+        cards = _named_by_what_recurs(cards)
         self._members = _group(cards)
         self._of = {number: cluster for cluster, members in enumerate(self._members) for number in members}
         self._names: list[str] = []
@@ -192,6 +195,23 @@ def _of_organisation(card: Card) -> bool:
 
 def _squashed(text: str) -> str:
     return re.sub(r"[\W_]+", "", fold(text))
+
+
+def _named_by_what_recurs(cards: Sequence[Card]) -> list[Card]:
+    """The cards, each with the first of its recurring names where few documents share it and none is called so.
+
+    A name on most pages of many documents says what the library is about, not which document is meant.
+    """
+    called = {
+        key for card in cards for name in card.names for key, strength in _name_keys(name) if strength >= SHORTENED
+    }
+    held = Counter(name_key(name) for card in cards for name in card.recurring)
+    most = max(_SHARED, _FEW * len(cards))
+    told = []
+    for card in cards:
+        own = [n for n in card.recurring if held[name_key(n)] <= most and name_key(n) not in called][:1]
+        told.append(replace(card, names=(*card.names, *own)) if own else card)
+    return told
 
 
 def _group(cards: Sequence[Card]) -> list[list[int]]:
