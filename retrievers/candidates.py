@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _BEST_PAGES = 3  # of a section
+_NAMED = 3  # documents in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,13 @@ def choose(
     cache: ContentCache,
     weights: Weights,
     hits_within: Callable[[Document], Sequence[Hit]],
-) -> list[Candidate]:
+) -> tuple[list[Candidate], tuple[str, ...]]:
     """The documents to look into, best first: DocScore and routing added, never one filtering the other.
 
     Together they have ``weights.pages`` pages to score at most. A document that has more by itself is scored
-    around its best hits, which ``hits_within`` gives, on half of that number.
+    around its best hits, which ``hits_within`` gives, on half of that number. The second value are notes on documents
+    with hits that a bound left out: one of the best ones that has too many pages, and one of more than
+    ``weights.documents`` whose score is close to the best.
     """
     found = normalised(doc_scores(hits))
     routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
@@ -83,11 +86,14 @@ def choose(
     scores = weighted([(1.0, found), (weights.routing, routed), (1.0, few)])
     chosen: list[Candidate] = []
     pages = 0
-    for doc_id in ranked(scores)[: weights.documents]:
+    order = ranked(scores)
+    too_many_pages: list[str] = []
+    for doc_id in order[: weights.documents]:
         document = view.documents[doc_id]
         large = document.pages > weights.pages
         room = min(weights.pages - pages, weights.pages // 2 if large else document.pages)
         if room < document.pages and not (large and room > 0):
+            too_many_pages.append(doc_id)
             continue
         content = cache.get(contents, document.content_id)
         if content is None:
@@ -97,7 +103,23 @@ def choose(
         reason = routing.reasons.get(doc_id, "")
         share, route = found.get(doc_id, 0.0), routed.get(doc_id, 0.0)
         chosen.append(Candidate(document, content, scores[doc_id], share, route, reason, only))
-    return chosen
+    best = max(scores.values(), default=0.0)
+
+    def fitting(doc_ids: Sequence[str], least: float) -> list[str]:
+        return [view.documents[doc_id].name for doc_id in doc_ids if doc_id in found and scores[doc_id] > least]
+
+    left_out = (
+        (fitting(too_many_pages, best / 2), f"{weights.pages} pages in all"),
+        (fitting(order[weights.documents :], best - weights.close), f"{weights.documents} documents"),
+    )
+    return chosen, tuple(_left_out(names, bound) for names, bound in left_out if names)
+
+
+def _left_out(names: Sequence[str], bound: str) -> str:
+    others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    what = "1 more document that fits" if len(names) == 1 else f"{len(names)} more documents that fit"
+    was = "was" if len(names) == 1 else "were"
+    return f"{what} {was} not looked into (at most {bound} are): {', '.join(names[:_NAMED])}{others}"
 
 
 def around(hits: Sequence[int], pages: int, most: int) -> Mask:

@@ -86,7 +86,7 @@ def score(
     clock.lap("routing")
     best_hit = max((hit.score for hit in heard), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in heard}
-    candidates = choose(hits, routing, view, routed.scope, contents, cache, weights, coarsely.within)
+    candidates, left_out = choose(hits, routing, view, routed.scope, contents, cache, weights, coarsely.within)
     clock.lap("gather")
 
     asked = _inside_query(question, routing)
@@ -97,7 +97,7 @@ def score(
         asked = dict.fromkeys(question.terms, 1.0)
         wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, weights)
     clock.lap("pages")
-    notes = tuple(note for note in (meaning.note, *routed.notes) if note)
+    notes = tuple(note for note in (meaning.note, *routed.notes, *left_out) if note)
     advice = [hearing.of(candidate.document) for candidate in candidates]
     return Scored(question, advice, scope, heard, coarse, routed, asked, wanted, near, valued, notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pymupdf
@@ -12,7 +13,7 @@ import pytest
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.store import edge_shard
 from hybrid_core.types import Effort
-from hybrid_pageindex import Engine, run
+from hybrid_pageindex import Engine, run, searching
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
 from retrievers.options import Weights
 from tests import pdfs
@@ -176,6 +177,27 @@ def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
     result = run(library.search(f"What were the net sales of Corvane Optics in fiscal 2023? {words}"[:100_000]))
     assert result.results[0].doc_name == "corvane-optics-2023-10k.pdf"
     assert result.timings_ms["total"] < 20_000
+
+
+def test_documents_that_a_bound_leaves_out_are_named(
+    library: Engine, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.md").write_text(f"# Weir {number}\n\nThe weir holds.\n", encoding="utf-8")
+    run(engine.index(tmp_path))
+    found = run(engine.search("weir", top_k=20))
+    [note] = [note for note in found.notes if "looked into" in note]
+    assert len(found.documents) == 8 and note.startswith("4 more documents that fit were not looked into (at most 8 ")
+    assert sum(f"{number:02}.md" in note for number in range(12)) == 3 and note.endswith(" and 1 more")
+    assert not any("looked into" in note for note in run(engine.search("weir", documents=["03.md"])).notes)
+
+    question = "net sales of the company"
+    assert not any("looked into" in note for note in run(library.search(question)).notes)
+    monkeypatch.setattr(searching, "Weights", partial(Weights, pages=11))
+    few = run(library.search(question))
+    dropped = {f.name for f in run(library.documents())} - {d.doc_name for d in few.documents}
+    [note] = [note for note in few.notes if "looked into" in note]
+    assert "(at most 11 pages in all are)" in note and any(name in note for name in dropped)
 
 
 @pytest.mark.parametrize("question", ["Corvane Optics 2023", "zyzzyva of Corvane Optics in 2023"])
