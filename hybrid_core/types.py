@@ -12,7 +12,7 @@ Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
 Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
-EvidenceLevel = Literal["strong", "weak", "none"]
+EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
     "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata"

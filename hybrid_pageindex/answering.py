@@ -112,16 +112,21 @@ def _refusal(found: SearchResult, options: AskOptions) -> str:
     """Why no model is asked to answer, "" where one is.
 
     The measure of words decides by itself only where no model was asked for the pages: one that named some has looked
-    closer, and one that failed has said nothing against them.
+    closer, and one that failed has said nothing against them. Of an unclear question it says nothing: «what is this
+    about?» can be answered from the pages of one document.
     """
     if not found.results:
-        return _REFUSED["none"]
+        unclear = f"Nothing was found: {found.evidence.hint}"
+        return unclear if found.evidence.level == "unclear" else _REFUSED["none"]
+    looked_in_vain = found.reasoning is not None and found.reasoning.outcome == "nothing"
+    if found.evidence.level == "unclear":
+        return _LOOKED if looked_in_vain and not options.force else ""
     enough = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
     if options.force or found.evidence.level in enough[options.least]:
         return ""
     if found.reasoning is None:
         return _REFUSED[found.evidence.level]
-    return _LOOKED if found.reasoning.outcome == "nothing" else ""
+    return _LOOKED if looked_in_vain else ""
 
 
 def _asked(

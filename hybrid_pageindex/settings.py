@@ -17,7 +17,7 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.paths import exists
 from hybrid_core.store.home import close_to_others
-from hybrid_core.types import Effort, EvidenceLevel, Fusion, Route, Strategy
+from hybrid_core.types import Effort, Fusion, Route, Strategy
 from hybrid_pageindex.arguments import one_of
 
 PREFIX = "PAGEINDEX_"
@@ -138,7 +138,7 @@ class Settings:
         _at_least("reason_calls", self.reason_calls, 1)
         _at_least("reason_seconds", self.reason_seconds, 0)
         _at_least("answer_tokens", self.answer_tokens, 500)
-        one_of("answer_evidence", self.answer_evidence, *get_args(EvidenceLevel))
+        one_of("answer_evidence", self.answer_evidence, "strong", "weak", "none")
         one_of("rerank", self.rerank, "none", "multi-vector")
         one_of("ocr", self.ocr, "auto", "never")
         if not re.fullmatch(r"\w+(\+\w+)*", self.ocr_languages):

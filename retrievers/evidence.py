@@ -8,12 +8,17 @@ that the question asks about.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 from hybrid_core import bm25, text
 from hybrid_core.bm25 import Bm25
 from hybrid_core.names import has_cjk
 from hybrid_core.results import Evidence
 from retrievers.content import Content
+from retrievers.content_words import compares, content_words, is_frame
+from retrievers.proper_names import proper_names
+from retrievers.question import Question
 from retrievers.route import Routing
 
 STRONG, WEAK = 0.5, 0.25
@@ -22,35 +27,95 @@ _K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a te
 _BESIDE = 0.4  # what a term counts that only the page before or after holds
 _ELSEWHERE = 0.4  # what a page counts whose document is not the one that the question names
 _SURE = 0.4  # routing scores below this name nothing
+_COMMON, _FEW = 0.5, 6  # the share of pages that tells nothing any more; so many pages do not show what is common
+_TOGETHER = 3  # so many common words tell what is asked for after all
+_FRAME = 0.3  # what a word weighs that could be part of any question
 _SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
 
 
-def judge(held: Held, asked: Mapping[str, float], added: Mapping[str, float], names: Collection[str]) -> Evidence:
+HINT = (
+    "the question names nothing to look for: say what it is about, in words that the pages would use "
+    "(what was asked before is not remembered)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question wants evidence for.
+
+    ``asked`` are its terms with their weights, without what surely names a document; ``names`` those of them that are
+    proper names. ``things`` are the words that can name what it is about, ``named`` says that it names an organisation
+    of the library. ``compares``: it asks about several things that need not stand on one page.
+    """
+
+    asked: Mapping[str, float]
+    names: Collection[str] = ()
+    things: Collection[str] = ()
+    named: bool = True
+    compares: bool = False
+
+
+def wanted(question: Question, routing: Routing) -> Wanted:
+    """A name that is not surely one of the library's is asked for like any other word; the frame counts little."""
+    said = routing.matched_terms if routing.named else question.period_terms
+    kept = [term for term in question.terms if term not in said] or question.terms
+    asked = {term: _FRAME if is_frame(term) else 1.0 for term in kept}
+    names = proper_names(question.text) & asked.keys()
+    several = len(routing.organisations) > 1 or len(question.years) > 1 or compares(question.text)
+    return Wanted(asked, names, content_words(question.text), bool(routing.named), several)
+
+
+def judge(held: Held, wanted: Wanted, added: Mapping[str, float], looked_into: Sequence[Content]) -> Evidence:
     """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
 
-    To say what is asked in the field's words is as good as to say it in the question's. ``names`` are those of the
-    question's terms that are proper names.
+    To say what is asked in the field's words is as good as to say it in the question's. A word that most pages of the
+    documents that were ``looked_into`` hold says by itself nothing.
     """
-    worded = [asked, {**added, **asked}] if asked and added else [asked]
-    score = max(held.coverage(terms, names) for terms in worded)
+    if not wanted.named and len(wanted.things) < _TOGETHER and all(_common(t, looked_into) for t in wanted.things):
+        return Evidence("unclear", 0.0, HINT)
+    worded = [wanted.asked, {**added, **wanted.asked}] if wanted.asked and added else [wanted.asked]
+    score = max(held.coverage(terms, wanted.names, wanted.compares) for terms in worded)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """``fit`` is how well its document fits what the question names, ``holds`` how much of each term it says."""
+
+    content: Content
+    fit: float
+    holds: Mapping[str, float]
+
+
+def _common(term: str, contents: Sequence[Content]) -> bool:
+    pages = sum(content.pages for content in contents)
+    return _holding(term, contents) > _COMMON * (pages + _FEW)
+
+
+def _holding(term: str, contents: Iterable[Content]) -> int:
+    """How many pages hold a term."""
+    hashed = text.cached_hash(term)
+    return sum(len(content.body.postings(hashed)[0]) for content in contents)
 
 
 class Held:
     """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
-        contents = list({content.content_id: content for _, content, _ in pages}.values())
-        total = sum(content.pages for content in contents)
+        self._contents = list({content.content_id: content for _, content, _ in pages}.values())
+        self._total = sum(content.pages for content in self._contents)
         hashes = {term: text.cached_hash(term) for term in terms}
-        self._weights = {term: _weight(term, contents, total) for term in hashes}
+        self._weights = {term: _weight(term, _holding(term, self._contents), self._total) for term in hashes}
         self._pages = [
-            (content, _fit(routing, doc_id), {term: _held(content, page, hashed) for term, hashed in hashes.items()})
+            _Page(
+                content, _fit(routing, doc_id), {term: _held(content, page, hashed) for term, hashed in hashes.items()}
+            )
             for doc_id, content, page in pages
         ]
 
-    def coverage(self, terms: Mapping[str, float], names: Collection[str] = ()) -> float:
-        """The best share of the terms, which must be among those looked for, that one of the pages holds.
+    def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
+        """The best share of the terms, which must be among those looked for, that one of the pages holds; or, with
+        ``apart``, that two of them hold together, which need not be of one document.
 
         Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged
         documents); times how well the page's document fits what the question names. A term that no page holds weighs
@@ -61,17 +126,21 @@ class Held:
             return 0.0
         weights = {term: weight * self._weights[term] for term, weight in terms.items()}
         whole = sum(weights.values())
-        shares = (
-            fit * _says(content, names) * sum(weight * holds[term] for term, weight in weights.items()) / whole
-            for content, fit, holds in self._pages
-        )
+        if apart:
+            said = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
+            best = max((self._together(weights, pair) for pair in combinations(self._pages, 2)), default=0.0)
+            return max(round(said * best / whole, 4), self.coverage(terms, names))
+        shares = (_says(page.content, names) * self._together(weights, [page]) / whole for page in self._pages)
         return round(max(shares, default=0.0), 4)
 
+    @staticmethod
+    def _together(weights: Mapping[str, float], pages: Iterable[_Page]) -> float:
+        return sum(weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
 
-def _weight(term: str, contents: Collection[Content], pages: int) -> float:
-    held = sum(len(content.body.postings(text.cached_hash(term))[0]) for content in contents)
-    known = held > 0 or not has_cjk(term)
-    return (1.0 if known else _SPANNING) * (1 + bm25.idf(pages, held))
+
+def _weight(term: str, holding: int, pages: int) -> float:
+    known = holding > 0 or not has_cjk(term)
+    return (1.0 if known else _SPANNING) * (1 + bm25.idf(pages, holding))
 
 
 def _held(content: Content, page: int, term: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hybrid_core.results import Evidence, SearchResult
 from hybrid_core.store.contents import Contents
@@ -12,11 +12,10 @@ from retrievers.candidates import Valued
 from retrievers.choose_pages import choose_pages
 from retrievers.clock import Clock
 from retrievers.content import ContentCache
-from retrievers.evidence import JUDGED, Held, judge
+from retrievers.evidence import JUDGED, Held, Wanted, judge, wanted
 from retrievers.expert import Advice, Expert, together
 from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.page_texts import PageTexts
-from retrievers.proper_names import proper_names
 from retrievers.raised import Raised
 from retrievers.reason.reasoner import Reasoner, reason
 from retrievers.reason.sureness import sureness
@@ -69,8 +68,7 @@ def search(
         reached, valued = reranked.reached, reranked.valued
         clock.lap("rerank")
 
-    names = proper_names(question_text) & asked.keys()
-    evidence, covered = _judged(reached[:JUDGED], valued, advice, asked, names, routing)
+    evidence, covered = _judged(reached[:JUDGED], valued, advice, asked, wanted(question, routing), routing)
     sure = sureness(covered, len(asked), reached, valued)
     told = together(advice)
     if reasoner is not None:  # while it thinks they may be removed
@@ -119,7 +117,7 @@ def _judged(
     valued: Sequence[Valued],
     advice: Sequence[Advice],
     asked: Mapping[str, float],
-    names: Collection[str],
+    want: Wanted,
     routing: Routing,
 ) -> tuple[Evidence, float]:
     """The evidence of these pages, each with what is heard in its document, and their coverage of what is asked."""
@@ -127,8 +125,9 @@ def _judged(
     def held(pages: Sequence[Reached], terms: Mapping[str, float]) -> Held:
         candidates = [valued[one.doc].candidate for one in pages]
         judged = [(c.document.doc_id, c.content, one.page) for c, one in zip(candidates, pages, strict=True)]
-        return Held({**terms, **asked}, judged, routing)
+        return Held({**terms, **asked, **want.asked}, judged, routing)
 
+    looked_into = [one.candidate.content for one in valued]
     heard: dict[int, list[Reached]] = {}
     for one in reached:
         heard.setdefault(id(advice[one.doc]), []).append(one)
@@ -138,10 +137,10 @@ def _judged(
         if not terms and len(heard) > 1:
             continue
         by_words = held(pages, terms)
-        judged.append((judge(by_words, asked, terms, names), by_words.coverage(asked)))
+        judged.append((judge(by_words, want, terms, looked_into), by_words.coverage(asked)))
     if len(heard) != 1:
         own = held(reached, {})
-        judged.append((judge(own, asked, {}, names), own.coverage(asked)))
+        judged.append((judge(own, want, {}, looked_into), own.coverage(asked)))
     return max((evidence for evidence, _ in judged), key=lambda evidence: evidence.score), judged[-1][1]
 
 

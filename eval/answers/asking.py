@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from eval.answers.judge import NOT_HELD, Judge
 from eval.answers.record import Answered, Judgement, SourceGiven, Verdict
@@ -87,5 +88,5 @@ def judged(question: EvalQuestion, answered: Answered, judge: Judge | None) -> A
 
 
 def _level(said: str) -> EvidenceLevel:
-    levels: Sequence[EvidenceLevel] = ("strong", "weak", "none")
+    levels: Sequence[EvidenceLevel] = get_args(EvidenceLevel)
     return next(level for level in levels if level == said)

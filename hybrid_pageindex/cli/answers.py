@@ -64,6 +64,8 @@ def show_answer(answer: Answer, streamed: Streamed) -> None:
         where = f"{escape(source.short_path or source.doc_name)}, page {source.page}{label(source.label, source.page)}"
         console.print(f"\n[bold]source {source.number}: {where}[/]  [dim]{escape(' › '.join(source.section_path))}[/]")
         console.print(f"   [italic]{escape(source.snippet)}[/]")
+    if answer.evidence.hint:
+        console.print(f"\n[yellow]hint[/] {escape(answer.evidence.hint)}")
     console.print(f"\n[dim]evidence {answer.evidence.level} · effort {answer.effort.used} · {spent(answer.usage)}[/]")
 
 

@@ -104,12 +104,14 @@ def embed_report(report: EmbedReport | None) -> None:
 def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
     """``parts`` shows what each score is made of; ``effort`` how hard the search thought, also where that is usual."""
     evidence = result.evidence
-    colour = {"strong": "green", "weak": "yellow", "none": "red"}[evidence.level]
+    colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
     used = result.effort
     thought = f" · effort {used.used} ({escape(used.why)})" if effort or "deep" in (used.asked, used.used) else ""
     console.print(
         f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}){thought} · {result.timings_ms['total']:.0f} ms"
     )
+    if evidence.hint:
+        console.print(f"[yellow]hint[/] {escape(evidence.hint)}; `outline DOC` shows what a document is about")
     if result.route.used != "auto":
         said = f": filter {'; '.join(result.route.filter)}" if result.route.filter else ""
         console.print(f"documents by {result.route.used} ({escape(result.route.why)}){escape(said)}")

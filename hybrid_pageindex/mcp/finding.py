@@ -66,7 +66,7 @@ def register(server: FastMCP, door: Door) -> None:
         end = start + len(results)
         more = budget.cursor(call, end) if budget.goes_on(found.results, end, most) else ""
         said = shapes.quoted("section", "snippet", "why") | {
-            "evidence": {"level": found.evidence.level, "score": round(found.evidence.score, 2)},
+            "evidence": shapes.evidence(found.evidence),
             "results": results,
         }
         hints = shapes.search_hints(found, wanted[: len(results)], more, scope)

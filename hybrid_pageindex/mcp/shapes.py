@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hybrid_core.results import PageFound, SearchResult
+from hybrid_core.results import Evidence, PageFound, SearchResult
 from hybrid_core.types import Document
 from hybrid_pageindex.mcp.budget import longest
 from hybrid_pageindex.outline import Outline, OutlineNode
@@ -50,6 +50,10 @@ def page_range(start: int, end: int) -> str:
     return str(start) if start == end else f"{start}-{end}"
 
 
+def evidence(judged: Evidence) -> dict[str, Any]:
+    return {"level": judged.level, "score": round(judged.score, 2)} | without_empty({"hint": judged.hint})
+
+
 def result(found: PageFound) -> dict[str, Any]:
     """A page of a search; ``score`` compares the results of one search, higher is better."""
     section = found.section
@@ -92,6 +96,8 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
     if more:
         again = dict(scope) | {"question": found.query, "cursor": more}
         hints.insert(1 if found.evidence.level != "strong" else len(hints), hint("search", "more results", **again))
+    if found.evidence.level == "unclear":
+        return [*hints, unclear(found, where["library"])]
     if found.evidence.level != "strong" and found.documents:
         likely = found.documents[0]
         tree = f"evidence is {found.evidence.level}: see which sections of {likely.doc_name} could hold it"
@@ -158,6 +164,16 @@ def outline_hints(trees: Sequence[Outline], library: str) -> list[Any]:
             inside = f"«{n.section.title}» scores {n.node_score} and has {n.folded} sections folded"
             hints.append(hint("outline", inside, node=n.section.node_id, question=tree.query, **doc))
     return hints[:_FEW] if trees else [nothing(library)]
+
+
+def unclear(found: SearchResult, library: str | None) -> dict[str, Any]:
+    """Where an agent learns what it could ask about."""
+    if len(found.documents) == 1:
+        only = found.documents[0]
+        return hint(
+            "outline", f"see what {only.doc_name} is about, then ask for it", document=only.doc_id, library=library
+        )
+    return hint("list_documents", "the question names nothing: see what there is, then ask for it", library=library)
 
 
 def nothing(library: str | None) -> dict[str, Any]:

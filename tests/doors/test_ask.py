@@ -112,6 +112,15 @@ def test_where_a_model_has_looked_words_refuse_nothing_by_themselves(library: En
     assert len(answered) == calls + 1, "with evidence the pages are read whatever a look at the outline said"
 
 
+def test_an_unclear_question_is_asked_where_it_found_pages(library: Engine) -> None:
+    with engine_with(library.home, lambda _: GOOD) as (engine, server):
+        about = run(engine.ask("What is this report about?", documents=["book.pdf"], effort="fast"))
+        assert (about.status, about.evidence.level) == ("answered", "unclear")
+        before = run(engine.ask("And before that?", effort="fast"))
+        assert before.status == "not_in_library" and "names nothing to look for" in before.why
+    assert len(server.requests) == 1
+
+
 def test_how_much_evidence_is_needed_is_a_setting(library: Engine) -> None:
     question = "What was the dividend and the share price of Dunlin Freight for 2023?"
     for least, asked in (("weak", 1), ("strong", 0)):

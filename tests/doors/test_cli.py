@@ -89,6 +89,13 @@ def test_effort_that_was_asked_for_and_cannot_be_had_is_said(
     assert said["results"][0]["why"].startswith(("holds", "stands"))
 
 
+def test_an_unclear_question_is_told_how_to_ask(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
+    _, text, _ = call(capsys, library, "search", "And the year before?")
+    assert "evidence unclear" in text and "hint the question names nothing to look for" in " ".join(text.split())
+    _, out, _ = call(capsys, library, "search", "And the year before?", "--json")
+    assert json.loads(out)["evidence"]["hint"]
+
+
 def test_outline_in_all_formats(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
     _, text, _ = call(capsys, library, "outline", "book.pdf", "--depth", "1")
     _, deep, _ = call(capsys, library, "outline", "book.pdf")

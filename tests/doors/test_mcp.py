@@ -104,6 +104,13 @@ def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
     assert "does not belong" in refusal(served.call("search", question="other", top_k=4, cursor=first["cursor"]))
 
 
+def test_an_unclear_question_is_told_how_to_ask(served: Stdio) -> None:
+    unclear = answer(served.call("search", question="What is this document about?", documents=["book.pdf"]))
+    assert unclear["evidence"]["level"] == "unclear" and "names nothing" in unclear["evidence"]["hint"]
+    assert [hint["arguments"].get("question") for hint in unclear["next"] if hint["tool"] == "outline"] in ([None], [])
+    assert "hint" not in answer(served.call("search", question=QUESTION))["evidence"]
+
+
 def test_the_scored_outline_folds_and_opens_branches(served: Stdio) -> None:
     top = answer(served.call("outline", document="book.pdf", question="borrowings of the group", depth=1))
     nodes = {node["title"]: node for node in top["nodes"]}

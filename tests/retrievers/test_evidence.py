@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection
 from pathlib import Path
@@ -14,9 +15,12 @@ from hybrid_core.text import term_hash
 from hybrid_pageindex import Engine, run
 from retrievers import evidence
 from retrievers.content import Content
-from retrievers.evidence import Held
+from retrievers.content_words import content_words
+from retrievers.evidence import Held, Wanted
 from retrievers.proper_names import proper_names
 from retrievers.route import Routing
+
+QUESTIONS = Path(__file__).parents[1] / "eval" / "evidence_questions.jsonl"
 
 
 def content(*pages: dict[str, int]) -> Content:
@@ -37,7 +41,7 @@ def coverage(terms: Terms, pages: Places, routing: Routing, names: Collection[st
 
 
 def judge(terms: Terms, added: Terms, names: Collection[str], pages: Places, routing: Routing) -> Evidence:
-    return evidence.judge(Held({**added, **terms}, pages, routing), terms, added, names)
+    return evidence.judge(Held({**added, **terms}, pages, routing), Wanted(terms, names), added, [])
 
 
 def test_by_hand() -> None:
@@ -123,3 +127,87 @@ def test_a_search_judges_by_names_and_expert_knowledge_and_is_as_sure_as_before(
 def test_nothing_found_or_asked_is_no_evidence() -> None:
     found = [("d", content({}), 1)]
     assert judge(asked("weir"), {}, (), [], Routing()).level == judge({}, {}, (), found, Routing()).level == "none"
+
+
+def test_a_comparison_is_judged_by_two_pages_together() -> None:
+    """Each of two documents holds one of the things compared; neither holds both."""
+    one, other = content({"weir": 2}, {}), content({"lock": 2}, {})
+    pages = [("one", one, 1), ("other", Content("o", other.body, other.headings, (), ((),)), 1)]
+    terms = asked("weir", "lock")
+    whole, apart = (Held(terms, pages, Routing()).coverage(terms, (), together) for together in (False, True))
+    assert apart == pytest.approx(2 / 2.5, abs=1e-3) and whole == pytest.approx(apart / 2, abs=1e-3)
+
+
+def test_a_comparison_of_two_names_in_two_documents_is_no_none(library: Engine) -> None:
+    for question in (
+        "Which paid the higher dividend per share, Corvane Optics or Dunlin Freight?",
+        "Compare the net sales of Corvane Optics in 2023 and 2024",
+        "Corvane vs Dunlin inventories",
+    ):
+        assert run(library.search(question)).evidence.level in ("strong", "weak"), question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "And the year before?",
+        "What is this document about?",
+        "' OR 1=1 --",
+        "Summarize the report.",
+        "2023",
+        "?!",
+        "那么前一年呢？",
+    ],
+)
+@pytest.mark.parametrize("documents", [None, ["book.pdf"]])
+def test_a_question_that_names_nothing_is_unclear_and_told_how_to_ask(
+    library: Engine, question: str, documents: list[str] | None
+) -> None:
+    found = run(library.search(question, documents=documents)).evidence
+    assert (found.level, found.score) == ("unclear", 0.0) and "names nothing to look for" in found.hint
+
+
+def test_a_name_alone_is_clear_and_a_word_of_every_page_is_not(engine: Engine, tmp_path: Path) -> None:
+    for number in range(30):
+        told = "The Quarnford Weir is old." if number == 7 else "It is old."
+        (tmp_path / f"{number}.md").write_text(f"# Sheet {number}\n\nThis covenant binds. {told}\n", encoding="utf-8")
+    run(engine.index(tmp_path))
+    assert run(engine.search("Quarnford")).evidence.level == "strong"
+    assert run(engine.search("What of the covenant?")).evidence.level == "unclear"
+    assert run(engine.search("covenant of Quarnford")).evidence.level == "strong"
+
+
+def test_a_name_that_is_not_surely_known_is_asked_for(engine: Engine, tmp_path: Path) -> None:
+    """The name of one document, which says nothing of the matter, is no evidence on a page of another."""
+    for name, said in (
+        ("toyota-camry-2020-brochure", "Five people sit in it."),
+        ("toyota-corolla-2020-brochure", "Options, options and more options: heated seats."),
+        ("honda-accord-2020", "The options are a tow bar and better audio options."),
+    ):
+        title = name.replace("-", " ").title()
+        (tmp_path / f"{name}.md").write_text(f"# {title}\n\n{said}\n\n" + "trim leather roof wheels " * 150, "utf-8")
+    run(engine.index(tmp_path))
+    found = run(engine.search("what options does the camry have"))
+    assert found.results[0].doc_name != "toyota-camry-2020-brochure.md" and found.evidence.level != "strong"
+
+
+WRITTEN = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    "asked", [q for q in WRITTEN if q["kind"] in ("answerable", "comparison")], ids=lambda q: q["question"]
+)
+def test_real_questions_name_something(asked: dict[str, str]) -> None:
+    assert content_words(asked["question"])
+
+
+def test_questions_about_nothing_name_nothing() -> None:
+    named = [q["question"] for q in WRITTEN if q["kind"] == "unclear" and content_words(q["question"])]
+    assert named == [
+        "<script>alert(1)</script>",
+        "What is this agreement about?",  # which most pages of contracts say
+        "And what about the other party?",
+        "'; DROP TABLE documents; --",
+        "What does this contract say?",
+        "1' UNION SELECT null, version() --",
+    ]
