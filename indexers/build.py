@@ -14,10 +14,11 @@ from indexers.flags import find_flags
 from indexers.parse.formats import PARSERS
 from indexers.parse.ocr_sizes import level_sizes
 from indexers.prose import prose
+from indexers.title import find_title, marked_title
 from indexers.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
 
-_STAGES = f"tree-1+chunks-1+summaries-1+cards-3+flags-1+{text.TOKENISER}"
+_STAGES = f"tree-1+chunks-1+summaries-1+cards-3+titles-1+flags-1+{text.TOKENISER}"
 
 
 def pipeline(format: str) -> str:
@@ -44,9 +45,9 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
         for section, said, held in zip(sections, summary.sections, flags, strict=True)
     )
     if info.headings is None:
-        title = describe.find_title(name, info.metadata, parsed)
+        title = find_title(name, info.metadata, parsed)
     else:
-        title = describe.marked_title(name, info.metadata, info.headings)
+        title = marked_title(name, info.metadata, info.headings)
     return IndexedContent(
         sha256=sha256,
         format=info.format,

@@ -37,6 +37,7 @@ class _Console(Console):
 console = _Console(highlight=False, soft_wrap=True)
 _PATH = " › "
 _NAMED = 3  # files that are gone
+_TITLE_WIDTH = 60  # characters of a title in a table
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
 
 
@@ -209,6 +210,7 @@ def documents(found: Sequence[Document], *, filtered: bool) -> None:
     table = Table(
         "id",
         "name",
+        "title",
         "pages",
         "sections",
         "what it is",
@@ -220,8 +222,8 @@ def documents(found: Sequence[Document], *, filtered: bool) -> None:
     for document in found:
         error = f"[red]{escape(document.error)}[/]" if document.error else ""
         table.add_row(
-            document.doc_id, escape(document.name), str(document.pages), str(document.sections),
-            error or escape(_card(document)), document.indexed_at,
+            document.doc_id, escape(document.name), escape(_title(document)), str(document.pages),
+            str(document.sections), error or escape(_card(document)), document.indexed_at,
         )  # fmt: skip
     nothing = "No document meets these conditions." if filtered else "The library is empty."
     _tables().print(table) if found else console.print(nothing)
@@ -236,11 +238,17 @@ def _card(document: Document) -> str:
     card = document.card
     when = str(card.years[0]) if card.years else ""
     parts = [
-        card.names[0] if card.names else "",
+        card.names[0] if card.names and card.names[0] not in (Path(document.name).stem, document.title) else "",
         card.type,
         when + (f" Q{card.quarter}" if card.quarter else ""),
     ]
-    return ", ".join(part for part in parts if part) or document.title
+    return ", ".join(part for part in parts if part)
+
+
+def _title(document: Document) -> str:
+    """The title in one column's width, nothing where it is the file's name again."""
+    title = document.title if document.title != Path(document.name).stem else ""
+    return title if len(title) <= _TITLE_WIDTH else title[: _TITLE_WIDTH - 1] + "…"
 
 
 def info(document: Document) -> None:
