@@ -1,50 +1,90 @@
-"""A document's title: what a reader would call it, from its cover, its metadata or its name."""
+"""A document's title: what a reader would call it, by what its first pages show and its metadata says."""
 
 from __future__ import annotations
 
+import math
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePath
 
-from hybrid_core.document_types import type_by_ending
+from hybrid_core import cover
+from hybrid_core.document_types import finder, type_by_ending
+from hybrid_core.names import name_key
 from hybrid_core.periods import find_periods
+from hybrid_core.text import fold
 from hybrid_core.types import Line, MarkedHeading, ParsedPage
 
-_MACHINE = re.compile(
+_MACHINE_TITLE = re.compile(
     r"^(untitled|document\d*|microsoft \w+ - |slide \d+|.*\.(docx?|pdf|indd|qxd|tex|dvi|xlsx?|pptx?)$)", re.I
 )
-_COUNTED = re.compile(r"\s*;\s*\d+$")  # «Title; 1» of books' metadata
-_FORM = re.compile(r"form\s+(?=\S*\d)[A-Z0-9]{1,6}(?:[-–][A-Z0-9]{1,4})?(?:/A)?", re.I)
-_CITED = re.compile(r"(?i)\bcitation\b[^“\"]{0,200}[“\"]([^”\"]{8,250})[”\"]")
-# Lines of a cover that are no title: stamps, notices, numbers of exhibits and pages, by-lines, labels, addresses.
-_STAMP = re.compile(
-    r"(?i)arxiv:|(?:https?://|www\.)|\S+@\S+\.\w|\(?(?:embargoed |not )?for (?:(?:immediate )?release|\w+ use only)\b"
-    r"|\(?page\s+\d+|\d+\s*/\s*\d+$|(?:exhibit|annex|appendix|schedule)\s+[\dA-Z.\-()]+$|\[?confidential\b|\[?\*+"
-    r"|(?:table of )?contents$|proceedings of|volume\s+\d|vol\.|source:|by[ :]|edited by|©|copyright"
-    r"|(?:draft|version|rev(?:ision)?\.?|doi|isbn|issn|no\.|tel\.?|phone|fax)\b[ :.]*[\d/v]"
-    r"|united states$|securities and exchange commission|[•·▪■◦–-]\s|execution (?:copy|version)$"
+_NUMBERED_COPY = re.compile(r"\s*;\s*\d+$")
+_STAMP = re.compile(  # what stands on covers beside the title
+    r"(?ix)^[\W_]*(?:"
+    r"(?:for\s+)?(?:immediate\s+)?release\b.* | embargo.* | (?:press|news|media)\s+release"
+    r"| page\s+\w+(?:\s+of\s+\w+)? | arxiv\s*:.* | (?:doi|issn|isbn|copyright|©).*"
+    r"| (?:exhibit|ex\.?|annex|appendix|schedule)[\s\-.]*[\dA-Z]{1,3}(?:[.\-(][\dA-Z).]+)*"
+    r"| by\s.+ | for\s+(?:personal|internal|official)\s+use\s+only.*"
+    r"| (?:strictly\s+)?(?:private|confidential)\b.* | \W*confidential\s+treatment.*"
+    r"| (?:table\s+of\s+)?contents | abstract | draft | (?:vol(?:ume)?|no|issue|number)\b.*\d.*"
+    r"| proceedings\s+of\b.* | edited\s+by\b.* | \(?mark\s+one\)?.*"
+    r"| .*(?:https?://|www\.|@\w).*"
+    r")[\W_]*$"
 )
-_LABEL = re.compile(r"[:;,]$")
-_SENTENCE = re.compile(r"(?i)[.!]$|\b(?:this|hereby|pursuant|whereas|shall|has been|have been|is|are|was|were)\b")
-_COVERS = 6  # pages on which a title may be repeated: covers, half-titles, title pages
-_FLAT = 8  # lines in the largest type: more are body text, whose size tells nothing
-_JOINED = 5  # lines over which a title may run
-_HEADLINES = 40  # lines of a page among which its title stands
+_CITED = re.compile(r"(?i:citation|cite\s+as)\b[^“\"]{0,200}[“\"]([^”\"]{12,250})[”\"]")
+_WORD = re.compile(r"[^\W_]+")
+_PAGES = 3
+_LINES = 60  # of a page
+_MOST_WORDS = 30
+_MOST_CHARACTERS = 300
+_LARGE = 1.3  # times the body's size: displayed, whatever its case
+_TYPE_WORDS = 8  # a line of at most so many words that names a type of document is what the document calls itself
+
+
+@dataclass
+class _Block:
+    """Lines of one style below each other."""
+
+    page: int
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(line.text for line in self.lines).split()).strip(" .,;:_*|")
+
+    @property
+    def size(self) -> float:
+        return max((line.size for line in self.lines), default=0.0)
 
 
 def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPage]) -> str:
-    """The metadata's title where a cover bears it, else what the cover gives itself by its type's size or, where all
-    is of one size, by its wording, else the metadata's title, else the file's name."""
-    covers = pages[:_COVERS]
-    said = _COUNTED.sub("", " ".join(metadata.get("title", "").split()))
-    usable = len(said) >= 4 and any(c.isalpha() for c in said) and not _MACHINE.match(said)
-    if usable and any(_bears(page, said) for page in covers):
-        return said[:300]
-    page = next((page for page in covers if any(_plain(line) for line in page.lines)), None)
-    found = _on_cover(page) if page else ""
-    return (found or (said if usable else "") or PurePath(name).stem)[:300]
+    """How the pages say they are cited, else the file's own title where the pages show it, else what stands out on
+    them, else the file's own title, else the file's name."""
+    front = [page for page in pages[: 2 * _PAGES] if page.lines][:_PAGES]
+    shown = "\n".join(page.text for page in front)
+    first = front[0].text if front else ""
+    if cited := _CITED.search(first[:6_000]):
+        return " ".join(cited[1].split()).strip(" .,")
+    organisations = cover.labelled_names(first)
+    said = _NUMBERED_COPY.sub("", " ".join(metadata.get("title", "").split()))
+    said = said if _may_be_title(said) and not _MACHINE_TITLE.match(said) else ""
+    named = name_key(said) in {name_key(one) for one in organisations}
+    if said and not named and _share_shown(said, shown) >= 0.7:
+        return said[:_MOST_CHARACTERS]
+    body = _body_size(front)
+    best, most = "", -math.inf
+    for order, block in enumerate(_blocks(front, body)):
+        text = block.text
+        if not _may_be_title(text) or (text[0].islower() and block.size < _LARGE * body and text[1] != "-"):
+            continue
+        value = _prominence(block, body) - 0.1 * min(order, 10) - 0.8 * block.page
+        if value > most:
+            best, most = text, value
+    if best and organisations and _names_type(best):
+        best = f"{organisations[0]}, {best}"
+    return (best or (said if not shown.strip() else "") or PurePath(name).stem)[:_MOST_CHARACTERS]
 
 
 def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[MarkedHeading]) -> str:
@@ -53,49 +93,86 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
     marked = [heading for heading in headings if heading.source == "markup"]
     if not said and marked and marked[0].level == min(heading.level for heading in marked):
         said = marked[0].title
-    return said[:300] or PurePath(name).stem
+    return said[:_MOST_CHARACTERS] or PurePath(name).stem
 
 
-def _key(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
+def _blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
+    """Blocks in reading order; a line that is a stamp, or that names a type of document, is none's neighbour."""
+    for number, page in enumerate(pages):
+        block = _Block(number)
+        for line in page.lines[:_LINES]:
+            alone = _names_type(line.text)
+            if not line.text.strip() or _is_stamp(line.text):
+                yield block
+                block = _Block(number)
+                continue
+            if block.lines and (alone or _names_type(block.text) or not _goes_on(block.lines[-1], line, body)):
+                yield block
+                block = _Block(number)
+            block.lines.append(line)
+        yield block
 
 
-def _bears(page: ParsedPage, title: str) -> bool:
-    """Whether the page bears the title in lines of its own, not as a part of a line."""
-    lines = [_key(line.text) for line in page.lines[:_HEADLINES]]
-    wanted = _key(title)
-    return any("".join(lines[at : at + n]) == wanted for at in range(len(lines)) for n in range(1, _JOINED + 1))
+def _goes_on(before: Line, line: Line, body: float) -> bool:
+    """Whether a line belongs to the block of the one before it: same style, directly below or beside it."""
+    large = min(before.size, line.size) > _LARGE * body
+    alike = min(before.size, line.size) >= (0.75 if large else 0.95) * max(before.size, line.size)
+    near = -before.size < line.y0 - before.y0 < 1.9 * max(before.size, line.size)
+    capitals = before.text.isupper() == line.text.isupper() or large
+    return alike and near and capitals and before.bold == line.bold and not before.text.rstrip().endswith(".")
 
 
-def _plain(line: Line) -> bool:
-    text = " ".join(line.text.split())
-    if len(text) < 4 or sum(c.isalpha() for c in text) < 3 or _STAMP.match(text) or _LABEL.search(text):
+def _prominence(block: _Block, body: float) -> float:
+    """How much a block stands out: by size, weight, capitals, and where it says what the document is."""
+    value = 4 * math.log(max(block.size, 1.0) / max(body, 1.0))
+    value += 0.4 * all(line.bold for line in block.lines) + 0.4 * block.text.isupper()
+    return value + (2.0 if _names_type(block.text) else 0.0)
+
+
+def _names_type(text: str) -> bool:
+    """Whether a line says what kind of document it heads: «FORM 10-K», «SERVICES AGREEMENT»."""
+    words = _WORD.findall(text)
+    if (
+        not 1 <= len(words) <= _TYPE_WORDS
+        or (text[:1].islower() and text[1:2] != "-")
+        or text.rstrip().endswith((",", ";"))
+    ):
         return False
-    dated = sum(m.end - m.start for m in find_periods(text))
-    return dated < 0.6 * len(text)
+    ends = fold(text).strip(" .")
+    return bool(type_by_ending(text)) or any(
+        mention.end >= len(text.rstrip(" .")) - 1 and not ends.startswith("this ") for mention in finder().find(text)
+    )
 
 
-def _on_cover(page: ParsedPage) -> str:
-    lines = page.lines[:_HEADLINES]
-    if form := next((m[0] for line in lines if (m := _FORM.fullmatch(line.text.strip()))), ""):
-        return form
-    if cited := _CITED.search(page.text):
-        return " ".join(cited[1].split()).strip(" .,")
-    plain = [line for line in lines if _plain(line)]
-    largest = max(line.size for line in plain)
-    top = [line for line in plain if line.size >= largest - 0.2]
-    if len(top) > _FLAT:
-        top = _worded(top)
-    joined = [top[0]]
-    for before, line in pairwise(top):
-        if len(joined) == _JOINED or not -0.2 * largest <= line.y0 - before.y0 < 2.0 * largest:
-            break
-        joined.append(line)
-    return " ".join(unicodedata.normalize("NFKC", " ".join(line.text for line in joined)).split())
+def _may_be_title(text: str) -> bool:
+    letters = sum(c.isalpha() for c in text)
+    wide = any(c > "\u2e7f" for c in text)
+    words = _WORD.findall(text)
+    if letters < (2 if wide else 4) or letters < 0.5 * len(text.replace(" ", "")) or len(words) > _MOST_WORDS:
+        return False
+    return not _is_stamp(text)
 
 
-def _worded(lines: Sequence[Line]) -> list[Line]:
-    """The line that ends with a kind of document («Supply Agreement»), else the first that is no sentence."""
-    short = [line for line in lines if len(line.text.strip()) <= 120 and not _SENTENCE.search(line.text.strip())]
-    typed = (line for line in short if type_by_ending(" ".join(line.text.split())))
-    return [next(typed, next(iter(short), lines[0]))]
+def _is_stamp(text: str) -> bool:
+    """A date, a release line, a page number, a by-line, an address: beside the title on many covers, never it."""
+    line = " ".join(text.split())
+    if _STAMP.match(line):
+        return True
+    said = sum(mention.end - mention.start for mention in find_periods(line))
+    return said > 0 and said >= 0.8 * len(line)
+
+
+def _share_shown(title: str, text: str) -> float:
+    """The share of the title's pairs of neighbouring words that are neighbours in the text."""
+    words, said = ([fold(word) for word in _WORD.findall(one)] for one in (title, text))
+    held, pairs = set(pairwise(said)), list(pairwise(words))
+    return sum(pair in held for pair in pairs) / len(pairs) if pairs else float(set(words) <= set(said))
+
+
+def _body_size(pages: Sequence[ParsedPage]) -> float:
+    """The size of most characters."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            sizes[round(line.size, 1)] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 1.0
