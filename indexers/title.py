@@ -71,7 +71,7 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
     said = _NUMBERED_COPY.sub("", " ".join(metadata.get("title", "").split()))
     said = said if _may_be_title(said) and not _MACHINE_TITLE.match(said) else ""
     named = name_key(said) in {name_key(one) for one in organisations}
-    if said and not named and _share_shown(said, shown) >= 0.7:
+    if said and not named and _share_shown(said, shown) >= 0.9:
         return said[:_MOST_CHARACTERS]
     body = _body_size(front)
     best, most = "", -math.inf
@@ -117,7 +117,8 @@ def _goes_on(before: Line, line: Line, body: float) -> bool:
     """Whether a line belongs to the block of the one before it: same style, directly below or beside it."""
     large = min(before.size, line.size) > _LARGE * body
     alike = min(before.size, line.size) >= (0.75 if large else 0.95) * max(before.size, line.size)
-    near = -before.size < line.y0 - before.y0 < 1.9 * max(before.size, line.size)
+    tall = max(before.size, line.size, before.y1 - before.y0)  # a scan's size is an estimate
+    near = -before.size < line.y0 - before.y0 < (2.6 if large else 1.9) * tall
     capitals = before.text.isupper() == line.text.isupper() or large
     return alike and near and capitals and before.bold == line.bold and not before.text.rstrip().endswith(".")
 
