@@ -47,14 +47,14 @@ class Maker:
         """Parse, read scans for about ``ocr_seconds``, build. Raises DocumentError, LimitError or Cancelled."""
         allowance = self._pool.allowance()
         with self._parser.work() as work:
-            spools, unread = self._parser.spools(copy, work, allowance, progress.page if progress else _unseen)
-            scans = self._scans.read(file, copy, unread, ocr_seconds)
+            parsed = self._parser.spools(copy, work, allowance, progress.page if progress else _unseen)
+            scans = self._scans.read(file, copy, parsed.unread, ocr_seconds)
             built = work / "index"
-            build = BuildTask(file.name, copy.sha256, spools, built, scans.pages)
-            self._pool.submit(build, allowance, stretches=len(spools)).result()
+            build = BuildTask(file.name, copy.sha256, parsed.spools, built, scans.pages)
+            self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:
                 content: IndexedContent = pickle.load(stream)
-        return Made(replace(content, warnings=(*content.warnings, *scans.said)), bool(unread), scans)
+        return Made(replace(content, warnings=(*content.warnings, *scans.said)), bool(parsed.unread), scans)
 
 
 def _unseen(_: int) -> None:

@@ -8,15 +8,26 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from hybrid_core.types import ParsedPage
 from indexers.files import PrivateCopy, changed, private_copy
+from indexers.parse.formats import read_whole
 from indexers.parse.limits import ParseLimits
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import Parsed, ParseTask
 from indexers.workers.spool import load_spool
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRanges:
+    """Where the parsed pages lie, in order; those that need OCR; and how many stretches of ``range_pages`` they are."""
+
+    spools: tuple[Path, ...]
+    unread: list[int]
+    stretches: int
 
 
 class Parser:
@@ -63,27 +74,30 @@ class Parser:
     def pages(self, copy: PrivateCopy) -> Iterator[list[ParsedPage]]:
         """A file's pages, range by range. Raises DocumentError, LimitError or Cancelled."""
         with self.work() as work:
-            for spool in self.spools(copy, work, self._pool.allowance())[0]:
+            for spool in self.spools(copy, work, self._pool.allowance()).spools:
                 yield load_spool(spool).pages
 
     def spools(
         self, copy: PrivateCopy, work: Path, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None
-    ) -> tuple[tuple[Path, ...], list[int]]:
-        """Where below ``work`` the parsed ranges lie, in order, and the pages that need OCR. Raises as ``pages``.
+    ) -> ParsedRanges:
+        """A file's pages, parsed into files below ``work``. Raises as ``pages``.
 
         ``on_page`` hears of every page how many there are.
         """
+        whole = read_whole(copy.path)
 
         def parse(start: int) -> Future[object]:
             spool = work / f"{start}.pages"
-            task = ParseTask(copy.path, self._password, start, start + self._range_pages, spool, self._limits)
+            stop = 0 if whole else start + self._range_pages
+            task = ParseTask(copy.path, self._password, start, stop, spool, self._limits)
             return self._pool.submit(task, allowance, on_page)
 
         first = cast(Parsed, parse(1).result())
-        starts = range(1, first.pages + 1, self._range_pages)
+        starts = range(1, 2 if whole else first.pages + 1, self._range_pages)
         rest = [cast(Parsed, done.result()) for done in self._in_turn(parse, starts[1:])]
         unread = [number for parsed in (first, *rest) for number in parsed.unread]
-        return tuple(work / f"{start}.pages" for start in starts), unread
+        stretches = len(range(0, first.pages, self._range_pages))
+        return ParsedRanges(tuple(work / f"{start}.pages" for start in starts), unread, stretches)
 
     def _in_turn(self, begin: Callable[[int], Future[object]], starts: Sequence[int]) -> Iterator[Future[object]]:
         """Tasks in order, a few begun at a time: a long file leaves room for others. What is left is called off."""

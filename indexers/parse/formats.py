@@ -14,6 +14,8 @@ from indexers.parse.limits import ParseLimits
 FORMATS = {".pdf": "pdf", ".md": "markdown", ".markdown": "markdown"}
 """Format by file ending, in small letters. A file that is named and ends otherwise is tried as a PDF."""
 
+_WHOLE = frozenset({"markdown"})
+
 _NAMES = {"pdf": "PDF", "markdown": "Markdown"}
 _HEAD = 1024  # bytes within which a PDF says what it is
 
@@ -36,6 +38,11 @@ class OpenFile(Protocol):
 
 def format_of(path: Path) -> str:
     return FORMATS.get(path.suffix.lower(), "pdf")
+
+
+def read_whole(path: Path) -> bool:
+    """Whether all of a file is parsed to know any page of it: then one task reads it, for each would parse it again."""
+    return format_of(path) in _WHOLE
 
 
 def formats_read() -> str:

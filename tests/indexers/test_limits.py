@@ -222,6 +222,20 @@ def test_a_worn_worker_is_replaced_before_the_next_file(
     assert all(process.poll() is not None for process in started)
 
 
+def test_a_markdown_file_is_parsed_once_however_many_pages_it_has(
+    engine_with: EngineWith,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("".join(f"## Heading {n}\n\nwords\n\n" for n in range(2_000)))
+    monkeypatch.setattr(pool, "_WORN", 0.01)  # every task has a worker of its own, which must open the file anew
+    file = only(engine_with(workers=1, range_pages=1), path)
+    assert (file.status, file.sections) == ("indexed", 2_000) and (file.pages or 0) > 10
+    assert len(started) == 2, "one for its pages, one to build its index"
+
+
 def test_limits_are_settings_with_the_same_defaults(tmp_path: Path) -> None:
     settings, options = Settings(), IndexOptions()
     for owner in (ParseLimits(), WorkerLimits()):
