@@ -26,7 +26,7 @@ _FOREIGN = {"PAGEINDEX_EVAL_DATA"}  # read by benchmarks, tests and the harness,
 _BYTES = ("max_cache_size", "max_worker_memory")
 _POSITIVE = (
     "seconds_per_task", "seconds_per_file", "max_pages", "max_objects", "max_page_lines", "max_page_characters",
-    "max_bookmarks", "ocr_seconds",
+    "max_bookmarks", "seconds_per_page", "ocr_seconds",
 )  # fmt: skip
 _LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
 _SECRET = ("_key", "_token")
@@ -53,6 +53,7 @@ class Settings:
     max_page_lines: int = 50_000  # a page with more lines of text is left empty and reported
     max_page_characters: int = 2_000_000  # the same for its characters
     max_bookmarks: int = 20_000  # where a file has more, they are ignored
+    seconds_per_page: float = 15.0  # of computing; a page that needs more is left empty and reported
     ocr: str = "auto"  # pages without readable text are read from their pictures where Tesseract is installed; "never"
     ocr_seconds: float = 5.0  # after these a file is published; the rest of its scans follows after the other files
     ocr_languages: str = "eng"  # Tesseract's names of the languages of such pages: "eng+chi_sim"

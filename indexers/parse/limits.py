@@ -12,7 +12,8 @@ class ParseLimits:
     """Each is also a setting of the same name. Over the first two the file is refused, over the others less is read.
 
     ``max_objects``: entries of the cross-reference table. ``max_page_lines``, ``max_page_characters``:
-    a page with more comes without text and with a warning. ``max_bookmarks``: bookmarks in all;
+    a page with more comes without text and with a warning. ``seconds_per_page``: of computing, the same for a page
+    that needs more, up to MAX_SLOW_PAGES of a file. ``max_bookmarks``: bookmarks in all;
     where there are more, or where they are nested deeper than MAX_BOOKMARK_DEPTH, all are ignored.
     """
 
@@ -21,6 +22,7 @@ class ParseLimits:
     max_page_lines: int = 50_000
     max_page_characters: int = 2_000_000
     max_bookmarks: int = 20_000
+    seconds_per_page: float = 15.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -34,4 +36,5 @@ class ParseLimits:
             raise LimitError(f"{what}; the limit is {most:,}.", f"Raise the setting {name} to read it.")
 
 
+MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused
 MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline by recursion: far deeper ones overflow its stack

@@ -12,7 +12,9 @@ from time import monotonic
 from typing import BinaryIO, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
-from indexers.workers.protocol import Reply, Task, receive, send
+from indexers.parse.limits import MAX_SLOW_PAGES
+from indexers.workers.protocol import ParseTask, Reply, Task, receive, send
+from indexers.workers.slow_pages import ended, too_many
 from indexers.workers.watch import Verdict, Watch, resident_bytes
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
@@ -30,10 +32,10 @@ class WorkerLimits:
 
 
 class Allowance:
-    """The seconds a file may still use, shared by its tasks."""
+    """The seconds and the slow pages that a file may still use, shared by its tasks."""
 
     def __init__(self, seconds: float) -> None:
-        self._left = seconds
+        self._left, self._slow = seconds, MAX_SLOW_PAGES
         self._lock = threading.Lock()
 
     def left(self) -> float:
@@ -43,6 +45,29 @@ class Allowance:
     def spend(self, seconds: float) -> None:
         with self._lock:
             self._left -= seconds
+
+    def slow_page(self) -> bool:
+        """Use one; False where there is none left."""
+        with self._lock:
+            self._slow -= 1
+            return self._slow >= 0
+
+
+class _PagesRead:
+    """Counts the pages that a worker reads, and tells of them from the first that was ``told`` to none."""
+
+    def __init__(self, on_page: Callable[[int], None], told: int) -> None:
+        self._on_page, self._told = on_page, told
+        self.read = 0
+
+    def __call__(self, pages: int) -> None:
+        self.read += 1
+        if self.read > self._told:
+            self._on_page(pages)
+
+
+class _SlowPageError(DocumentError):
+    """A worker ended itself on a page."""
 
 
 class WorkerPool:
@@ -83,6 +108,19 @@ class WorkerPool:
             _reap(process)
 
     def _run(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
+        told = 0
+        while True:
+            pages = _PagesRead(on_page, told)
+            try:
+                return self._once(task, allowance, pages, stretches)
+            except _SlowPageError:
+                if not isinstance(task, ParseTask):
+                    raise
+                if not allowance.slow_page():
+                    raise too_many(task.limits.seconds_per_page) from None
+                task, told = task.without(pages.read), max(told, pages.read)
+
+    def _once(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
         most, left = self._limits.seconds_per_task * stretches, allowance.left()
         if left <= 0:
             raise self._too_slow(whole_file=True)
@@ -108,6 +146,8 @@ class WorkerPool:
         """Why a worker went away without an answer."""
         if self._closed:
             return Cancelled("Indexing was stopped.")
+        if ended(process.returncode):
+            return _SlowPageError("a page took too long.")
         if verdict == "time":
             return self._too_slow(whole_file)
         most = self._limits.max_worker_memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +29,7 @@ from indexers.workers.protocol import (
     receive,
     send,
 )
+from indexers.workers.slow_pages import end_after, too_slow
 from indexers.workers.spool import PageTerms, Spool, load_spools, save_spool
 
 _WARNINGS = 5  # of one range of pages
@@ -72,8 +74,8 @@ class _Worker:
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
-        found = file.read(range(task.start, stop), lambda _: send(self._replies, Reply("page", file.pages)))
-        for number, page in enumerate(found, task.start):
+        seconds = task.limits.seconds_per_page
+        for number, page in self._read(file, range(task.start, stop), task.left_out, seconds):
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))
                 page = ParsedPage(number, "", 0.0, 0.0, (), 0)
@@ -84,6 +86,24 @@ class _Worker:
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
         save_spool(task.spool, Spool(pages, terms, info, warnings))
         return Parsed(file.pages, tuple(page.number for page in pages if page.needs_ocr))
+
+    def _read(
+        self, file: OpenFile, numbers: range, left_out: Sequence[int], seconds: float
+    ) -> Iterator[tuple[int, ParsedPage | DocumentError]]:
+        """Pages with their numbers, each with its own time, which ends this process."""
+
+        def done(_: int) -> None:
+            end_after(seconds)
+            send(self._replies, Reply("page", file.pages))
+
+        found = file.read([number for number in numbers if number not in left_out], done)
+        end_after(seconds)
+        try:
+            for number in numbers:
+                yield number, too_slow(number, seconds) if number in left_out else next(found)
+            next(found, None)  # the last page is told when the next is asked for
+        finally:
+            end_after(0)
 
     def _file(self, task: ParseTask) -> OpenFile:
         if self._open and self._open[0] == task.path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -18,7 +19,10 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """Parse pages ``start`` to ``stop`` (1-based, ``stop`` excluded; 0: to the end) into a spool file."""
+    """Parse pages ``start`` to ``stop`` (1-based, ``stop`` excluded; 0: to the end) into a spool file.
+
+    ``left_out`` are those that are not read, as they are known to be too slow.
+    """
 
     path: Path
     password: str | None
@@ -26,6 +30,12 @@ class ParseTask:
     stop: int
     spool: Path
     limits: ParseLimits = field(default_factory=ParseLimits)
+    left_out: tuple[int, ...] = ()
+
+    def without(self, read: int) -> ParseTask:
+        """The same without the page that comes after so many that were read."""
+        numbers = (number for number in count(self.start) if number not in self.left_out)
+        return replace(self, left_out=(*self.left_out, next(islice(numbers, read, None))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -134,13 +135,50 @@ def test_a_page_that_never_ends_costs_its_file_and_no_other(
 ) -> None:
     bad = endless(tmp_path / "0.pdf", 40)
     good = [pdfs.numbered(tmp_path / f"{n}.pdf", 25, f"bay {n}") for n in range(1, 6)]
-    report = run(engine_with(workers=2, range_pages=1, seconds_per_task=4).index([bad, *good]))
+    report = run(engine_with(workers=2, range_pages=1, seconds_per_task=4, seconds_per_page=99).index([bad, *good]))
     assert [file.status for file in report.files] == ["failed"] + ["indexed"] * 5
     assert report.files[0].error == (
         "it took longer than 4 s for one stretch of pages. Raise the setting seconds_per_task."
     )
     assert all(file.pages == 25 for file in report.files[1:])
     assert len(started) <= 8, "a page without an end costs a worker: its other 38 must not be tried"
+
+
+def unfolding(path: Path) -> Path:
+    """The second of three pages is a few bytes, deflated three times, that unfold to half a gigabyte of operators."""
+    packer, operators = zlib.compressobj(9), b"q Q \n" * 200_000
+    packed = b"".join([packer.compress(operators) for _ in range(500)]) + packer.flush()
+    for _ in range(2):
+        packed = zlib.compress(packed, 9)
+    objects = raw_pdf.pages([raw_pdf.text("before"), b"", raw_pdf.text("after")])
+    entries = b"/Filter [/FlateDecode /FlateDecode /FlateDecode] /Length %d" % len(packed)
+    objects[13] = b"<< %s >>\nstream\n%s\nendstream" % (entries, packed)
+    return raw_pdf.write(path, objects)
+
+
+@pytest.mark.parametrize("made", [lambda path: endless(path, 2), unfolding], ids=["nested", "unfolding"])
+def test_a_page_that_takes_too_long_is_left_out_and_the_others_are_read(
+    engine_with: EngineWith, tmp_path: Path, made: Callable[[Path], Path], started: list[subprocess.Popen[bytes]]
+) -> None:
+    path = made(tmp_path / "a.pdf")
+    assert path.stat().st_size < 5_000
+    engine = engine_with(workers=1, seconds_per_page=2)
+    file = only(engine, path)
+    assert file.status == "indexed"
+    assert file.note == "page 2 took longer than 2 s to read. Raise the setting seconds_per_page to read it"
+    texts = [page.text for page in run(engine.pages("a.pdf", f"1-{file.pages}"))]
+    assert texts[0] and not any(texts[1:2]) and all(texts[2:])
+    assert len(started) == 2, "one that the page ended, one that read the others"
+
+
+def test_a_file_with_many_pages_that_take_too_long_is_refused(
+    engine_with: EngineWith, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    file = only(engine_with(workers=1, seconds_per_page=1), endless(tmp_path / "a.pdf", 40))
+    assert file.error == (
+        "more than 3 of its pages took longer than 1 s each. Raise the setting seconds_per_page to read them."
+    )
+    assert len(started) == 4
 
 
 def test_a_worker_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
