@@ -10,7 +10,6 @@ adds alone plus what the pack loses without it, both summed over the settings. I
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from eval.records import GoldPlace, QuestionRecord
 from eval.run import chosen, places
 from eval.scope import ask
 from hybrid_pageindex import run
+from retrievers.expert import read_expert
 
 Entries = Sequence[Mapping[str, Any]]
 Scores = Mapping[str, float]  # by question id
@@ -62,7 +62,8 @@ class Measured:
 
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
         """The questions that an entry speaks to; it changes nothing in the others."""
-        return {q.id for q, _ in self._asked if re.search(str(entry["when"]), q.text, re.IGNORECASE)}
+        alone = read_expert(yaml.safe_dump({**self._pack, "expand": [entry]}), self._file.name).everywhere()
+        return {question.id for question, _ in self._asked if alone.advise(question.text, [""])}
 
     def _record(self, ranker: EngineRanker, question: EvalQuestion, gold: tuple[GoldPlace, ...]) -> QuestionRecord:
         _, ranking = ask(ranker, self._corpus, question, gold, self._plan.setting, self._plan.depth)
