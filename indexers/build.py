@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hybrid_core import text
+from hybrid_core.plural import counted
 from hybrid_core.term_counts import TermCounts
 from hybrid_core.types import IndexedContent, Page, ParsedDocument, ParsedPage, Section
 from hybrid_core.unread import empty_warning, unread_warning
@@ -98,12 +99,13 @@ def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     empty = [page.number for page in pages if page.ocr and not page.text]
     seen = [page.number for page in pages if page.read_by_model]
     said = []
+    were = f"{counted(len(pages), 'page')} {'was' if len(pages) == 1 else 'were'}"
     if read:
-        said.append(f"{len(read)} of {len(pages)} pages were read by OCR: {ranges(read)}")
+        said.append(f"{len(read)} of {were} read by OCR: {ranges(read)}")
     if empty:
         said.append(empty_warning(len(empty), len(pages), ranges(empty)))
     if seen:
-        said.append(f"{len(seen)} of {len(pages)} pages were read by the vision model {vlm}: {ranges(seen)}")
+        said.append(f"{len(seen)} of {were} read by the vision model {vlm}: {ranges(seen)}")
     if unread:
         said.append(unread_warning(len(unread), len(pages), ranges(unread)))
     elif not any(page.text for page in pages):

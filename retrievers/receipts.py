@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid_core import text
+from hybrid_core.plural import counted
 from hybrid_core.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types import Hit
 from retrievers import page_score, snippet
@@ -133,7 +134,7 @@ class Writer:
 def _verdict(chosen: Chosen, title: str) -> str:
     if chosen.role:
         return f"slot for the role «{chosen.role}», which the question needs"
-    return f"best-first walk, found in «{title}» after opening {chosen.reached.opened} sections"
+    return f"best-first walk, found in «{title}» after opening {counted(chosen.reached.opened, 'section')}"
 
 
 def _r(value: float) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import StoreError
+from hybrid_core.plural import counted
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.mcp.locks import DocumentLocks
 
@@ -53,13 +54,14 @@ class Build:
     def said(self) -> str:
         now = self.progress
         if len(self.results) == len(self.files):
-            return f"{len(self.results)} of {len(self.files)} files, {self.pages} pages"
+            return f"{len(self.results)} of {counted(len(self.files), 'file')}, {counted(self.pages, 'page')}"
         if self.blocked:
             where = f": {self.behind.said()}" if self.behind and not self.behind.blocked else ""
             return f"waiting for another call that indexes the same{where}"
         if now is None:
             return "waiting for its turn"
-        said = f"{len(self.results) + now.files_done} of {len(self.files)} files, {self.pages + now.pages_done} pages"
+        files, pages = counted(len(self.files), "file"), counted(self.pages + now.pages_done, "page")
+        said = f"{len(self.results) + now.files_done} of {files}, {pages}"
         scans = f", {now.scans_done} by OCR" if now.scans_done else ""
         return f"{said}{scans}{_place(now)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hybrid_core.plural import counted
 from hybrid_core.results import Evidence, PageFound, SearchResult
 from hybrid_core.types import Document
 from hybrid_pageindex.mcp.budget import longest
@@ -120,7 +121,7 @@ def looks(found: SearchResult, shown: Sequence[PageFound]) -> list[tuple[str, di
     if found.unread:
         scan = found.unread[0]
         sheet = {"document": scan.doc_id, "pages": _at_most(scan.which), "format": "sheet"}
-        calls.append((f"{scan.unread} pages of {scan.doc_name} have no text: see them small", sheet))
+        calls.append((f"{counted(scan.unread, 'page')} of {scan.doc_name} without text: see them small", sheet))
     return calls
 
 

@@ -40,7 +40,7 @@ def test_get_index_builds_once_with_progress_and_again_after_a_change(root: Path
         assert told and all(p["progressToken"] == "t" and p["message"] for p in told)
         values = [p["progress"] for p in told]
         assert len(set(values)) >= len(values) // 2 and max(values) > 0
-        assert "1 of 1 files, 3 pages" in {p["message"] for p in told}, "the end"
+        assert "1 of 1 file, 3 pages" in {p["message"] for p in told}, "the end"
         pdfs.numbered(root / "a.pdf", 5, "reeds")
         assert answer(client.call("get_index", file_path="a.pdf"))["total_pages"] == 5, "relative to the root"
         code, error = client.close()

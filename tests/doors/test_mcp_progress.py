@@ -59,7 +59,7 @@ def test_no_call_is_silent_while_a_model_thinks(tmp_path: Path, monkeypatch: pyt
             found, told, silence = _listened(client, "get_index", file_path=str(file), query="what of the reeds?")
             assert found["status"] == "search" and silence < SILENCE
             said = [each["message"] for each in told]
-            assert "1 of 1 files, 12 pages" in said and any(line.startswith("asked: ") for line in said), said
+            assert "1 of 1 file, 12 pages" in said and any(line.startswith("asked: ") for line in said), said
             _, told, silence = _listened(client, "search", question="which page speaks of reeds?", effort="deep")
             assert silence < SILENCE and len(told) >= 3 and not any("total" in each for each in told)
             model.released.set()

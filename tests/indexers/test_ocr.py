@@ -40,7 +40,7 @@ def test_a_scan_is_found_by_its_words_and_says_that_it_was_read_by_ocr(engine: E
 @pytest.mark.parametrize(("turn", "stamp"), [(90, ""), (180, ""), (0, "EX-00417")])
 def test_scans_on_their_side_or_head_and_under_a_stamp(engine: Engine, tmp_path: Path, turn: int, stamp: str) -> None:
     file = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1, dpi=150, turn=turn, stamp=stamp))).files[0]
-    assert file.note == "1 of 1 pages were read by OCR: 1"
+    assert file.note == "1 of 1 page was read by OCR: 1"
     text = run(engine.pages("scan.pdf", "1"))[0].text
     assert "Delivery note 1" in text and "This part deals with a delivery of sand." in text and stamp in text
 
@@ -141,7 +141,7 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
     empty.mkdir()
     monkeypatch.setenv(*(("PATH", str(empty)) if lacking == "program" else ("TESSDATA_PREFIX", str(empty))))
     file = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1))).files[0]
-    assert "1 of 1 pages have no readable text" in file.note and "apt install tesseract-ocr" in file.note
+    assert "1 of 1 page has no readable text" in file.note and "apt install tesseract-ocr" in file.note
     assert run(engine.info("scan.pdf")).warnings == tuple(file.note.split("; "))
     assert run(engine.pages("scan.pdf", "1"))[0].needs_ocr
     check = next(check for check in run(engine.doctor()).checks if check.name == "ocr")

@@ -85,4 +85,4 @@ def test_pages_with_a_wrong_mapping_are_marked_and_the_others_not(engine: Engine
     assert [file.status for file in report.files] == ["indexed"] * 3
     marked = {name: run(engine.pages(f"{name}.pdf", "1"))[0].needs_ocr for name in ("right", "moved", "unknown")}
     assert marked == {"right": False, "moved": True, "unknown": True}
-    assert any("1 of 1 pages have no readable text" in file.note for file in report.files)
+    assert any("1 of 1 page has no readable text" in file.note for file in report.files)
