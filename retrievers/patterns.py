@@ -18,9 +18,11 @@ from typing import Any
 
 from hybrid_core.errors import UsageError
 
-_LETTER = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{M}\p{Nd}_"  # of words that spaces part
-_BEGINS = rf"(?:^|[^{_LETTER}]|[0-9A-Za-z_]\b)"
-_ENDS = rf"(?:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
+# Letters of words that spaces part, Latin, Greek and Cyrillic with their marks, as ranges: a hundred times as quick to
+# compile as the scripts by name, of which every pattern has two.
+_LETTER = r"0-9A-Za-z_\x{c0}-\x{52f}\x{1e00}-\x{1fff}"
+_BEGINS = rf"(?-i:^|[^{_LETTER}]|[0-9A-Za-z_]\b)"
+_ENDS = rf"(?-i:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,14 @@ class Pattern:
 
     written: str
     whole: str = field(repr=False, compare=False)
-    _compiled: Any = field(repr=False, compare=False)
 
     def search(self, text: str) -> bool:
         """Whether it matches somewhere in the text."""
-        return self._compiled.search(_bytes(text)) is not None
+        return _compiled(self.whole).search(_bytes(text)) is not None
 
     def covers(self, text: str) -> bool:
         """Whether it matches the whole text."""
-        return self._compiled.fullmatch(_bytes(text)) is not None
+        return _compiled(self.whole).fullmatch(_bytes(text)) is not None
 
 
 def pattern(written: str, place: str) -> Pattern:
@@ -46,13 +47,12 @@ def pattern(written: str, place: str) -> Pattern:
 
     try:
         re2.compile(written, _options())  # by itself, so that brackets and errors are the writer's own
-        whole = f"{_BEGINS}(?:{written}){_ENDS}"
-        return Pattern(written, whole, re2.compile(whole, _options()))
     except re2.error as error:
         said = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
             f"{place} has a bad pattern ({said}).", "Write it without look-around and back-references."
         ) from error
+    return Pattern(written, f"{_BEGINS}(?:{written}){_ENDS}")
 
 
 def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
@@ -71,6 +71,13 @@ def _together(written: tuple[str, ...]) -> Any:
         together.Add(one, options)
     together.Compile()
     return together
+
+
+@lru_cache(maxsize=2_000)  # most are only ever tried together with others
+def _compiled(whole: str) -> Any:
+    import re2
+
+    return re2.compile(whole, _options())
 
 
 @lru_cache(maxsize=1)
