@@ -2,8 +2,9 @@
 
     python benchmarks/ablation.py [--data DIR] [--out DIR] [--only NAME …] [--sample N]
 
-Every variant changes one weight of ``retrievers.options.Weights`` (or the expert knowledge) and asks the harness's
-questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and statutes_zh (hit@10).
+Every variant changes one weight of ``retrievers.query.options.Weights`` (or the expert knowledge) and asks the
+harness's questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and
+statutes_zh (hit@10).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from eval.plan import Plan
 from eval.progress import Progress
 from eval.run import measure
 from hybrid_core.errors import PageIndexError
-from hybrid_pageindex import searching
-from retrievers.options import Weights
-from retrievers.page_score import PageScoring
+from hybrid_pageindex.services import searching
+from retrievers.pages.page_score import PageScoring
+from retrievers.query.options import Weights
 
 
 @dataclass(frozen=True)

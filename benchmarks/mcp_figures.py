@@ -25,7 +25,7 @@ from filings import indexed, options_of
 
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.mcp.budget import tokens
+from hybrid_pageindex.doors.mcp.budget import tokens
 
 _CALLS = 3
 

@@ -25,17 +25,17 @@ from pathlib import Path
 import httpx2
 from pydantic import BaseModel
 
-from hybrid_core.models.caller import Caller
-from hybrid_core.models.chat import Message
-from hybrid_core.models.limiter import Limiter
-from hybrid_core.models.openai_chat import OpenAIChat
-from hybrid_core.models.reply_cache import ReplyCache
-from hybrid_core.store.catalog import Catalog
+from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.chat import Message
+from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.reply_cache import ReplyCache
+from hybrid_core.store.catalog.catalog import Catalog
 
 SERVER = """
 import sys, time
-from hybrid_core.models.fakes import Said
-from hybrid_core.models.scripted_server import scripted_server
+from tests.doubles.fakes import Said
+from tests.doubles.scripted_server import scripted_server
 text = '{"page": 12, "why": "' + "because the table stands there " * 20 + '"}'
 with scripted_server(lambda request: Said(text, wait=float(sys.argv[1]))) as server:
     print(server.url, flush=True)

@@ -30,7 +30,7 @@ from eval.records import GoldPlace, QuestionRecord
 from eval.run import chosen, places
 from eval.scope import ask
 from hybrid_pageindex import run
-from retrievers.expert import read_expert
+from retrievers.query.expert import read_expert
 
 Entries = Sequence[Mapping[str, Any]]
 Scores = Mapping[str, float]  # by question id

@@ -31,8 +31,8 @@ from eval.questions import EvalQuestion
 from eval.run import gold_pages
 from eval.scripted import Pages, scripted
 from hybrid_core.errors import PageIndexError
-from hybrid_core.results import SearchResult
-from hybrid_core.types import Strategy
+from hybrid_core.types.documents import Strategy
+from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
 
 DEFAULT = Settings().reason_below

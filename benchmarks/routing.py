@@ -28,14 +28,14 @@ import numpy as np
 from routing_templates import Case, card_cases, same_subject, title_cases
 
 from eval.datasets.registry import load
-from hybrid_core.cards import read_card
+from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError
-from hybrid_core.periods import find_periods
-from hybrid_core.text import is_number, tokenise
-from hybrid_core.types import Card, ParsedPage
-from indexers.parse.pdf import open_pdf, read_info, read_pages
-from retrievers.question import Question, read_question
-from retrievers.route import Router
+from hybrid_core.text.periods import find_periods
+from hybrid_core.text.tokens import is_number, tokenise
+from hybrid_core.types.documents import Card, ParsedPage
+from indexers.formats.pdf.read import open_pdf, read_info, read_pages
+from retrievers.documents.route import Router
+from retrievers.query.question import Question, read_question
 
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 TOP_PAGES = 200

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from hybrid_core.types import Card
+from hybrid_core.types.documents import Card
 
 BODIES = (
     "What was the operating margin of {name}{time}?",

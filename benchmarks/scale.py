@@ -19,10 +19,10 @@ from pathlib import Path
 
 from eval.datasets import load
 from hybrid_core.errors import PageIndexError
-from hybrid_core.store.catalog import Catalog
-from hybrid_core.types import Document
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.upkeep import folder_bytes
+from hybrid_pageindex.services.upkeep import folder_bytes
 
 STAGES = ("total", "coarse", "gather", "pages", "results")
 

@@ -19,8 +19,8 @@ from eval.datasets import load
 from eval.locate import letters, locate
 from eval.questions import EvalQuestion
 from hybrid_pageindex import Engine, run
-from retrievers.answers.citations import check
-from retrievers.answers.sources import sources
+from retrievers.answer.citations import check
+from retrievers.answer.sources import sources
 
 LEAST = 3  # letters of an answer that is looked for
 Shown = Mapping[tuple[str, int], str]  # the text of (document, page)

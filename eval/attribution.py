@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from eval.rankers.ranker import RankedPage
 from eval.records import STAGES, GoldPlace, QuestionRecord
-from hybrid_core.results import Trace
+from hybrid_core.types.results import Trace
 
 FIRST = 5
 """A hit is a gold page among so many first results."""

@@ -14,7 +14,7 @@ from eval.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
 from eval.report import judging
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 HEADLINE = (
     "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
@@ -25,7 +25,7 @@ HEADLINE = (
 
 def main(typed: Sequence[str] | None = None) -> int:
     """``python -m eval``: the same as ``hybrid-pageindex eval``, with its exit codes."""
-    from hybrid_pageindex.cli.main import main as door
+    from hybrid_pageindex.doors.cli.main import main as door
 
     return door(["eval", *(sys.argv[1:] if typed is None else typed)])
 
@@ -51,7 +51,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 def _list(options: argparse.Namespace) -> int:
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder
     from hybrid_core.errors import NotFoundError
-    from hybrid_pageindex.cli.output import dump
+    from hybrid_pageindex.doors.cli.output import dump
 
     try:
         data = data_folder(options.data)
@@ -118,7 +118,7 @@ def _measure(options: argparse.Namespace) -> int:
     from eval.report.summary import summary
     from eval.report.table import show
     from eval.run import measure
-    from hybrid_pageindex.cli.output import dump
+    from hybrid_pageindex.doors.cli.output import dump
 
     plan = Plan(
         dataset=options.dataset, setting=options.setting, ranker=options.ranker, expert=options.expert,

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from eval.locate import letters
-from hybrid_core.types import Document, Section
+from hybrid_core.types.documents import Document, Section
 from hybrid_pageindex import Engine, run
 
 _AT_ONCE = 500  # pages read in one call

@@ -12,8 +12,8 @@ from typing import Any
 from eval.machine import folder_bytes, indexing_code
 from eval.progress import Progress
 from hybrid_core.errors import UsageError
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.types import Document
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, run
 
 _MADE = "made-by-eval.json"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from eval.answers.measures import answer_values
 from eval.records import QuestionRecord, TreeRecord
-from hybrid_core.extras import require
-from hybrid_core.text import tokenise
+from hybrid_core.system.extras import require
+from hybrid_core.text.tokens import tokenise
 
 CUTOFFS = (1, 3, 5, 10, 20)
 OVERLAP_RESULTS = 5

@@ -11,10 +11,10 @@ from eval.plan import Plan
 from eval.scripted import Pages, scripted
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Settings
-from hybrid_pageindex.models import Models
+from hybrid_pageindex.services.models import Models
 
 if TYPE_CHECKING:
-    from hybrid_core.models.chat import ChatModel
+    from hybrid_core.llm.chat import ChatModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")

@@ -40,9 +40,9 @@ from eval.sampling import sample
 from eval.scope import ask
 from eval.scripted import Pages
 from hybrid_core.errors import DocumentError, PageIndexError, UsageError
-from hybrid_core.extras import require
+from hybrid_core.system.extras import require
 from hybrid_pageindex import run
-from hybrid_pageindex.settings import load_settings
+from hybrid_pageindex.config.settings import load_settings
 
 
 def measure(plan: Plan, progress: Progress) -> Run:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.trees import Outline, alike, fold
-from hybrid_core.models.endpoint import Request
+from hybrid_core.llm.client.endpoint import Request
 
 _PAGE = re.compile(r"^\[page (\d+)\].*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\d+)\. Title: (.*)$", re.MULTILINE)

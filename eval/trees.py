@@ -28,7 +28,7 @@ from eval.questions import Dataset
 from eval.records import Run, RunHead, TreeRecord, append, read_run, write_head
 from eval.resume import resumed
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Section
+from hybrid_core.types.documents import Section
 
 KEPT, STRIPPED = "kept", "stripped"
 _NUMBERING = re.compile(

@@ -1,5 +1,5 @@
 """The vocabulary, the store and the model clients. Imports nothing of ours."""
 
-from hybrid_core.telemetry import switch_off
+from hybrid_core.system.telemetry import switch_off
 
 switch_off()

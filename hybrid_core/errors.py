@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hybrid_core.usage import Usage
+from hybrid_core.types.usage import Usage
 
 
 class PageIndexError(Exception):

@@ -11,20 +11,21 @@ import hybrid_core  # noqa: F401 - before any library: it switches their telemet
 
 if TYPE_CHECKING:
     from hybrid_core.errors import PageIndexError
-    from hybrid_core.results import SearchResult
+    from hybrid_core.types.results import SearchResult
+    from hybrid_pageindex.config.settings import Settings, load_settings
     from hybrid_pageindex.engine import Engine
-    from hybrid_pageindex.running import run
-    from hybrid_pageindex.settings import Settings
+    from hybrid_pageindex.services.running import run
 
 __version__ = "0.1.0"
 
-__all__ = ["Engine", "PageIndexError", "SearchResult", "Settings", "__version__", "run"]
+__all__ = ["Engine", "PageIndexError", "SearchResult", "Settings", "__version__", "load_settings", "run"]
 
 _HOME = {
     "Engine": "hybrid_pageindex.engine",
-    "run": "hybrid_pageindex.running",
-    "Settings": "hybrid_pageindex.settings",
-    "SearchResult": "hybrid_core.results",
+    "run": "hybrid_pageindex.services.running",
+    "Settings": "hybrid_pageindex.config.settings",
+    "load_settings": "hybrid_pageindex.config.settings",
+    "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
 }
 

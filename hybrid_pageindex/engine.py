@@ -12,29 +12,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hybrid_core.errors import UsageError
-from hybrid_core.results import ReasoningStep, SearchResult
-from hybrid_core.store.catalog import Catalog
-from hybrid_core.types import Document, Effort, Fusion, Route, Strategy
-from hybrid_pageindex import arguments, outline, reading
-from hybrid_pageindex.indexes import Backend, Indexes
-from hybrid_pageindex.indexing import embed_documents, index_paths
-from hybrid_pageindex.migrating import Migration, migrate
-from hybrid_pageindex.outline import Outline
-from hybrid_pageindex.parts import Parts
-from hybrid_pageindex.pictures import MOST_BYTES, SHEET, SIDE
-from hybrid_pageindex.running import in_the_background, stoppable
-from hybrid_pageindex.searching import Searcher
-from hybrid_pageindex.settings import Settings, load_settings
-from hybrid_pageindex.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
-from hybrid_pageindex.wishes import SearchWishes
-from retrievers.section_scores import SectionScores
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document, Effort, Fusion, Route, Strategy
+from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.config import arguments
+from hybrid_pageindex.config.settings import Settings, load_settings
+from hybrid_pageindex.config.wishes import SearchWishes
+from hybrid_pageindex.services import outline, reading
+from hybrid_pageindex.services.indexes import Backend, Indexes
+from hybrid_pageindex.services.indexing import embed_documents, index_paths
+from hybrid_pageindex.services.migrating import Migration, migrate
+from hybrid_pageindex.services.outline import Outline
+from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
+from hybrid_pageindex.services.running import in_the_background, stoppable
+from hybrid_pageindex.services.searching import Searcher
+from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+from retrievers.pages.section_scores import SectionScores
 
 if TYPE_CHECKING:
-    from hybrid_core.answers import Answer
-    from hybrid_core.models.chat import ChatModel
-    from indexers.embed import EmbedProgress, EmbedReport
-    from indexers.parse.drawing import ImageFormat, Picture
-    from indexers.report import IndexProgress, IndexReport
+    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.types.answers import Answer
+    from indexers.build.embed import EmbedProgress, EmbedReport
+    from indexers.formats.pdf.drawing import ImageFormat, Picture
+    from indexers.jobs.report import IndexProgress, IndexReport
 
 
 class Engine:
@@ -220,8 +221,11 @@ class Engine:
         return await in_the_background(lambda: self._answer(found, force, vision, on_text))
 
     def _answer(self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None) -> Answer:
-        from hybrid_pageindex.answering import AskOptions, answer  # with pydantic, which search does not wait for
-        from indexers.parse.drawing import Picture
+        from hybrid_pageindex.services.answering import (  # with pydantic, which search does not wait for
+            AskOptions,
+            answer,
+        )
+        from indexers.formats.pdf.drawing import Picture
 
         catalog, settings = self._catalog(), self.settings
 
@@ -321,7 +325,7 @@ class Engine:
         ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
         more; 0: as ``dpi`` makes it.
         """
-        from indexers.parse.drawing import Picture
+        from indexers.formats.pdf.drawing import Picture
 
         return await self._picture(
             document, [page], Picture(dpi or self.settings.image_dpi, format, side, most_bytes), library, password
@@ -331,7 +335,7 @@ class Engine:
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:
         """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
-        from indexers.parse.drawing import Picture
+        from indexers.formats.pdf.drawing import Picture
 
         if not 1 <= len(pages) <= SHEET:
             raise UsageError(f"{len(pages)} pages were named for a contact sheet.", f"Name 1 to {SHEET}.")
@@ -387,7 +391,7 @@ class Engine:
         found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
         if not deep and not mend:
             return found
-        from hybrid_pageindex.contents_check import check_contents  # with the pipeline
+        from hybrid_pageindex.services.contents_check import check_contents  # with the pipeline
 
         chat, told = self._parts().chat, on_progress or _not_told
         checks = await stoppable(lambda stop: check_contents(self._catalog(), self.settings, chat, mend, told, stop))

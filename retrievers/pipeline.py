@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hybrid_core.results import Evidence, SearchResult
-from hybrid_core.store.contents import Contents
-from hybrid_core.store.vectors import VectorIndex
-from hybrid_core.types import Document
-from retrievers.candidates import Valued
-from retrievers.choose_pages import choose_pages
-from retrievers.clock import Clock
-from retrievers.content import ContentCache
-from retrievers.evidence import JUDGED, Held, Wanted, judge, wanted
-from retrievers.expert import Advice, Expert, together
-from retrievers.options import LibraryView, Meaning, SearchOptions, Weights
-from retrievers.page_texts import PageTexts
-from retrievers.raised import Raised
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.types.documents import Document
+from hybrid_core.types.results import Evidence, SearchResult
+from retrievers.documents.candidates import Valued
+from retrievers.documents.route import Routing
+from retrievers.explain.clock import Clock
+from retrievers.explain.evidence import JUDGED, Held, Wanted, judge, wanted
+from retrievers.explain.receipts import Writer
+from retrievers.explain.tracing import trace
+from retrievers.pages.choose_pages import choose_pages
+from retrievers.pages.content import ContentCache
+from retrievers.pages.page_texts import PageTexts
+from retrievers.pages.scoring import Scored, score
+from retrievers.pages.tree_walk import Reached, Steps, Walkable, walk
+from retrievers.query.expert import Advice, Expert, together
+from retrievers.query.options import LibraryView, Meaning, SearchOptions, Weights
 from retrievers.reason.reasoner import Reasoner, reason
 from retrievers.reason.sureness import sureness
-from retrievers.receipts import Writer
-from retrievers.rerank import rerank
-from retrievers.route import Routing
-from retrievers.scoring import Scored, score
-from retrievers.tracing import trace
-from retrievers.tree_walk import Reached, Steps, Walkable, walk
-from retrievers.wording import look_closer
+from retrievers.rerank.multi_vector import rerank
+from retrievers.rerank.phrases import look_closer
+from retrievers.rerank.raised import Raised
 
 _LEAST_REACHED = 100  # pages, also where few results are asked for: copies are then found all the same
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from hybrid_core.models.fakes import Answer
-from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
 from hybrid_pageindex import Engine, Settings
+from tests.doubles.fakes import Answer
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 
 @contextmanager

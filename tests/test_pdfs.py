@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DocumentError, PasswordError
-from hybrid_core.types import ParsedPage
+from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import sample
-from indexers.parse.info import FileInfo
-from indexers.parse.pdf import open_pdf, read_info, read_pages
+from indexers.formats.info import FileInfo
+from indexers.formats.pdf.read import open_pdf, read_info, read_pages
 from tests import pdfs
 
 Make = Callable[[Path], Path]

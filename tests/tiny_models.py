@@ -16,7 +16,7 @@ from importlib import resources, util
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.models.hashed import HashedEmbedder
+from hybrid_core.embed.hashed import HashedEmbedder
 
 SENTENCES = (
     "The company reported higher revenue in the second quarter.",

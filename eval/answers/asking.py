@@ -12,8 +12,8 @@ from eval.answers.rules import judge_by_rules
 from eval.corpus import Corpus
 from eval.questions import EvalQuestion
 from eval.rankers.ranker import RankedPage, Ranking
-from hybrid_core.results import EffortUsed, Evidence, PageFound, Receipt, SearchResult, SectionFound
-from hybrid_core.types import EvidenceLevel
+from hybrid_core.types.documents import EvidenceLevel
+from hybrid_core.types.results import EffortUsed, Evidence, PageFound, Receipt, SearchResult, SectionFound
 from hybrid_pageindex import Engine, run
 
 _ABSTAINED = "it says that the library does not hold the answer"

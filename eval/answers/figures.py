@@ -9,7 +9,7 @@ from eval.answers.agreement import Agreement, of_run
 from eval.answers.measures import gold_places
 from eval.answers.record import VERDICTS, Answered
 from eval.records import QuestionRecord
-from hybrid_core.usage import Usage
+from hybrid_core.types.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

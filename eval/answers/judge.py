@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from eval.answers.record import Judgement, Verdict
 from eval.answers.rules import CITATION
 from hybrid_core.errors import ChatError
-from hybrid_core.prompts import prompt
+from hybrid_core.llm.prompts import prompt
 from hybrid_pageindex import Settings
-from hybrid_pageindex.models import Models
+from hybrid_pageindex.services.models import Models
 
 if TYPE_CHECKING:
-    from hybrid_core.models.chat import ChatModel
+    from hybrid_core.llm.chat import ChatModel
 
 PROMPT = "judge-answer"
 NOT_HELD = "The documents do not hold the answer."

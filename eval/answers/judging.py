@@ -12,7 +12,7 @@ from eval.answers.record import Judgement, Verdict
 from eval.answers.rules import judge_by_rules
 from eval.progress import Progress
 from eval.questions import LabelledAnswer
-from hybrid_core.usage import Usage
+from hybrid_core.types.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hybrid_core import text as words
+from hybrid_core.text import tokens as words
 
 _DIGITS = re.compile(r"(?<![^\W\u2e80-\uffff])(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?![\d]|[.,]\d)")
 _SCALES = {

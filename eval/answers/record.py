@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from hybrid_core.answers import AnswerStatus, Claim
-from hybrid_core.usage import Usage
+from hybrid_core.types.answers import AnswerStatus, Claim
+from hybrid_core.types.usage import Usage
 
 Verdict = Literal["right", "partly", "wrong"]
 """``right`` counts as strict and lenient, ``partly`` as lenient alone: true, but incomplete, coarser, or with more."""

@@ -11,7 +11,7 @@ import re
 
 from eval.answers.numbers import Figure, asked_scale, figures, near, same
 from eval.answers.record import Verdict
-from hybrid_core import text as words
+from hybrid_core.text import tokens as words
 
 CITATION = re.compile(r"\s*\[\[source:\d+\]\]")
 MOST, HALF = 0.7, 0.4

@@ -10,7 +10,7 @@ from eval.datasets.labels import own
 from eval.datasets.reading import documents, lines, physical, words
 from eval.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
-from hybrid_core.paths import exists
+from hybrid_core.system.paths import exists
 
 SUFFIXES = (".pdf", ".md", ".markdown")
 

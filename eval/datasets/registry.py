@@ -11,7 +11,7 @@ from pathlib import Path
 from eval.datasets import cuad, custom, financebench, hips, mmlongbench, sec10q, statutes_zh
 from eval.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
-from hybrid_core.plural import counted
+from hybrid_core.text.plural import counted
 
 VARIABLE = "PAGEINDEX_EVAL_DATA"
 

@@ -16,7 +16,7 @@ from eval.rankers.ranker import RankedPage, Ranking
 from hybrid_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid_core.models.embedder import Embedder
+    from hybrid_core.embed.embedder import Embedder
 
 WORDS, OVERLAP = 190, 40
 Vectors = npt.NDArray[np.float32]

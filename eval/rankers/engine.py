@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eval.rankers.ranker import RankedPage, Ranking
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types.documents import Effort, Fusion, Strategy
 from hybrid_pageindex import Engine
 
 

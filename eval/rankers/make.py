@@ -10,11 +10,11 @@ from eval.plan import RANKERS
 from eval.progress import Progress
 from eval.rankers.ranker import Ranker
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Effort, Fusion, Strategy
+from hybrid_core.types.documents import Effort, Fusion, Strategy
 from hybrid_pageindex import Engine
 
 if TYPE_CHECKING:
-    from hybrid_core.models.chat import ChatModel
+    from hybrid_core.llm.chat import ChatModel
 
 
 def make_ranker(
@@ -51,7 +51,7 @@ def make_ranker(
         return Okapi(corpus, in_chinese=in_chinese)
     if name == "chunk-dense":
         from eval.rankers.chunk_dense import ChunkDense
-        from hybrid_pageindex.embedding import Embedders
+        from hybrid_pageindex.services.embedding import Embedders
 
         loaded = Embedders(engine.settings).load(embedder) if embedder else None
         return ChunkDense(corpus, loaded, cache / "chunks", progress)

@@ -10,7 +10,7 @@ import numpy as np
 from eval.corpus import Corpus
 from eval.rankers.page_scores import Places, chinese, english
 from eval.rankers.ranker import Ranking
-from hybrid_core.extras import require
+from hybrid_core.system.extras import require
 
 
 class Okapi:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from eval.corpus import Corpus
 from eval.rankers.ranker import RankedPage, Ranking
-from hybrid_core.extras import require
+from hybrid_core.system.extras import require
 
 Floats = npt.NDArray[np.float64]
 Tokens = Callable[[Sequence[str]], list[list[str]]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from hybrid_core.results import Trace
+from hybrid_core.types.results import Trace
 
 
 @dataclass(frozen=True, slots=True)

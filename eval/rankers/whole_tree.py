@@ -14,13 +14,13 @@ from pydantic import BaseModel
 
 from eval.corpus import Corpus
 from eval.rankers.ranker import RankedPage, Ranking
-from hybrid_core.prompts import prompt
-from hybrid_core.token_estimate import estimate
-from hybrid_core.types import Section
-from hybrid_core.usage import Usage
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.documents import Section
+from hybrid_core.types.usage import Usage
 
 if TYPE_CHECKING:
-    from hybrid_core.models.chat import ChatModel
+    from hybrid_core.llm.chat import ChatModel
 
 MOST_PICKED = 3  # documents whose trees are read, where the whole library is asked
 TREE_TOKENS = 100_000  # of all trees in a prompt, by estimate: what models with windows of 128,000 can read

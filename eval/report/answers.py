@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eval.answers.figures import AnswerFigures
 from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
-from hybrid_core.usage import Usage
+from hybrid_core.types.usage import Usage
 
 
 def answer_tables(summaries: Sequence[Summary]) -> list[Table]:

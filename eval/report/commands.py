@@ -159,7 +159,7 @@ def _read(folders: Sequence[str]) -> list[Run]:
 
 def _out(options: argparse.Namespace, tables: Sequence[Table], data: dict[str, Any], notes: Sequence[str]) -> None:
     from eval.report.table import show, to_markdown
-    from hybrid_pageindex.cli.output import dump
+    from hybrid_pageindex.doors.cli.output import dump
 
     tables = [table for table in tables if table.shown]
     if getattr(options, "markdown", None):

@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from eval.report.left_out import unusable
     from eval.report.table import show
     from hybrid_core.errors import UsageError
-    from hybrid_pageindex.cli.output import dump
-    from hybrid_pageindex.settings import load_settings
+    from hybrid_pageindex.config.settings import load_settings
+    from hybrid_pageindex.doors.cli.output import dump
 
     dataset = load(options.dataset, options.data, docs=options.docs, questions=options.questions)
     if not dataset.labelled:
@@ -88,8 +88,8 @@ def run_again(options: argparse.Namespace) -> int:
     from eval.report.summary import summary
     from eval.report.table import show
     from hybrid_core.errors import UsageError
-    from hybrid_pageindex.cli.output import dump
-    from hybrid_pageindex.settings import load_settings
+    from hybrid_pageindex.config.settings import load_settings
+    from hybrid_pageindex.doors.cli.output import dump
 
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     if judge is None:

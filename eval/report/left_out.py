@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid_core.plural import counted
+from hybrid_core.text.plural import counted
 
 _NAMED = 5
 

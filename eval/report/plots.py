@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from hybrid_core.extras import require
+from hybrid_core.system.extras import require
 
 _INK, _FAINT = "#010101", "#020202"  # stand-ins, exchanged for the page's own colours
 _SERIES = tuple(f"#0300{number:02x}" for number in range(1, 9))

@@ -9,7 +9,7 @@ from eval.answers.figures import AnswerFigures, figures
 from eval.attribution import FIRST, Loss, losses
 from eval.measures import Values, mean, per_question, summarise, summarise_kinds, summarise_trees
 from eval.records import QuestionRecord, Run, RunHead
-from hybrid_core.usage import Usage
+from hybrid_core.types.usage import Usage
 
 HIT = f"hit@{FIRST}"
 _FAILED = "the model failed"  # as the engine's notes begin where it went on without

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from hybrid_pageindex.cli.output import visible
+from hybrid_pageindex.doors.cli.output import visible
 
 _PIPED_WIDTH = 200  # where nobody's window limits it, a table is not cut
 

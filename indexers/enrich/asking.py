@@ -10,9 +10,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hybrid_core.errors import ChatError
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.prompts import prompt
-from hybrid_core.usage import Usage
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.types.usage import Usage
 from indexers.enrich.cache import PartCache, part_key
 
 T = TypeVar("T", bound=BaseModel)

@@ -7,7 +7,7 @@ import hashlib
 from typing import Protocol
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.catalog.catalog import Catalog
 
 REFUSED = "page-refused"  # the kind of part that says why a model does not describe a page
 

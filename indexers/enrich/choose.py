@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid_core.types import Page
+from hybrid_core.types.documents import Page
 
 Vision = Literal["auto", "always", "never"]
 Box = tuple[int, int, int, int]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from hybrid_core.types import Page, Section
+from hybrid_core.types.documents import Page, Section
 
 _CHARS = 480
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[^\Wa-z_])|(?<=[。！？])")

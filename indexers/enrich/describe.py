@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.token_estimate import cut, estimate, shares
-from hybrid_core.types import Page, Section
-from hybrid_core.usage import Usage
-from indexers import describe
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.token_estimate import cut, estimate, shares
+from hybrid_core.types.documents import Page, Section
+from hybrid_core.types.usage import Usage
+from indexers.build import description
 from indexers.enrich.asking import Asker, language_of
 from indexers.enrich.cache import PartCache
 
@@ -55,7 +55,7 @@ def describe_document(
             raise ChatError("the description is empty.", failure="reply")
     except ChatError as error:
         note = f"description: {error.message} The one made without a model stays."
-        return Described(describe.describe(title, sections, len(pages)), asker.usage, (note,), error.failure)
+        return Described(description.describe(title, sections, len(pages)), asker.usage, (note,), error.failure)
     return Described(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", asker.usage)
 
 

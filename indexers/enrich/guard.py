@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from hybrid_core.errors import Cancelled, ChatError
-from hybrid_core.models.chat import ChatModel, Message, Reply
-from hybrid_core.usage import Usage
+from hybrid_core.llm.chat import ChatModel, Message, Reply
+from hybrid_core.types.usage import Usage
 
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R", bound=Reply[Any])

@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.prompts import prompt
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.prompts import prompt
+from indexers.build.versions import Kind
 from indexers.enrich.choose import Vision
 from indexers.enrich.pages import PROMPT
-from indexers.parse.drawing import Drawing
-from indexers.versions import Kind
+from indexers.formats.pdf.drawing import Drawing
 
 _SEEING = (PROMPT,)
 _READING = (

@@ -12,11 +12,11 @@ from typing import Annotated
 from pydantic import BaseModel, StringConstraints, ValidationError
 
 from hybrid_core.errors import ChatError, DocumentError, ReplyError
-from hybrid_core.models.chat import ChatModel, Message
-from hybrid_core.prompts import prompt
-from hybrid_core.text import clean
-from hybrid_core.token_estimate import cut
-from hybrid_core.types import Page
+from hybrid_core.llm.chat import ChatModel, Message
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.llm.token_estimate import cut
+from hybrid_core.text.tokens import clean
+from hybrid_core.types.documents import Page
 from indexers.enrich.cache import REFUSED, PartCache, part_key
 
 PROMPT = "page-description"

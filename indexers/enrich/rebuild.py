@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hybrid_core.term_counts import TermCounts
-from hybrid_core.types import IndexedContent, Page, Section
-from indexers import chunks
-from indexers.build import heading_terms, text_warnings
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import IndexedContent, Page, Section
+from indexers.build import chunks
+from indexers.build.content import heading_terms, text_warnings
 from indexers.workers.spool import PageTerms, TermsByPage
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from hybrid_core.token_estimate import cut, estimate, shares
-from hybrid_core.types import Page, Section
-from indexers.chunks import own_ranges
+from hybrid_core.llm.token_estimate import cut, estimate, shares
+from hybrid_core.types.documents import Page, Section
+from indexers.build.chunks import own_ranges
 
 _SHORT = 200  # tokens: a text of fewer is its own summary
 _TEXT, _PAGES = 1400, 400  # tokens of a leaf's text, and of what is said of its pages

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
-from hybrid_core import text
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.types import Page, Section
-from hybrid_core.usage import Usage
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.text import tokens
+from hybrid_core.types.documents import Page, Section
+from hybrid_core.types.usage import Usage
 from indexers.enrich.asking import Asker, language_of
 from indexers.enrich.cache import PartCache
 from indexers.enrich.section_texts import Material, branch_materials, leaf_materials
@@ -161,9 +161,9 @@ class _Round:
 
 def _checked(gaps: Sequence[str], shown: str) -> list[str]:
     """Gaps that name something the section speaks of, each once."""
-    terms = set(text.tokenise(shown))
+    terms = set(tokens.tokenise(shown))
     told = dict.fromkeys(" ".join(gap.split())[:_GAP] for gap in gaps)
-    return [gap for gap in told if terms.intersection(text.tokenise(gap))][:_GAPS]
+    return [gap for gap in told if terms.intersection(tokens.tokenise(gap))][:_GAPS]
 
 
 def _batches(materials: Sequence[Material], share: int = 1) -> list[list[Material]]:

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from hybrid_core.errors import Cancelled, PageIndexError
-from hybrid_core.types import IndexedContent, Page, Section
-from hybrid_core.usage import Usage
-from indexers.build import ranges
+from hybrid_core.types.documents import IndexedContent, Page, Section
+from hybrid_core.types.usage import Usage
+from indexers.build.content import ranges
+from indexers.build.versions import Kind
 from indexers.enrich.cache import PartCache
 from indexers.enrich.choose import PageLook, choose
 from indexers.enrich.compose import compose
@@ -28,8 +29,7 @@ from indexers.enrich.pages import describe_pages
 from indexers.enrich.rebuild import rebuilt, within
 from indexers.enrich.sections import SectionsSaid, summarise_sections
 from indexers.enrich.tree import TreeImproved, improve_tree
-from indexers.report import Stage, StepDone, StepName
-from indexers.versions import Kind
+from indexers.jobs.report import Stage, StepDone, StepName
 
 T = TypeVar("T")
 Pages = tuple[Page, ...]

@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from hybrid_core.text import fold
-from hybrid_core.types import Bookmark
+from hybrid_core.text.tokens import fold
+from hybrid_core.types.documents import Bookmark
 from indexers.outline.heading import Heading
 from indexers.outline.locate import find_title
 from indexers.outline.numbering import compact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from hybrid_core.types import Line
+from hybrid_core.types.documents import Line
 from indexers.outline.geometry import spacing, tabular
 from indexers.outline.numbering import STRONG, Numbering, numbering
 from indexers.outline.standing import Style, standing, style

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hybrid_core.types import HeadingSource
+from hybrid_core.types.documents import HeadingSource
 
 
 @dataclass(frozen=True, slots=True)

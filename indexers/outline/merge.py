@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from hybrid_core.types import ParsedDocument
+from hybrid_core.types.documents import ParsedDocument
 from indexers.outline.bookmarks import from_bookmarks
 from indexers.outline.candidates import Candidate, candidates
 from indexers.outline.heading import Heading

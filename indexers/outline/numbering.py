@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hybrid_core.text import fold
+from hybrid_core.text.tokens import fold
 
 _WORDS = (
     "part|book|volume|chapter|section|sec\\.|article|art\\.|item|note|appendix|annex|schedule|exhibit|attachment|addendum|"

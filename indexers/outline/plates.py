@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid_core.types import ParsedPage
+from hybrid_core.types.documents import ParsedPage
 
 
 def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hybrid_core.types import Line
+from hybrid_core.types.documents import Line
 from indexers.outline.geometry import CELL
 from indexers.outline.numbering import STRONG, Numbering
 from indexers.outline.view import Unit

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hybrid_core.types import Line, ParsedPage
+from hybrid_core.types.documents import Line, ParsedPage
 from indexers.outline.numbering import STRONG, compact, numbering, roman
 
 _FRAGMENT = re.compile(

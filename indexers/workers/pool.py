@@ -12,7 +12,7 @@ from time import monotonic
 from typing import BinaryIO, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
-from indexers.parse.limits import MAX_SLOW_PAGES
+from indexers.formats.limits import MAX_SLOW_PAGES
 from indexers.workers.protocol import ParseTask, Reply, Task, receive, send
 from indexers.workers.slow_pages import ended, too_many
 from indexers.workers.watch import Verdict, Watch, resident_bytes

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
-from hybrid_core.types import ParsedPage
-from indexers.build import build_content
-from indexers.parse import pdf
-from indexers.parse.formats import OpenFile, open_file
-from indexers.parse.ocr_pages import pack, unpack
+from hybrid_core.types.documents import ParsedPage
+from indexers.build.content import build_content
+from indexers.formats.pdf import read
+from indexers.formats.registry import OpenFile, open_file
+from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
@@ -50,19 +50,19 @@ class _Worker:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
         if isinstance(task, ScanTask):
-            from indexers.parse.ocr import read_scan
+            from indexers.ocr.read import read_scan
 
             return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
         if isinstance(task, LookTask):
-            from indexers.parse.looks import look
+            from indexers.formats.pdf.looks import look
 
             return look(task.path, task.password, task.start, task.stop, task.limits)
         if isinstance(task, DrawTask):
-            from indexers.parse.draw import draw
+            from indexers.formats.pdf.draw import draw
 
             return draw(task.path, task.password, task.page, task.drawing, task.limits)
         if isinstance(task, PictureTask):
-            from indexers.parse.picture import draw_picture
+            from indexers.formats.pdf.picture import draw_picture
 
             return draw_picture(task.path, task.password, task.pages, task.picture, task.limits)
         return self._parse(task)
@@ -137,6 +137,6 @@ def work() -> None:
 
 
 def _explained(error: Exception) -> DocumentError:
-    if pdf.out_of_memory(error):
+    if read.out_of_memory(error):
         return LimitError("it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
     return DocumentError(f"{type(error).__name__}: {error}")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
-from indexers.parse.drawing import Drawing, Picture
-from indexers.parse.limits import ParseLimits
-from indexers.parse.tesseract import Tesseract
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.drawing import Drawing, Picture
+from indexers.ocr.tesseract import Tesseract
 
 _LENGTH = struct.Struct("<Q")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 
 from hybrid_core.errors import DocumentError, LimitError
-from indexers.parse.limits import MAX_SLOW_PAGES
+from indexers.formats.limits import MAX_SLOW_PAGES
 
 _ADVICE = "Raise the setting seconds_per_page to read {}."
 

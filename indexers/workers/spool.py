@@ -12,9 +12,9 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core import text
-from hybrid_core.types import ParsedPage
-from indexers.parse.info import FileInfo
+from hybrid_core.text import tokens
+from hybrid_core.types.documents import ParsedPage
+from indexers.formats.info import FileInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class PageTerms:
 
     @classmethod
     def of_text(cls, page: str) -> PageTerms:
-        words = text.tokenise(page)
-        counts = text.counts(words)
+        words = tokens.tokenise(page)
+        counts = tokens.counts(words)
         hashes = np.fromiter(counts, np.uint32, len(counts))
         return cls(
             hashes,
             np.fromiter(counts.values(), np.uint32, len(counts)),
-            sum(not text.is_number(word) for word in words),
+            sum(not tokens.is_number(word) for word in words),
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid_core.token_estimate import estimate, shares
-from retrievers import snippet
-from retrievers.expert import Advice
-from retrievers.model_calls import ModelCalls
-from retrievers.page_texts import PageTexts
-from retrievers.question import read_question
+from hybrid_core.llm.token_estimate import estimate, shares
+from retrievers.explain import snippet
+from retrievers.pages.page_texts import PageTexts
+from retrievers.query.expert import Advice
+from retrievers.query.question import read_question
 from retrievers.reason.board import Board, Place
+from retrievers.reason.model_calls import ModelCalls
 from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.verdict import Verdict
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hybrid_core.token_estimate import estimate
-from hybrid_core.types import Document
-from retrievers.candidates import Valued
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.documents import Document
+from retrievers.documents.candidates import Valued
 
 Place = tuple[int, int]  # (number of the document, page) or (number of the document, index of the section)
 

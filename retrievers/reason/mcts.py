@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
-from retrievers.model_calls import fitted
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, Place
+from retrievers.reason.model_calls import fitted
 from retrievers.reason.verdict import Verdict, unique
 
 EXPLORE = 1.4  # c above

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.models.input_budget import InputBudget
-from hybrid_core.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
-from hybrid_core.types import Effort, Strategy
-from hybrid_core.usage import Usage
-from retrievers.call_time import CallTime
-from retrievers.candidates import Valued
-from retrievers.expert import Advice
-from retrievers.page_texts import PageTexts
+from hybrid_core.llm.input_budget import InputBudget
+from hybrid_core.types.documents import Effort, Strategy
+from hybrid_core.types.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
+from hybrid_core.types.usage import Usage
+from retrievers.documents.candidates import Valued
+from retrievers.pages.page_texts import PageTexts
+from retrievers.pages.tree_walk import Reached
+from retrievers.query.expert import Advice
 from retrievers.reason.board import Board, Place
+from retrievers.reason.call_time import CallTime
 from retrievers.reason.verdict import Verdict, reorder
-from retrievers.tree_walk import Reached
 
 if TYPE_CHECKING:
-    from hybrid_core.models.chat import ChatModel
+    from hybrid_core.llm.chat import ChatModel
     from retrievers.reason.asker import Asker
 
 NO_MODEL = "no language model is configured, so the deterministic tree walk answered"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
-from hybrid_core.token_estimate import estimate
+from hybrid_core.llm.token_estimate import estimate
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, Place
 from retrievers.reason.verdict import Verdict, unique

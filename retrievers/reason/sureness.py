@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrievers.candidates import Valued
-from retrievers.tree_walk import Reached
+from retrievers.documents.candidates import Valued
+from retrievers.pages.tree_walk import Reached
 
 _BESIDE = 5  # the rank the best page is compared with
 _HALF = 5  # terms of a question that say half of what many would

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from retrievers.candidates import Valued
+from retrievers.documents.candidates import Valued
+from retrievers.pages.tree_walk import Reached
 from retrievers.reason.board import Board, Place
-from retrievers.tree_walk import Reached
 
 _STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
 _MOST = 3  # pages that a verdict moves: two of the first five stay those that the walk found

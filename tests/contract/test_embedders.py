@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hybrid_core.embed.embedder import Embedder, Kind, MultiVectorEmbedder, SparseEmbedder, load_embedder
 from hybrid_core.errors import UsageError
-from hybrid_core.models.embedder import Embedder, Kind, MultiVectorEmbedder, SparseEmbedder, load_embedder
 from tests import tiny_models
 
 Load = Callable[..., Embedder]  # called with batch_size

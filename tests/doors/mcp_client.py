@@ -128,7 +128,7 @@ def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1",
     """A server on HTTP; gives its URL. ``first`` is Python that its process runs before it serves."""
     command = program(home, "--http", f"{host}:0", *options)
     if first:
-        code = f"{first}; import sys; from hybrid_pageindex.cli.main import main; sys.exit(main())"
+        code = f"{first}; import sys; from hybrid_pageindex.doors.cli.main import main; sys.exit(main())"
         command = [sys.executable, "-c", code, *command[3:]]
     environment = os.environ | ({"PAGEINDEX_MCP_TOKEN": token} if token else {})
     process = subprocess.Popen(

@@ -15,13 +15,13 @@ from uuid import uuid4
 
 import pytest
 
-from hybrid_core.answers import AnswerStatus
-from hybrid_core.models.endpoint import Request
-from hybrid_core.models.fakes import Said
-from hybrid_core.models.scripted_server import scripted_server
-from hybrid_core.token_estimate import estimate
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.answers import AnswerStatus
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.cli import main
+from hybrid_pageindex.doors.cli import main
+from tests.doubles.fakes import Said
+from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import data, engine_with
 
 pytest.importorskip("openai", reason="the extra openai is not installed")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from hybrid_pageindex import Engine
-from hybrid_pageindex.cli import main
-from hybrid_pageindex.cli.progress import Pace, embed_progress
-from indexers.embed import EmbedProgress
+from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.doors.cli.progress import Pace, embed_progress
+from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 
@@ -365,7 +365,7 @@ def test_help_and_version(cli: Cli) -> None:
 def test_searching_imports_neither_the_parser_nor_the_migrations(library: Engine) -> None:
     """PyMuPDF alone takes 0.8 s to import."""
     script = (
-        "import sys; from hybrid_pageindex.cli import main\n"
+        "import sys; from hybrid_pageindex.doors.cli import main\n"
         f"main(['--home', {str(library.home)!r}, 'search', 'net sales', '--json'])\n"
         "print([m for m in ('pymupdf', 'onnxruntime', 'alembic', 'torch') if m in sys.modules], file=sys.stderr)"
     )
@@ -409,7 +409,7 @@ def test_small_things_are_said_as_people_say_them(cli: Cli, tmp_path: Path) -> N
 
 def test_time_left_follows_the_pages_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("hybrid_pageindex.cli.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("hybrid_pageindex.doors.cli.progress.time.monotonic", lambda: now)
     pace = Pace()
     assert pace.left(0, 0) == "" == pace.left(4, 40), "what came from the cache took no time"
     now += 12
@@ -420,7 +420,7 @@ def test_without_a_terminal_a_line_comes_now_and_then_and_only_if_new(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("hybrid_pageindex.cli.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("hybrid_pageindex.doors.cli.progress.time.monotonic", lambda: now)
     with embed_progress(quiet=False) as told:
         for second in range(40):
             now = float(second)

@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, UsageError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.doors.mcp.access import Access
 
 LONG = "x" * 300
 

@@ -15,9 +15,9 @@ from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StdioTransport
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.budget import tokens
-from hybrid_pageindex.mcp.server import build_server
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.doors.mcp.budget import tokens
+from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.mcp_client import QUESTION, Stdio, answer, program, refusal, stdio
 

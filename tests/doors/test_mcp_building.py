@@ -14,7 +14,7 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp.builds import Build, Builds
+from hybrid_pageindex.doors.mcp.builds import Build, Builds
 from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio

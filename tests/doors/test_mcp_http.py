@@ -21,8 +21,8 @@ from fastmcp.exceptions import MCPError
 from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.mcp.http import address
-from hybrid_pageindex.mcp.install import install
+from hybrid_pageindex.doors.mcp.http import address
+from hybrid_pageindex.doors.mcp.install import install
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, http
@@ -122,7 +122,7 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) ->
 
 def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    sooner = "from hybrid_pageindex.mcp import http; http._SECONDS = 6.0"
+    sooner = "from hybrid_pageindex.doors.mcp import http; http._SECONDS = 6.0"
     with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
         where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 
@@ -198,5 +198,5 @@ def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path)
 
 def test_the_command_line_does_not_wait_for_fastmcp() -> None:
     """Only ``mcp`` imports it: it takes longer than a search."""
-    code = "import sys, hybrid_pageindex.cli.commands; sys.exit('fastmcp' in sys.modules or 'mcp' in sys.modules)"
+    code = "import sys, hybrid_pageindex.doors.cli.commands; sys.exit('fastmcp' in sys.modules or 'mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,15 +18,15 @@ from typing import IO, Any
 import pytest
 from fastmcp import Client
 
-from hybrid_core.models.fakes import Said
-from hybrid_core.models.scripted_server import scripted_server
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.locks import DocumentLocks
-from hybrid_pageindex.mcp.server import build_server
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.doors.mcp.locks import DocumentLocks
+from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
+from tests.doubles.fakes import Said
+from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import engine_with
 
 SLOW = 8.0  # seconds that the model takes
@@ -150,8 +150,8 @@ def _unread(pipe: IO[bytes]) -> int:
 
 
 def test_a_signal_ends_a_server_whose_client_reads_nothing(library: Engine) -> None:
-    sooner = "import sys; from hybrid_pageindex.mcp import command; command._SECONDS = 1.0"
-    start = f"{sooner}; from hybrid_pageindex.cli.main import main; sys.exit(main())"
+    sooner = "import sys; from hybrid_pageindex.doors.mcp import command; command._SECONDS = 1.0"
+    start = f"{sooner}; from hybrid_pageindex.doors.cli.main import main; sys.exit(main())"
     with subprocess.Popen(
         [sys.executable, "-c", start, *program(library.home, "--read-only")[3:]],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

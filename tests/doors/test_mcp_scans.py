@@ -13,7 +13,7 @@ import pymupdf
 import pytest
 
 from hybrid_pageindex import Engine, Settings, run
-from indexers.parse.tesseract import NoOcr, find_tesseract
+from indexers.ocr.tesseract import NoOcr, find_tesseract
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.mcp_client import Stdio, answer, stdio
@@ -125,7 +125,7 @@ def test_a_figure_whose_caption_fits_is_proposed_as_a_picture(tmp_path: Path) ->
 
 @pytest.mark.skipif(isinstance(OCR, NoOcr), reason=str(OCR))
 def test_text_of_ten_points_can_be_read_on_a_page_picture(tmp_path: Path) -> None:
-    from indexers.parse.tesseract import Tesseract, read_image
+    from indexers.ocr.tesseract import Tesseract, read_image
 
     assert isinstance(OCR, Tesseract)
     document = pymupdf.open()

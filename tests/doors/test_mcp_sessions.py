@@ -16,7 +16,7 @@ from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import REVISION, http
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
-FEW = "from hybrid_pageindex.mcp import http; http._SESSIONS = 3"
+FEW = "from hybrid_pageindex.doors.mcp import http; http._SESSIONS = 3"
 
 
 class Caller:
@@ -74,7 +74,7 @@ def test_requests_that_open_no_session_end_none(library: Engine) -> None:
 
 
 def test_an_idle_session_expires_and_its_client_is_told_to_begin_again(library: Engine) -> None:
-    sooner = "from hybrid_pageindex.mcp import http; http._IDLE = 0.5"
+    sooner = "from hybrid_pageindex.doors.mcp import http; http._IDLE = 0.5"
     with http(library.home, "--read-only", first=sooner) as url:
         caller = Caller(url)
         end = time.monotonic() + 30
@@ -89,7 +89,7 @@ def test_a_session_at_work_stays_and_what_it_began_outlives_it(tmp_path: Path, l
     root.mkdir()
     file = long_file(root / "long.pdf")
     answered: list[dict[str, Any]] = []
-    impatient = f"{FEW}; from hybrid_pageindex.mcp import door; door._PATIENCE = 1.0"
+    impatient = f"{FEW}; from hybrid_pageindex.doors.mcp import door; door._PATIENCE = 1.0"
     with http(tmp_path / "home", "--root", root, first=impatient) as url:
         worker = Caller(url)
         thread = threading.Thread(target=lambda: answered.append(worker.call("build_index", file_path=str(file))))
@@ -110,7 +110,7 @@ def test_a_session_at_work_stays_and_what_it_began_outlives_it(tmp_path: Path, l
 
 
 def test_abandoned_sessions_cost_no_more_memory_than_those_that_are_kept(library: Engine) -> None:
-    few = "from hybrid_pageindex.mcp import http; http._SESSIONS = 20"
+    few = "from hybrid_pageindex.doors.mcp import http; http._SESSIONS = 20"
     with http(library.home, "--read-only", first=few) as url:
         port = int(url.split(":")[2].split("/")[0])
         (server,) = (

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp import tasks
-from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.server import build_server
+from hybrid_pageindex.doors.mcp import tasks
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio
@@ -115,8 +115,8 @@ def test_without_the_package_the_server_has_no_tasks(library: Engine, monkeypatc
 def test_the_package_is_imported_by_the_first_task_only(library: Engine) -> None:
     """It takes as long as a whole search."""
     code = (
-        "import sys; from hybrid_pageindex import Engine; from hybrid_pageindex.mcp.access import Access;"
-        "from hybrid_pageindex.mcp.server import build_server; build_server(Engine(sys.argv[1]), Access());"
+        "import sys; from hybrid_pageindex import Engine; from hybrid_pageindex.doors.mcp.access import Access;"
+        "from hybrid_pageindex.doors.mcp.server import build_server; build_server(Engine(sys.argv[1]), Access());"
         "sys.exit('docket' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(library.home)], check=False).returncode == 0

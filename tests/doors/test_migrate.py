@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UnreachableError, UsageError
-from hybrid_core.store.change_log import CatalogSource
+from hybrid_core.store.catalog.change_log import CatalogSource
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.cli.main import main
-from hybrid_pageindex.indexes import index_folder
-from hybrid_pageindex.settings import Settings, load_settings
+from hybrid_pageindex.config.settings import Settings, load_settings
+from hybrid_pageindex.doors.cli.main import main
+from hybrid_pageindex.services.indexes import index_folder
 from tests import pdfs, qdrant_stub
 from tests.conftest import Cli
 from tests.qdrant_stub import Stub

@@ -14,19 +14,19 @@ import pytest
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, PageIndexError, UsageError
-from hybrid_core.models.chat import Message
-from hybrid_core.models.endpoint import Request
-from hybrid_core.models.fakes import Said
-from hybrid_core.models.openai_chat import OpenAIChat
-from hybrid_core.models.scripted_server import ScriptedServer, scripted_server
-from hybrid_core.models.speed import Speed
-from hybrid_core.store.catalog import Catalog
-from hybrid_core.usage import Usage
+from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.chat import Message
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.speed import Speed
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.model_speed import advice
-from hybrid_pageindex.models import Models
-from hybrid_pageindex.settings import Settings, load_settings
+from hybrid_pageindex.config.settings import Settings, load_settings
+from hybrid_pageindex.services.model_speed import advice
+from hybrid_pageindex.services.models import Models
 from tests.conftest import Cli
+from tests.doubles.fakes import Said
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
 pytest.importorskip("anthropic", reason="the extra anthropic is not installed")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.telemetry import switch_off
+from hybrid_core.system.telemetry import switch_off
 from hybrid_pageindex import sample
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex", "eval")
 _CALLS = "connect,sendto,sendmsg,sendmmsg"
 _PRODUCT = """
 import asyncio, os, sys
-from hybrid_pageindex.cli import main
+from hybrid_pageindex.doors.cli import main
 for arguments in (
     ["index", "documents"],
     ["search", "What was the capital expenditure in fiscal 2025?"],

@@ -72,7 +72,7 @@ def test_ctrl_c_while_the_engine_is_being_imported(library: Engine) -> None:
         pipesize=4096,  # it cannot be far ahead of what is read here
     )  # fmt: skip
     assert process.stderr
-    for name in ("hybrid_pageindex.cli.parser", "numpy"):  # then the engine's imports have begun
+    for name in ("hybrid_pageindex.doors.cli.parser", "numpy"):  # then the engine's imports have begun
         while name not in (line := process.stderr.readline()):
             assert line, "it ended before it was interrupted"
     process.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ import pytest
 from eval.attribution import losses, stage
 from eval.rankers.ranker import RankedPage
 from eval.records import STAGES, GoldPlace, QuestionRecord
-from hybrid_core.results import Trace
+from hybrid_core.types.results import Trace
 
 GOLD = [GoldPlace("a.pdf", 7, "0003")]
 IDS = {"a.pdf": "A", "b.pdf": "B"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_pageindex.cli import plugins
+from hybrid_pageindex.doors.cli import plugins
 from tests import pdfs
 from tests.conftest import Cli
 from tests.eval.sets import own_set
@@ -35,9 +35,9 @@ def test_help_names_eval_and_its_actions(cli: Cli) -> None:
 
 def test_other_commands_neither_look_for_eval_nor_import_it(tmp_path: Path) -> None:
     script = (
-        "import sys; from hybrid_pageindex.cli import main; "
+        "import sys; from hybrid_pageindex.doors.cli import main; "
         f"main(['--home', {str(tmp_path)!r}, 'libraries']); "
-        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.cli.plugins' not in sys.modules)"
+        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.doors.cli.plugins' not in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, check=False).returncode == 0
     known = ["index", "list"]

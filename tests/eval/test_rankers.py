@@ -22,9 +22,9 @@ from eval.rankers.page_bm25 import PageBM25
 from eval.rankers.page_scores import chinese
 from eval.rankers.ranker import Ranker
 from eval.scripted import scripted
+from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.errors import PageIndexError, UsageError
-from hybrid_core.models.hashed import HashedEmbedder
-from hybrid_core.types import Section
+from hybrid_core.types.documents import Section
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 

@@ -9,7 +9,7 @@ import pytest
 from eval.progress import Progress
 from eval.run import measure
 from hybrid_core.errors import UsageError
-from hybrid_core.types import Strategy
+from hybrid_core.types.documents import Strategy
 from tests import pdfs
 from tests.eval.sets import own_set, plan
 

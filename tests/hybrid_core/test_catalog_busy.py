@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import BusyError, StoreError
-from hybrid_core.store import schema
-from hybrid_core.store.catalog import Catalog
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.catalog import Catalog
 
 
 def test_without_a_free_connection_the_store_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

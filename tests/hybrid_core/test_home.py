@@ -13,8 +13,8 @@ import pytest
 
 from hybrid_core.store.home import open_home
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.mcp.locks import DocumentLocks
-from hybrid_pageindex.settings import load_settings
+from hybrid_pageindex.config.settings import load_settings
+from hybrid_pageindex.doors.mcp.locks import DocumentLocks
 from tests.conftest import Cli
 
 

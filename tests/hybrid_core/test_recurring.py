@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hybrid_core.cards import read_card
-from hybrid_core.recurring import recurring_names, running_years
-from hybrid_core.types import Card
-from retrievers.question import read_question
-from retrievers.route import Router
+from hybrid_core.cards.card import read_card
+from hybrid_core.cards.recurring import recurring_names, running_years
+from hybrid_core.types.documents import Card
+from retrievers.documents.route import Router
+from retrievers.query.question import read_question
 
 HASH = "9f2c4e1ab07d.pdf"
 

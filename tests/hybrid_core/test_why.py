@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.results import PageFound, Receipt, SectionFound
-from hybrid_core.short_paths import short_paths
+from hybrid_core.text.short_paths import short_paths
+from hybrid_core.types.results import PageFound, Receipt, SectionFound
 
 FLOWS = (
     "Purchases of property, plant and equipment (58,700) (46,300) Acquisitions, net of cash (22,500) Other 1,200 "

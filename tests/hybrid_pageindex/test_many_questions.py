@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from hybrid_core.models.caller import Caller
-from hybrid_core.models.endpoint import Request
-from hybrid_core.models.fakes import Answer, ScriptedEndpoint
-from hybrid_core.models.limiter import Limiter
-from hybrid_core.store import schema
+from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.store.catalog import schema
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.pictures import Pictures
-from hybrid_pageindex.running import THINKING
+from hybrid_pageindex.services.pictures import Pictures
+from hybrid_pageindex.services.running import THINKING
 from tests import pdfs
+from tests.doubles.fakes import Answer, ScriptedEndpoint
 from tests.models_over_http import engine_with
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
@@ -179,7 +179,7 @@ def test_nothing_is_held_while_a_model_or_an_embedder_works(
 
 def test_nothing_is_held_while_models_improve_a_document(tmp_path: Path) -> None:
     pytest.importorskip("openai", reason="the extra openai is not installed")
-    from tests.indexers.test_enrich_stage import reading
+    from tests.indexers.enrich.test_stage import reading
 
     held: list[int] = []
 

@@ -13,11 +13,12 @@ import pytest
 
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.pictures import Pictures
-from indexers import files, making, pipeline, sight
+from hybrid_pageindex.services.pictures import Pictures
+from indexers.enrich import sight
+from indexers.jobs import files, making, pipeline
 from tests import pdfs
 from tests.conftest import Cli
-from tests.indexers.test_enrich_pages import describing
+from tests.indexers.enrich.test_pages import describing
 from tests.models_over_http import engine_with
 
 Put = Callable[[Path, Path], object]

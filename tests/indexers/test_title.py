@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.types import Line, ParsedPage
-from indexers.title import find_title
+from hybrid_core.types.documents import Line, ParsedPage
+from indexers.build.title import find_title
 
 
 def cover(*lines: tuple[str, float]) -> ParsedPage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hybrid_core.types import Card, Document
+from hybrid_core.types.documents import Card, Document
 
 
 def document(doc_id: str, *, metadata: Mapping[str, str] | None = None, **card: Any) -> Document:

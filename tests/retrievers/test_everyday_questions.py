@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_pageindex.experts import PACKS, find_expert
+from hybrid_pageindex.config.experts import PACKS, find_expert
 
 QUESTIONS = [
     line

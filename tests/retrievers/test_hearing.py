@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core import text
-from hybrid_core.results import SearchResult
-from hybrid_core.term_counts import TermCounts
-from hybrid_core.types import Card, Document, Hit, Section
+from hybrid_core.text import tokens
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Card, Document, Hit, Section
+from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from retrievers.candidates import Candidate, Valued
-from retrievers.content import Content, children_of
-from retrievers.expert import SILENT, Advice
-from retrievers.hearing import Hearing, bounded, heard_hits, value_heard
-from retrievers.options import LibraryView, Weights
-from retrievers.route import Router
-from tests.retrievers.test_candidates import document
+from retrievers.documents.candidates import Candidate, Valued
+from retrievers.documents.route import Router
+from retrievers.pages.content import Content, children_of
+from retrievers.pages.hearing import Hearing, bounded, heard_hits, value_heard
+from retrievers.query.expert import SILENT, Advice
+from retrievers.query.options import LibraryView, Weights
+from tests.retrievers.documents.test_candidates import document
 
 FIELD = Advice({"weir": 0.5, "sluic": 0.5}, sources=("field",))
 WORDS = ["lock", "weir", "sluic", "gate"]
@@ -34,7 +34,7 @@ def typed(doc_id: str, kind: str) -> Document:
 
 
 def candidate(doc_id: str, kind: str, pages: Sequence[Sequence[str]], routing: float) -> Candidate:
-    body = TermCounts.build([text.counts(list(page)) for page in pages], [len(page) for page in pages])
+    body = TermCounts.build([tokens.counts(list(page)) for page in pages], [len(page) for page in pages])
     empty = TermCounts.build([{} for _ in pages], [0 for _ in pages])
     sections = (Section("0001", None, 1, "All", 1, len(pages)),)
     content = Content(doc_id, body, empty, sections, children_of(sections))

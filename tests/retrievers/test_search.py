@@ -11,11 +11,12 @@ import pymupdf
 import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
-from hybrid_core.store import edge_shard
-from hybrid_core.types import Effort
-from hybrid_pageindex import Engine, run, searching
+from hybrid_core.store.index import edge_shard
+from hybrid_core.types.documents import Effort
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
-from retrievers.options import Weights
+from hybrid_pageindex.services import searching
+from retrievers.query.options import Weights
 from tests import pdfs
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_pageindex.experts import find_expert
-from retrievers.unnamed import without_names
+from hybrid_pageindex.config.experts import find_expert
+from retrievers.query.unnamed import without_names
 
 
 def of_field(words: str) -> bool:

@@ -19,8 +19,8 @@ from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import unit_of
 from indexers.enrich.tree.shown import passage
 from indexers.outline.numbering import compact
+from indexers.outline.tree import Mark
 from indexers.outline.view import DocumentView
-from indexers.tree import Mark
 
 SAMPLE = 16
 _PARTS, _PER_PART = 3, 4  # of the document, and headings of each; the rest of a sample have the longest text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from hybrid_core.token_estimate import cut
+from hybrid_core.llm.token_estimate import cut
 from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import Counts, in_order, mark_at
 from indexers.enrich.tree.placing import Wanted, ask_places
@@ -16,8 +16,8 @@ from indexers.outline.locate import TitleIndex, find_title
 from indexers.outline.numbering import compact
 from indexers.outline.toc_pages import Contents, find_contents
 from indexers.outline.toc_rows import label_value
+from indexers.outline.tree import Mark
 from indexers.outline.view import DocumentView
-from indexers.tree import Mark
 
 _ROWS = 3500  # tokens of rows in one call
 _INDENT = 8.0  # points that one more space stands for

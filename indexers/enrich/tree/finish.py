@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from hybrid_core import text
-from hybrid_core.types import Page, ParsedPage, Section
-from indexers import summaries
-from indexers.chunks import own_ranges
-from indexers.flags import FLAGS, find_flags
+from hybrid_core.text import tokens
+from hybrid_core.types.documents import Page, ParsedPage, Section
+from indexers.build import summaries
+from indexers.build.chunks import own_ranges
+from indexers.build.flags import FLAGS, find_flags
 
 _PARSED = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
 Span = tuple[int, int]
@@ -24,7 +24,7 @@ def finish(
     its text.
     """
     texts = [page.text for page in pages]
-    counts = [text.counts(text.tokenise(page)) for page in texts]
+    counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
     said = summaries.summarise(texts, sections, counts, summaries.find_furniture(texts)).sections
     old = dict(zip(map(_key, before, _spans(before, pages)), before, strict=True))
     spans = _spans(sections, pages)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.models.chat import ChatModel
-from hybrid_core.types import Page, ParsedPage, Section
-from hybrid_core.usage import Usage
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.types.documents import Page, ParsedPage, Section
+from hybrid_core.types.usage import Usage
 from indexers.enrich.asking import Asker, language_of
 from indexers.enrich.cache import PartCache
 from indexers.enrich.tree.checking import Checked, check, checked_before, sample
@@ -29,8 +29,8 @@ from indexers.enrich.tree.placing import Wanted, ask_places
 from indexers.enrich.tree.reading import read_pages, split
 from indexers.enrich.tree.shown import seen
 from indexers.outline.printed_toc import from_printed_toc
+from indexers.outline.tree import Mark, TreeLimits, tree_of
 from indexers.outline.view import DocumentView
-from indexers.tree import Mark, TreeLimits, tree_of
 
 TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
 _CALLS, _PAGES_PER_CALL = 10, 8  # at most so many calls, and one more for so many pages

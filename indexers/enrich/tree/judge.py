@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid_core.types import Page, Section
+from hybrid_core.types.documents import Page, Section
 from indexers.enrich.tree.marks import SURE, marks_of, unit_of
 from indexers.outline.toc_pages import find_contents
+from indexers.outline.tree import Mark
 from indexers.outline.view import DocumentView
-from indexers.tree import Mark
 
 Action = Literal["leave", "keep", "check", "contents", "rebuild"]
 

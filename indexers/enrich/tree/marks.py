@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hybrid_core.types import HeadingSource, Section
+from hybrid_core.types.documents import HeadingSource, Section
 from indexers.outline.locate import find_on_page
 from indexers.outline.numbering import bare, compact
+from indexers.outline.tree import Mark
 from indexers.outline.view import DocumentView, PageView
-from indexers.tree import Mark
 
 SURE: frozenset[HeadingSource] = frozenset({"bookmark", "printed_toc", "markup", "clause", "model"})
 _LEAST = 0.55  # how well a title that a model names must match a line

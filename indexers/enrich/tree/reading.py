@@ -11,8 +11,8 @@ from indexers.enrich.tree.judge import Stretch
 from indexers.enrich.tree.marks import Counts, find, mark_at
 from indexers.enrich.tree.shown import Group, groups
 from indexers.outline.numbering import compact
+from indexers.outline.tree import Mark
 from indexers.outline.view import DocumentView
-from indexers.tree import Mark
 
 GROUP = 7000  # tokens of pages in one call
 _OVERLAP = 1  # pages that two groups share, so that none begins in the dark

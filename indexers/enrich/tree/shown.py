@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hybrid_core.token_estimate import cut, estimate, shares
-from hybrid_core.types import Line, Page, ParsedPage
+from hybrid_core.llm.token_estimate import cut, estimate, shares
+from hybrid_core.types.documents import Line, Page, ParsedPage
 from indexers.outline.view import DocumentView, PageView, Unit, view
 
 _SIZE = 10.0  # of all type, in points; boxes are as high as their letters and tell little

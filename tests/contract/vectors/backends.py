@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from hybrid_core.store.qdrant_edge import open_edge
-from hybrid_core.store.qdrant_server import library_collection, open_server
-from hybrid_core.store.server_connection import Server
-from hybrid_core.store.vectors import PointSource, VectorIndex
+from hybrid_core.store.index.qdrant_edge import open_edge
+from hybrid_core.store.index.qdrant_server import library_collection, open_server
+from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index.vectors import PointSource, VectorIndex
 
 Open = Callable[[Path, PointSource, int, bool], VectorIndex]
 SERVERS: dict[str, Server] = {}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from hybrid_core.store.vectors import Change, Point, VectorIndex
-from hybrid_core.types import Hit
+from hybrid_core.store.index.vectors import Change, Point, VectorIndex
+from hybrid_core.types.documents import Hit
 
 Weights = dict[int, float]  # term to document weight
 Vector = Sequence[float]

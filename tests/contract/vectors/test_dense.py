@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.types import Hit
+from hybrid_core.types.documents import Hit
 from tests.contract.vectors.library import (
     Library,
     Opener,

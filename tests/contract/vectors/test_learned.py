@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.vectors import Point
-from hybrid_core.types import Hit
+from hybrid_core.store.index.vectors import Point
+from hybrid_core.types.documents import Hit
 from tests.contract.vectors.library import (
     Library,
     Opener,

@@ -1,0 +1,235 @@
+"""A document's card: which organisation or subject, which period, which type, read without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple, TypeVar
+
+from hybrid_core.cards import cover
+from hybrid_core.cards.document_types import (
+    TypeMention,
+    document_types,
+    finder,
+    name_finder,
+    type_by_ending,
+    type_by_headline,
+)
+from hybrid_core.cards.recurring import recurring_names, running_years
+from hybrid_core.text.names import GENERIC, LEGAL_FORMS, NAMELESS, name_key, name_words, split_camel
+from hybrid_core.text.periods import find_periods, fiscal_year, period_end, quarter_ended, quarters_reported
+from hybrid_core.text.tokens import clean
+from hybrid_core.types.documents import Card
+
+_T = TypeVar("_T")
+_CARD_PAGES = 8  # a report's first statements, which say how much of the year it covers, stand on these
+_EXTENSION = re.compile(r"\.(?:[A-Za-z0-9]{1,5}|markdown)$")
+_EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
+_PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
+    r"\s+[-–—|]+\s+|[()\[\]【】|]+|（(?![一二三四五六七八九十]+）)|(?<![一二三四五六七八九十])）|\s{2,}|-(?=\s)|(?<=\s)-"
+)
+_CJK_TAIL = re.compile(r"(?<=.{2})(?:年度|季度)(?:报告|公告)$|(?<=年)(?:年度)?报告$")
+_CJK_AFTER = re.compile(r"\s*[\u3400-\u9fff]")
+_GOES_ON = re.compile(r"[\s\-]+[a-z]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PUNCTUATION = re.compile(r"[\W_]+")
+_EDGES = " -–—_.,;:'’()：，、"
+_NOT_AT_EDGES = (NAMELESS - LEGAL_FORMS) | {""}
+_TITLE_WORDS = 6  # a file name of more words is a title
+_TYPE_SAID = 700  # characters of the first page within which a document says what it is
+_HEADLINE_SAID = 1_500  # those within which it announces something
+_COVER = 4_000  # those within which its names, parties and dates are looked for
+_FRONT = 3  # the pages that these lie on
+
+
+class _Time(NamedTuple):
+    years: tuple[int, ...] = ()
+    quarter: int | None = None
+    date: str | None = None
+    dates: tuple[str, ...] = ()
+
+
+def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
+    """What the document is. ``name`` is the file name with its extension, ``texts`` those of its pages; all may be
+    empty. The first ``_CARD_PAGES`` pages are read, of the others only what recurs. Never raises for odd input."""
+    stem = clean(_EXTENSION.sub("", name)).strip()
+    spaced = stem.replace("_", " ")
+    pages = [page[: 3 * _COVER] for page in texts[:_CARD_PAGES]]
+    front, first = "\n".join(pages[:_FRONT]), pages[0] if pages else ""
+    best_title = _best_title(title, metadata, stem)
+    type_name = _type(spaced, best_title, first)
+    binding = bool(type_name) and document_types()[type_name].parties
+    names = _names(spaced, best_title, metadata.get("author", ""), first, binding)
+    symbols = cover.symbols("\n".join(pages[:2]))
+    parties = cover.parties(front[:_COVER]) if binding else []
+    covers = document_types()[type_name].covers if type_name else ""
+    if covers:
+        headline = f"{best_title}\n{first[:_HEADLINE_SAID]}"
+        ended = _quarter_reported(type_name, headline, "\n".join(pages)) if covers == "quarter" else None
+        time = _reported_time(stem, best_title, front, metadata.get("subject", ""), covers == "quarter", ended)
+    else:
+        time = _own_time(stem, best_title, front)
+    if not time.years:
+        time = time._replace(years=tuple(running_years(texts)[:1]))
+    own = {name_key(n) for n in names}
+    # What the file is called names its subject often enough, and what it is about always: where the cover does not.
+    recurring = recurring_names(texts) if not binding and len(names) < 2 else []
+    return Card(
+        names=tuple(names),
+        symbols=tuple(symbols),
+        parties=tuple(p for p in parties if name_key(p) not in own),
+        **time._asdict(),
+        type=type_name,
+        title=best_title,
+        recurring=tuple(name for name in recurring if name_key(name) not in own | {""}),
+    )
+
+
+def card_to_json(card: Card) -> dict[str, Any]:
+    """The card as plain JSON values, empty fields left out."""
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
+
+
+def card_from_json(data: Mapping[str, Any]) -> Card:
+    """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
+    known = {field.name for field in fields(Card)}
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
+    return Card(**values)
+
+
+def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
+    for candidate in (title, metadata.get("title", "")):
+        text = clean(candidate.replace("\n", " ")).strip()
+        if sum(c.isalpha() for c in text) >= 4:
+            return text[:300]
+    return stem[:300]
+
+
+def _type(spaced: str, title: str, first: str) -> str:
+    """File names put the type last (``Acme 2019 Supply Agreement``, ``Labor Contract Law``), titles and covers say it
+    early."""
+    if ending := type_by_ending(_without_periods(spaced, "").strip()):
+        return ending
+    if in_name := [mention.type for mention in name_finder().find(spaced) if _is_type(mention, spaced)]:
+        return in_name[-1]
+    if ending := type_by_ending(title):
+        return ending
+    if announced := type_by_headline(first[:_HEADLINE_SAID]):
+        return announced
+    for text in (title, first[:_TYPE_SAID]):
+        for mention in finder().find(text):
+            return mention.type
+    return ""
+
+
+def _is_type(mention: TypeMention, spaced: str) -> bool:
+    """In a long file name, which is a title, a word such as «policy» must end its part to be the type; in
+    Chinese always (a law on standards is no standard)."""
+    if _CJK_AFTER.match(spaced, mention.end):
+        return False
+    return len(spaced.split()) + spaced.count("-") <= _TITLE_WORDS or not _GOES_ON.match(spaced, mention.end)
+
+
+def _without_periods(text: str, cut: str = "\n") -> str:
+    pieces, position = [], 0
+    for mention in find_periods(text):
+        pieces.append(text[position : mention.start])
+        position = mention.end
+    return cut.join([*pieces, text[position:]])
+
+
+def subject_parts(spaced: str) -> list[str]:
+    """The parts of a file name or title between its periods, types, exhibit numbers and brackets, without the
+    words at their ends that name nobody."""
+    text = _EXHIBIT.sub("\n", _without_periods(spaced))
+    pieces, position = [], 0
+    for mention in name_finder().find(text):
+        if not _CJK_AFTER.match(text, mention.end):
+            pieces.append(text[position : mention.start])
+            position = mention.end
+    text = "\n".join([*pieces, text[position:]])
+    parts = (_trimmed(part) for line in text.split("\n") for part in _PARTS.split(line))
+    return [part for part in parts if part and not all(w in GENERIC for w in _LETTERS.findall(part.lower()))]
+
+
+def _trimmed(part: str) -> str:
+    words = part.split()
+    while words and _PUNCTUATION.sub("", words[0]).lower() in _NOT_AT_EDGES:
+        del words[0]
+    while words and _PUNCTUATION.sub("", words[-1]).lower() in _NOT_AT_EDGES:
+        del words[-1]
+    return _CJK_TAIL.sub("", " ".join(words).strip(_EDGES)).strip(_EDGES)
+
+
+def _names(spaced: str, title: str, author: str, first: str, binding: bool) -> list[str]:
+    """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
+    found = [part for part in subject_parts(split_camel(spaced))[:1] if any(c.isalpha() for c in part)]
+    labelled = cover.labelled_names(first)
+    found.extend(labelled)
+    if not binding:
+        if not labelled:
+            found.extend(cover.announcing_names(first[:_COVER]))
+        # What made the file stands in its metadata as often as who wrote it: the page must name it too.
+        said = (name for text in (title, author) for name in cover.legal_names(text[:200])[:1])
+        found.extend(name for name in said if name.lower() in first.lower())
+    return _one_spelling_each(found)
+
+
+def _one_spelling_each(names: Iterable[str]) -> list[str]:
+    """Each name once, in the spelling that shows its words (a squashed file name hides them)."""
+    kept: dict[str, str] = {}
+    for name in names:
+        key = name_key(name)
+        if len(key) > 1 and (key not in kept or len(name_words(name)) > len(name_words(kept[key]))):
+            kept[key] = name
+    return list(kept.values())
+
+
+def _own_time(stem: str, title: str, front: str) -> _Time:
+    """The time of a document that is dated: what it bears, in its name, its title and on its first pages."""
+    named = [*find_periods(stem), *find_periods(title)]
+    shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
+    dates = [*(m.period.date for m in named if m.period.date), *shown]
+    years = [*(m.period.year for m in named if m.period.year), *(int(date[:4]) for date in dates)]
+    quarter = next((m.period.quarter for m in named if m.period.quarter), None)
+    return _Time(_distinct(years), quarter, dates[0] if dates else None, _distinct(dates))
+
+
+def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
+    """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none.
+
+    Twelve months may be the last ones as well as the year's: a report that covers part of a year does not mean the
+    year, and of another the headline knows better.
+    """
+    interim = document_types()[type_name].interim
+    if not interim and (said := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
+        return said
+    return max((quarters for quarters in quarters_reported(text) if quarters < 4 or not interim), default=None)
+
+
+def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:
+    """The time that a report covers: its file name's year first, then the fiscal year whose quarter has ended, the year
+    in which it ends and the fiscal year it speaks of. When it was filed is not taken, unless it says nothing else."""
+    named, titled = list(find_periods(stem)), list(find_periods(title))
+    end = period_end(front)
+    shown = list(find_periods(front[:_COVER]))
+    fiscal = [m.period for m in [*titled, *shown] if m.fiscal and m.period.year]
+    years = [m.period.year for m in named if m.period.year]
+    years += [fiscal_year(end, ended)] if end and ended else []
+    years += [int(end[:4])] if end else []
+    years += [period.year for period in fiscal[:1]]
+    if not years:
+        years = [m.period.year for m in [*titled, *find_periods(subject)] if m.period.year]
+    quarter = None
+    if quarterly:
+        said = [*(m.period for m in [*named, *titled]), *fiscal]
+        quarter = next((period.quarter for period in said if period.quarter), ended)
+        quarter = quarter or (quarter_ended(end) if end else None)
+    dates = [*(m.period.date for m in named if m.period.date), *([end] if end else [])]
+    dates = dates or [m.period.date for m in shown if m.period.date][:1]
+    return _Time(_distinct(years), quarter, end or (dates[0] if dates else None), _distinct(dates))
+
+
+def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,126 @@
+"""What a cover page says of its organisation: labelled names, names with a legal form, symbols, parties."""
+
+from __future__ import annotations
+
+import re
+
+from hybrid_core.text.names import GENERIC, initials, name_key, name_words
+from hybrid_core.text.tokens import STOP_WORDS
+
+_LABEL_BELOW = re.compile(
+    r"exact\s{1,3}name\s+of\s+(?:the\s+)?(?:registrant|issuer|company)"
+    r"|\(\s{0,3}(?:full\s+)?(?:corporate\s+)?name\s+of\s+(?:the\s+)?(?:registrant|issuer|company|organi[sz]ation)",
+    re.IGNORECASE,
+)
+_LABEL_BEFORE = re.compile(
+    r"(?im)^[ ]{0,20}(?:company\s+name|name\s+of\s+(?:the\s+)?(?:company|issuer|organi[sz]ation|institution)|issuer"
+    r"|organi[sz]ation|(?:公司|企业|单位|机构)(?:中文)?(?:名称|全称|简称)|发行人|编制单位|股票简称|证券简称)"
+    r"[ ]{0,9}[:：]\s{0,9}(\S[^\n]{1,80})"
+)
+# A name runs over capitalised words and joining words up to a legal form. Each repeat is bounded.
+_LEGAL = (
+    r"(?:Inc(?:orporated)?|INC(?:ORPORATED)?|Corp(?:oration)?|CORP(?:ORATION)?|Company|COMPANY|Co|CO(?=[.,])"
+    r"|L\.?L\.?C|L\.?L\.?P|L\.?P|Ltd|LTD|Limited|LIMITED|plc|PLC|P\.L\.C|AG|GmbH|S\.A|SA|N\.V|NV|B\.V|SE"
+    r"|S\.p\.A|S\.r\.l|SRL|AB|ASA|Oyj?|Pty|Pte)"
+)
+_CAPITAL = r"(?:[A-Z0-9][\w'’&\-]*(?:\.[\w'’\-]+)*|(?:[A-Z]\.)+|[a-z]-?[A-Z][\w\-]*)"
+_GAP = r",?[ \n]{1,2}"
+_LEGAL_NAME = re.compile(
+    rf"(?<![\w.\-])({_CAPITAL}(?:{_GAP}(?:{_CAPITAL}|&|and|of)){{0,5}}?{_GAP}{_LEGAL}\b\.?(?:{_GAP}{_LEGAL}\b\.?)?)"
+)
+_SYMBOL_BESIDE = re.compile(
+    r"([A-Z][^\n()]{1,60}?)\s{0,3}\(\s{0,2}(?:NYSE|NASDAQ|Nasdaq|LSE|TSX|ASX|HKEX|SEHK|SIX|Euronext|AMEX|OTC\w*"
+    r"|Frankfurt|TSE)[^:)\n]{0,20}:\s{0,3}([A-Z0-9.]{1,8})\b"
+)
+_SYMBOL_TABLE = re.compile(r"(?i)(?:trading|ticker|stock)\s+symbol")
+_SYMBOL_CELL = re.compile(
+    r"(?<![\w.])([A-Z]{2,6})[ \n]{1,3}(?:The |the )?(?:New York|Nasdaq|NASDAQ|NYSE|London|[A-Z]\w+ Stock Exchange)"
+)
+_QUOTED = re.compile(r"\([^()\"“]{0,60}[\"“]([^\"“”]{2,40})[\"”]|\(([A-Z][A-Z0-9&]{1,8})\)")
+_NOT_NAMES = re.compile(r"(?i)exchange|commission|securities act|internal revenue|section|exhibit|agreement|pursuant")
+_ROLES = """
+whereas dated between agreement contract amendment date effective notice attention attn source company
+customer supplier provider distributor licensor licensee seller buyer purchaser client contractor
+consultant  lender borrower landlord tenant party parties
+"""
+_NOT_FIRST = STOP_WORDS | frozenset(_ROLES.split())
+_DESCRIBED = re.compile(r"(?:\b(?:a|an|any|such|said|our)|,)\s+$", re.IGNORECASE)
+_RULE = re.compile(r"^[\W_]*$")
+_MOST_NAMES = 4  # on one cover
+_SHORT_LINE = 50  # a line this short ends where it does: the name does not run on from it
+
+
+def labelled_names(page: str) -> list[str]:
+    """Names that the page labels as such: above «(Exact name of registrant …)», after «Company name:» …"""
+    names = []
+    for label in _LABEL_BELOW.finditer(page):
+        above = [line.strip() for line in page[max(0, label.start() - 300) : label.start()].split("\n")]
+        above = [line for line in above if not _RULE.match(line)][-2:]
+        if not above:
+            continue
+        # The end of a long name («FOODS, INC.») may stand on a line of its own, and names nobody by itself.
+        name = above[-1] if name_key(above[-1]) else " ".join(above)
+        if len(name) <= 80:
+            names.append(name)
+    names.extend(match[1].strip() for match in _LABEL_BEFORE.finditer(page[:6_000]))
+    return names[:_MOST_NAMES]
+
+
+def legal_names(text: str) -> list[str]:
+    """Names that end with a legal form (Inc., Ltd, GmbH …), in order, each once."""
+    found: dict[str, str] = {}
+    for match in _LEGAL_NAME.finditer(text):
+        name = _trimmed(match[1], text[max(0, match.start() - 8) : match.start()])
+        key = name_key(name)
+        if len(key) > 1 and not key.isdigit() and not _NOT_NAMES.search(name):
+            found.setdefault(key, name)
+    return list(found.values())
+
+
+def _trimmed(found: str, before: str) -> str:
+    """The name without what only stands in front of it; "" where «a Delaware Corporation» is described."""
+    lines = found.split("\n")
+    for number in range(len(lines) - 1, 0, -1):
+        if len(lines[number - 1]) < _SHORT_LINE and len(lines[number].split()) > 1:
+            lines, before = lines[number:], ""
+            break
+    words = " ".join(lines).split()
+    while words and words[0].strip(".,").lower() in _NOT_FIRST:
+        before = words.pop(0) + " "
+    if len(words) == 2 and _DESCRIBED.search(before):
+        return ""
+    return " ".join(words).strip(" ,")
+
+
+def announcing_names(page: str) -> list[str]:
+    """Names on a page without labels: beside a trading symbol, else alone on a line with a legal form."""
+    if match := _SYMBOL_BESIDE.search(page):
+        named = legal_names(match[1])
+        return [named[-1] if named else match[1].split(" - ")[-1].strip(" -,")]
+    for line in page.split("\n")[:40]:
+        named = legal_names(line)
+        if named and len(named[0]) >= 0.8 * len(line.strip()):
+            return named[:1]
+    return []
+
+
+def symbols(text: str) -> list[str]:
+    """Trading symbols of the organisation itself."""
+    found = [match[2] for match in _SYMBOL_BESIDE.finditer(text[:6_000])][:1]
+    if table := _SYMBOL_TABLE.search(text):
+        rows = text[table.end() : table.end() + 900]
+        found.extend(match[1] for match in _SYMBOL_CELL.finditer(rows) if match[1].lower() not in GENERIC)
+    return [symbol for symbol in dict.fromkeys(found) if len(symbol) > 1][:4]
+
+
+def parties(text: str) -> list[str]:
+    """Names with a legal form on the first page of an agreement, and the short names it defines for them."""
+    names = legal_names(text)[:8]
+    words = {name_key(name): name_words(name) for name in names}
+    short = []
+    for match in _QUOTED.finditer(text):
+        term = match[1] or match[2]
+        key = name_key(term)
+        if len(key) > 1 and any(k != key and (k.startswith(key) or initials(w) == key) for k, w in words.items()):
+            short.append(term)
+    return [*names, *dict.fromkeys(term for term in short if term.lower() not in _NOT_FIRST)]

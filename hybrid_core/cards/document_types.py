@@ -1,0 +1,173 @@
+"""Canonical document types: what their aliases are, and where they are named in a text.
+
+The types themselves are data, ``document_types.yaml``, read once when first needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import yaml
+
+from hybrid_core.text.tokens import fold
+
+_PIECE = re.compile(r"[a-z]+|\d+|[\u3040-\u30ff\u3400-\u9fff]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentType:
+    """``covers`` is the stretch of time that a document of this type reports on, "" where none; ``supersedes``
+    says that a newer document replaces the older ones, ``interim`` that it covers part of a year only."""
+
+    name: str
+    covers: str = ""
+    aliases: tuple[str, ...] = ()
+    in_names: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    parties: bool = False
+    supersedes: bool = False
+    interim: bool = False
+    headlines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMention:
+    """A document type named in a text at characters ``start`` to ``end``."""
+
+    type: str
+    start: int
+    end: int
+
+
+class TypeFinder:
+    """Finds type names in texts in one pass. ``in_names`` adds the words that count in file names only."""
+
+    def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
+        self._words: dict[tuple[str, ...], str] = {}
+        joined: dict[str, str] = {}
+        for name, forms in aliases.items():
+            for form in forms:
+                folded = fold(form)
+                if _CJK.search(folded):
+                    joined[folded] = name
+                else:
+                    self._words[tuple(_PIECE.findall(folded.replace("'s", "")))] = name
+        self._starts = {key[0]: max(len(k) for k in self._words if k[0] == key[0]) for key in self._words}
+        self._joined = joined
+        longest_first = sorted(joined, key=len, reverse=True)
+        self._joined_pattern = re.compile("|".join(map(re.escape, longest_first))) if joined else None
+
+    def find(self, text: str) -> Iterator[TypeMention]:
+        """Mentions in order, the longest first where several begin at one place, none overlapping."""
+        folded = text.lower()
+        found = [*self._find_words(folded), *self._find_joined(folded)]
+        found.sort(key=lambda mention: mention.start)
+        yield from found
+
+    def _find_words(self, folded: str) -> Iterator[TypeMention]:
+        pieces = list(_PIECE.finditer(folded.replace("'s", "  ").replace("\u2019s", "  ")))
+        words = [piece.group() for piece in pieces]
+        i = 0
+        while i < len(words):
+            length = self._longest(words, i)
+            if length and not _inside_word(folded, pieces[i].start(), pieces[i + length - 1].end()):
+                key = self._key(words, i, length)
+                yield TypeMention(self._words[key], pieces[i].start(), pieces[i + length - 1].end())
+            i += length or 1
+
+    def _longest(self, words: list[str], i: int) -> int:
+        most = self._starts.get(words[i]) or self._starts.get(_singular(words[i])) or 0
+        for length in range(min(most, len(words) - i), 0, -1):
+            if self._key(words, i, length) in self._words:
+                return length
+        return 0
+
+    def _key(self, words: list[str], i: int, length: int) -> tuple[str, ...]:
+        key = tuple(words[i : i + length])
+        return key if key in self._words else (*key[:-1], _singular(key[-1]))
+
+    def _find_joined(self, folded: str) -> Iterator[TypeMention]:
+        if self._joined_pattern is not None and not folded.isascii():
+            for match in self._joined_pattern.finditer(folded):
+                yield TypeMention(self._joined[match.group()], match.start(), match.end())
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 1 and word.endswith("s") else word
+
+
+def _inside_word(text: str, start: int, end: int) -> bool:
+    """Whether the letters or digits go on beyond the mention, as in ``10k`` within ``210k``."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    first, last = text[start], text[end - 1]
+    return (before.isascii() and before.isalnum() and before.isdigit() == first.isdigit()) or (
+        after.isascii() and after.isalnum() and after.isdigit() == last.isdigit()
+    )
+
+
+@lru_cache(maxsize=1)
+def document_types() -> Mapping[str, DocumentType]:
+    """The canonical types by name, in the order of the file."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    raw = yaml.load(files(__package__).joinpath("document_types.yaml").read_bytes(), loader)
+    types = {}
+    for name, entry in raw.items():
+        lists = {key: tuple(map(str, entry.get(key, ()))) for key in ("aliases", "in_names", "endings", "headlines")}
+        covers = str(entry.get("covers", ""))
+        types[str(name)] = DocumentType(
+            str(name),
+            covers,
+            parties=bool(entry.get("parties", False)),
+            supersedes=bool(covers or entry.get("supersedes", False)),
+            interim=bool(entry.get("interim", False)),
+            **lists,
+        )
+    return types
+
+
+def type_aliases() -> dict[str, tuple[str, ...]]:
+    """Canonical type -> what texts and questions call it."""
+    return {name: entry.aliases for name, entry in document_types().items()}
+
+
+@lru_cache(maxsize=1)
+def finder() -> TypeFinder:
+    """Finds the types named in running text and in questions."""
+    return TypeFinder(type_aliases())
+
+
+@lru_cache(maxsize=1)
+def name_finder() -> TypeFinder:
+    """Finds the types named in file names and titles."""
+    return TypeFinder({name: entry.aliases + entry.in_names for name, entry in document_types().items()})
+
+
+def type_by_ending(title: str) -> str:
+    """The type a title says by its last word or characters, "" where it says none."""
+    folded = _IN_BRACKETS.sub("", fold(title).strip(" ."))
+    for name, entry in document_types().items():
+        for ending in entry.endings:
+            if folded.endswith(ending if _CJK.search(ending) else (f" {ending}", f"-{ending}")):
+                return name
+    return ""
+
+
+def type_by_headline(text: str) -> str:
+    """The type of a document that announces what such documents announce, "" where it does not."""
+    flat = " ".join(text.split())
+    for name, pattern in _headlines():
+        if pattern.search(flat):
+            return name
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _headlines() -> list[tuple[str, re.Pattern[str]]]:
+    types = document_types().values()
+    return [(entry.name, re.compile(pattern, re.IGNORECASE)) for entry in types for pattern in entry.headlines]

@@ -1,0 +1,1 @@
+"""Embedders: the protocol, and one file for each kind."""

@@ -1,0 +1,102 @@
+"""Embedders without a model: hashed terms, projected at random. For tests and demonstrations.
+
+They know words, not meanings: texts are similar where they share terms (Johnson and Lindenstrauss 1984; the
+projection with signs is Achlioptas 2003, "Database-friendly random projections"). The same everywhere.
+The second one can also do what BGE-M3 can beyond dense vectors, with the pieces of words as its tokens: by
+them, unlike by whole terms, a misspelt word is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid_core.embed.embedder import EmbedderId, Kind, TermWeights, Vectors, checked_texts, fingerprint, unit_rows
+from hybrid_core.errors import UsageError
+from hybrid_core.text.tokens import TOKENISER, cached_hash, tokenise
+
+_NO_TERMS = " "  # stands for a text without terms; no term of the tokeniser is a space
+
+
+class HashedEmbedder:
+    """An ``Embedder`` of 16 to 4,096 dimensions; queries and documents are treated alike."""
+
+    _form = "hashed"
+
+    def __init__(self, dimension: int) -> None:
+        name = f"{self._form}:{dimension}"
+        if not 16 <= dimension <= 4096:
+            raise UsageError(f"{name} has a bad dimension.", f"Choose 16 to 4096, for example {self._form}:256.")
+        self._id = EmbedderId(name, dimension, fingerprint(name, TOKENISER, "log-tf signs 1"))
+        self._closed = False
+
+    @property
+    def id(self) -> EmbedderId:
+        return self._id
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if self._closed:
+            raise UsageError(f"{self._id.name} is closed.", "Load it again.")
+        rows = [self._row(text) for text in checked_texts(texts, kind)]
+        return unit_rows(rows, self._id.name, self._id.dimension)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _row(self, text: str) -> NDArray[np.float64]:
+        row = np.zeros(self._id.dimension)
+        for term, count in sorted(Counter(tokenise(text)).items()):  # sorted: sums of floats depend on the order
+            row += (1 + math.log(count)) * _signs(term, self._id.dimension)
+        return row if row.any() else _signs(_NO_TERMS, self._id.dimension).astype(np.float64)
+
+
+class HashedM3Embedder(HashedEmbedder):
+    """Also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``."""
+
+    _form = "hashed-m3"
+
+    def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
+        vectors = self.embed(texts, kind)
+        return vectors, [_unit(Counter(_pieces(tokenise(text)))) for text in checked_texts(texts, kind)]
+
+    def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._closed:
+            raise UsageError(f"{self._id.name} is closed.", "Load it again.")
+        asked = tokenise(checked_texts([query], "query")[0])
+        return np.array([_late(asked, tokenise(text)) for text in checked_texts(texts)], np.float32)
+
+
+def _late(asked: Sequence[str], given: Sequence[str]) -> float:
+    """The mean over the asked terms of their best match among the given ones, 0 to 1."""
+    there = [_unit(Counter(_pieces([term]))) for term in set(given)]
+    best = [
+        max((sum(weight * other.get(piece, 0.0) for piece, weight in own.items()) for other in there), default=0.0)
+        for own in (_unit(Counter(_pieces([term]))) for term in asked)
+    ]
+    return sum(best) / len(best) if best else 0.0
+
+
+def _pieces(terms: Sequence[str]) -> list[int]:
+    """The hashes of every three letters in a row of each term, ends marked."""
+    marked = [f"<{term}>" for term in terms]
+    return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]
+
+
+def _unit(counts: Counter[int]) -> TermWeights:
+    """1 + log of each count, scaled so that the squares add up to 1."""
+    weights = {piece: 1 + math.log(count) for piece, count in sorted(counts.items())}
+    length = math.sqrt(sum(weight * weight for weight in weights.values()))
+    return {piece: weight / length for piece, weight in weights.items()}
+
+
+@lru_cache(maxsize=20_000)
+def _signs(term: str, dimension: int) -> NDArray[np.int8]:
+    """+1 or -1 for each dimension, drawn by the term: int8 (dimension,)."""
+    bits = np.unpackbits(np.frombuffer(hashlib.shake_128(term.encode()).digest(-(-dimension // 8)), np.uint8))
+    return bits[:dimension].astype(np.int8) * np.int8(2) - np.int8(1)

@@ -1,0 +1,130 @@
+"""Embeddings from any server with OpenAI's interface (OpenAI, vLLM, Ollama, LiteLLM, …)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from hybrid_core.embed.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
+from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
+from hybrid_core.llm.client.endpoint_errors import network_errors, translated
+from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.client.remote import Retries, public_url
+from hybrid_core.llm.client.sender import Sender
+from hybrid_core.system.extras import require
+
+DEFAULT_URL = "https://api.openai.com/v1"
+MAX_INPUTS = 128  # per request
+MAX_CHARACTERS = 8_000  # per text; OpenAI's models take 8,192 tokens
+_REQUEST_CHARACTERS = 200_000  # OpenAI takes 300,000 tokens in one request
+_SHORTEST = 200  # a text refused as too long is halved, but not below this
+_ADVICE: Mapping[EndpointFailure, str] = {
+    "timeout": "Try again later.",
+    "request": "Check that this server offers embeddings with this model.",
+    "reply": "Check the base URL (it usually ends in /v1) and that this model makes embeddings.",
+}
+
+
+class OpenAIEmbedder:
+    """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
+
+    A text that the server still calls too long is halved until it is taken, which depends on no other text. Failures
+    are EndpointError; requests for documents are patient, those for questions are not (see ``Sender``).
+    The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        batch_size: int | None = None,
+        timeout: float = 60,
+        limiter: Limiter | None = None,
+        retries: Retries = Retries(),
+    ) -> None:
+        if not api_key and not base_url:
+            raise UsageError("OpenAI's embeddings need an API key, and none is set.", "Set it, or a server's base URL.")
+        self._model = model
+        self._url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server")
+        self._secrets = [secret for secret in (api_key, *secrets) if secret]
+        self._name = f"openai:{model}@{self._url}"
+        self._batch_size = min(batch_size or MAX_INPUTS, MAX_INPUTS)
+        self._sender = Sender(self._name, limiter or Limiter(8), retries, timeout)
+        self._id: EmbedderId | None = None
+        self._sdk: Any = require("openai", "openai")
+        self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self._name!r})"
+
+    @property
+    def id(self) -> EmbedderId:
+        """Asks the server for one vector, to learn the dimension, where nothing was embedded before."""
+        return self._id or self._learn(self._embed([" "], patient=True))
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        cut = [text.strip()[:MAX_CHARACTERS] or " " for text in checked_texts(texts, kind)]
+        if not cut:
+            return unit_rows([], self._name, self.id.dimension)
+        vectors = self._embed(cut, patient=kind == "document")
+        self._learn(vectors)
+        return vectors
+
+    def close(self) -> None:
+        self._sender.close()
+        self._client.close()
+
+    def _embed(self, texts: Sequence[str], *, patient: bool) -> Vectors:
+        call = partial(self._fitting, patient=patient)
+        rows = in_batches(texts, self._batch_size, call, _REQUEST_CHARACTERS)
+        return unit_rows(rows, self._name, self._id.dimension if self._id else None)
+
+    def _learn(self, vectors: Vectors) -> EmbedderId:
+        if self._id is None:
+            dimension = vectors.shape[1]
+            made = fingerprint("openai", self._url, self._model, MAX_CHARACTERS, dimension)
+            self._id = EmbedderId(self._name, dimension, made)
+        return self._id
+
+    def _fitting(self, batch: list[str], *, patient: bool) -> list[Any]:
+        """One vector per text; what is too much for the server is halved, first the batch, then the text."""
+        try:
+            return self._sender.send(partial(self._request, batch), patient=patient)[0]
+        except EndpointError as error:
+            if error.failure != "too long" or (len(batch) == 1 and len(batch[0]) <= _SHORTEST):
+                raise
+        if len(batch) > 1:
+            half = (len(batch) + 1) // 2
+            return self._fitting(batch[:half], patient=patient) + self._fitting(batch[half:], patient=patient)
+        return self._fitting([batch[0][: len(batch[0]) // 2]], patient=patient)
+
+    def _request(self, batch: list[str], timeout: float) -> list[Any]:
+        try:
+            # "float" because not every server knows the SDK's default, base64
+            answer = self._client.embeddings.create(
+                model=self._model, input=batch, encoding_format="float", timeout=timeout
+            )
+        except (self._sdk.OpenAIError, *network_errors(), ValueError, TypeError, RuntimeError) as error:
+            meaning = translated(self._name, error, self._secrets, timeout=timeout, kind=EndpointError, advice=_ADVICE)
+            raise meaning from meaning.__cause__
+        return self._rows(getattr(answer, "data", None), len(batch))
+
+    def _rows(self, data: Any, count: int) -> list[Any]:
+        """The vectors in the order of the texts, which the answer may not keep."""
+        if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
+            raise self._unusable("with something other than embeddings")
+        if len(data) != count:
+            raise self._unusable(f"{count} texts with {len(data)} vectors")
+        numbered = {str(getattr(item, "index", "")): item.embedding for item in data}
+        if len(numbered) == 1:  # some servers number none, or all alike, and keep the order
+            return [item.embedding for item in data]
+        places = [str(place) for place in range(count)]
+        if not numbered.keys() >= set(places):
+            raise self._unusable(f"with {count} vectors numbered {', '.join(list(numbered)[:8])}, which tells no order")
+        return [numbered[place] for place in places]
+
+    def _unusable(self, how: str) -> EndpointError:
+        return EndpointError(f"{self._name} answered {how}.", _ADVICE["reply"], failure="reply")

@@ -1,0 +1,1 @@
+"""Language models: one seam, structured replies, replies kept and replayed."""

@@ -1,0 +1,141 @@
+"""Chat and vision through Anthropic's interface."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.llm.chat import Message
+from hybrid_core.llm.client.endpoint import Completion, Request, image_type
+from hybrid_core.llm.client.endpoint_errors import network_errors, refusal, translated, unusable
+from hybrid_core.llm.client.remote import public_url
+from hybrid_core.llm.structured import instruction
+from hybrid_core.system.extras import require
+
+DEFAULT_URL = "https://api.anthropic.com"
+_FORMAT = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
+
+
+class AnthropicChat:
+    """An ``Endpoint``. A model that cannot be held to a schema is told of it instead, and that is remembered."""
+
+    def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
+        if not api_key:
+            raise UsageError("Anthropic's models need an API key, and none is set.", "Set it.")
+        self._model = model
+        url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
+        self._secrets = [secret for secret in (api_key, *secrets) if secret]
+        self._name = f"anthropic:{model}@{url}"
+        self._forced = True
+        self._sdk: Any = require("anthropic", "anthropic")
+        self._client: Any = self._sdk.Anthropic(api_key=api_key, base_url=base_url or DEFAULT_URL, max_retries=0)
+
+    def __repr__(self) -> str:
+        return f"AnthropicChat({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        forced = self._forced and request.schema is not None
+        try:
+            return self._send(request, timeout, on_text, forced)
+        except ChatError as error:
+            if not forced or error.failure != "request" or not any(w in error.message.lower() for w in _FORMAT):
+                raise
+        self._forced = False
+        return self._send(request, timeout, on_text, False)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _send(
+        self, request: Request, timeout: float, on_text: Callable[[str], None] | None, forced: bool
+    ) -> Completion:
+        options = _options(self._model, request, forced)
+        if on_text is not None:
+            return self._streamed(options, timeout, on_text)
+        with self._translating(timeout):
+            answer = self._client.messages.create(**options, timeout=timeout)
+            if not isinstance(getattr(answer, "content", None), list):
+                raise unusable(self._name, "it holds no content")
+            text = "".join(block.text for block in answer.content if block.type == "text")
+            return self._completion(text, answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens)
+
+    def _streamed(self, options: dict[str, Any], timeout: float, on_text: Callable[[str], None]) -> Completion:
+        ends = time.monotonic() + timeout
+        text = ""
+        reason = None
+        given = made = 0
+        with closing(self._events(options, timeout)) as events:
+            for event in events:
+                if event.type == "message_start":
+                    given = event.message.usage.input_tokens
+                elif event.type == "content_block_delta" and event.delta.type == "text_delta":
+                    text += event.delta.text
+                    on_text(event.delta.text)
+                elif event.type == "message_delta":
+                    reason, made = event.delta.stop_reason, event.usage.output_tokens
+                if time.monotonic() > ends:
+                    message = f"{self._name} did not come to an end within {timeout:g} s."
+                    raise ChatError(message, "Allow more time (model_timeout).", failure="timeout", retryable=True)
+        if reason is None:
+            message = f"{self._name} broke off in the middle of an answer."
+            raise ChatError(message, "Try again later.", failure="connection", retryable=True)
+        return self._completion(text, reason, given, made)
+
+    def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
+        """A generator, so that what the reader of the pieces raises is not taken for a failure of the SDK."""
+        with (
+            self._translating(timeout),
+            self._client.messages.create(**options, stream=True, timeout=timeout) as stream,
+        ):
+            yield from stream
+
+    def _completion(self, text: str, reason: str | None, given: int, made: int) -> Completion:
+        if reason == "refusal":
+            raise refusal(self._name, text or "no reason given")
+        return Completion(text, reason not in ("max_tokens", "model_context_window_exceeded"), given, made)
+
+    @contextmanager
+    def _translating(self, timeout: float) -> Iterator[None]:
+        try:
+            yield
+        except (
+            self._sdk.AnthropicError, *network_errors(), ValueError, TypeError, AttributeError, RuntimeError,
+        ) as error:  # fmt: skip
+            meaning = translated(self._name, error, self._secrets, timeout=timeout)
+            raise meaning from meaning.__cause__
+
+
+def _options(model: str, request: Request, forced: bool) -> dict[str, Any]:
+    messages = list(request.messages)
+    options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens}
+    if request.schema is not None and forced:
+        options["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
+    elif request.schema is not None:
+        messages[-1] = replace(messages[-1], text=f"{messages[-1].text}\n\n{instruction(request.schema)}")
+    if system := "\n\n".join(message.text for message in messages if message.role == "system"):
+        options["system"] = system
+    return options | {"messages": [_turn(message) for message in messages if message.role != "system"]}
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [
+        {
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": image_type(image),
+                "data": base64.b64encode(image).decode(),
+            },
+        }
+        for image in message.images
+    ]
+    return {"role": message.role, "content": [*parts, {"type": "text", "text": message.text}]}

@@ -1,0 +1,205 @@
+"""Chat and vision through OpenAI's interface: OpenAI, vLLM, Ollama, LM Studio, llama.cpp, LiteLLM, …"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from hybrid_core.errors import ChatError, EndpointError, UsageError
+from hybrid_core.llm.chat import Message
+from hybrid_core.llm.client.endpoint import Completion, Request, image_type
+from hybrid_core.llm.client.endpoint_errors import network_errors, refusal, translated, unusable
+from hybrid_core.llm.client.remote import public_url
+from hybrid_core.llm.structured import instruction
+from hybrid_core.system.extras import require
+
+DEFAULT_URL = "https://api.openai.com/v1"
+_LONGEST_TOKEN = 40  # characters; a stream beyond max_tokens of these has no end
+_OPTIONS = {  # what may be left out, by words with which servers refuse it
+    "response_format": ("response_format", "json_schema", "structured output", "guided", "grammar", "schema"),
+    "temperature": ("temperature",),
+    "stream_options": ("stream_options",),
+    "max_completion_tokens": ("max_completion_tokens",),
+    "max_tokens": ("max_tokens",),
+}
+_LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one thing: one of them is always sent
+
+
+class OpenAIChat:
+    """An ``Endpoint``. What a server refuses to know (a schema, say) is left out and remembered.
+
+    The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
+    """
+
+    def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
+        if not api_key and not base_url:
+            raise UsageError("OpenAI's models need an API key, and none is set.", "Set it, or a server's base URL.")
+        self._model = model
+        url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
+        self._secrets = [secret for secret in (api_key, *secrets) if secret]
+        self._name = f"openai:{model}@{url}"
+        # OpenAI's newer models know the one name of the limit only, other servers often the other only
+        self._refused = {"max_tokens" if url == DEFAULT_URL else "max_completion_tokens"}
+        self._sdk: Any = require("openai", "openai")
+        self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        refused = set(self._refused)
+        tried: set[str] = set()
+        while True:
+            options = _options(self._model, request, refused, streamed=on_text is not None)
+            try:
+                if on_text is None:
+                    made = self._whole(options, timeout)
+                else:
+                    made = self._streamed(options, timeout, request.max_tokens, on_text)
+            except _UnknownError as unknown:
+                if unknown.option in tried:
+                    raise unknown.meaning from None
+                tried.add(unknown.option)
+                refused = (refused - _LIMITS if unknown.option in _LIMITS else refused) | {unknown.option}
+            else:
+                self._refused = refused
+                return made
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _whole(self, options: dict[str, Any], timeout: float) -> Completion:
+        with self._translating(options, timeout):
+            # JSON both ways: fitting request and answer to the SDK's types takes as long as all the rest of a call
+            given = {"timeout": timeout}
+            answer = self._client.post("/chat/completions", cast_to=object, body=options, options=given)
+            choices = _part(answer, "choices")
+            if not isinstance(choices, list) or not choices:
+                raise unusable(self._name, "it holds no choices")
+            message = _part(choices[0], "message")
+            if refused := _part(message, "refusal"):
+                raise refusal(self._name, str(refused))
+            text = _part(message, "content") or ""
+            if not isinstance(text, str):
+                raise unusable(self._name, "its content is no text")
+            return self._completion(text, _part(choices[0], "finish_reason"), answer)
+
+    def _streamed(
+        self, options: dict[str, Any], timeout: float, max_tokens: int, on_text: Callable[[str], None]
+    ) -> Completion:
+        ends = time.monotonic() + timeout
+        text = refused = ""
+        reason = counted = None
+        heard = False
+        with closing(self._chunks(options, timeout)) as chunks:
+            for chunk in chunks:
+                heard = True
+                counted = chunk if getattr(chunk, "usage", None) else counted
+                for choice in (getattr(chunk, "choices", None) or [])[:1]:
+                    reason = choice.finish_reason or reason
+                    refused += getattr(choice.delta, "refusal", None) or ""
+                    if piece := getattr(choice.delta, "content", None):
+                        text += piece
+                        on_text(piece)
+                if len(text) > max_tokens * _LONGEST_TOKEN:
+                    reason = "length"
+                    break
+                if time.monotonic() > ends:
+                    message = f"{self._name} did not come to an end within {timeout:g} s."
+                    raise ChatError(message, "Allow more time (model_timeout).", failure="timeout", retryable=True)
+        if refused:
+            raise refusal(self._name, refused)
+        if reason is None:
+            message = f"{self._name} broke off in the middle of an answer."
+            advice = "Try again later."
+            if not heard:
+                message = f"{self._name} ended its answer before it began."
+                advice = "Try again later, or check the base URL (it usually ends in /v1)."
+            raise ChatError(message, advice, failure="connection", retryable=True)
+        return self._completion(text, reason, counted)
+
+    def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
+        """A generator, so that what the reader of the pieces raises is not taken for a failure of the SDK."""
+        with (
+            self._translating(options, timeout),
+            self._client.chat.completions.create(**options, timeout=timeout) as sent,
+        ):
+            yield from sent
+
+    def _completion(self, text: str, reason: Any, answer: Any) -> Completion:
+        if reason == "content_filter":
+            raise refusal(self._name, "the content filter stopped it")
+        usage = _part(answer, "usage")
+        tokens = [_part(usage, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
+        return Completion(text, reason != "length", *tokens)
+
+    @contextmanager
+    def _translating(self, options: dict[str, Any], timeout: float) -> Iterator[None]:
+        """Failures of the SDK as ChatError, or as _UnknownError where the server does not know one of the options."""
+        sdk = self._sdk
+        try:
+            yield
+        except (sdk.OpenAIError, *network_errors(), ValueError, TypeError, AttributeError, RuntimeError) as error:
+            meaning = translated(self._name, error, self._secrets, timeout=timeout)
+            if meaning.failure == "request" and (option := _unknown(str(error), options)):
+                raise _UnknownError(option, meaning) from None
+            raise meaning from meaning.__cause__
+
+
+class _UnknownError(Exception):
+    """The server does not know an option."""
+
+    def __init__(self, option: str, meaning: EndpointError) -> None:
+        super().__init__(option)
+        self.option = option
+        self.meaning = meaning
+
+
+def _part(answer: Any, name: str) -> Any:
+    """A field of an answer, which is JSON where it came whole and the SDK's object in a stream; None without it."""
+    return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
+
+
+def _unknown(said: str, options: dict[str, Any]) -> str | None:
+    """The option that a refusal is about. One without reasons is taken to be about the schema, where one was sent."""
+    said = said.lower()
+    for option, words in _OPTIONS.items():
+        if option in options and any(word in said for word in words):
+            return option
+    return "response_format" if "response_format" in options and "image" not in said else None
+
+
+def _options(model: str, request: Request, refused: set[str], *, streamed: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {"temperature": 0, **dict.fromkeys(_LIMITS, request.max_tokens)}
+    if streamed:
+        options |= {"stream": True, "stream_options": {"include_usage": True}}
+    if request.schema is not None:
+        named = {"name": request.title or "reply", "schema": request.schema, "strict": True}
+        options["response_format"] = {"type": "json_schema", "json_schema": named}
+    options = {name: value for name, value in options.items() if name not in refused}
+    messages = list(request.messages)
+    if request.schema is not None and "response_format" not in options:
+        last = messages[-1]
+        messages[-1] = replace(last, text=f"{last.text}\n\n{instruction(request.schema)}")
+    return options | {"model": model, "messages": [_turn(message) for message in messages]}
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    if not message.images:
+        return {"role": message.role, "content": message.text}
+    parts: list[dict[str, Any]] = [
+        {
+            "type": "image_url",
+            "image_url": {"url": f"data:{image_type(image)};base64,{base64.b64encode(image).decode()}"},
+        }
+        for image in message.images
+    ]
+    return {"role": message.role, "content": [*parts, {"type": "text", "text": message.text}]}

@@ -1,0 +1,1 @@
+"""One policy around every call of a model: limits, retries, rest."""

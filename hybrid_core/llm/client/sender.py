@@ -1,0 +1,172 @@
+"""Requests to an endpoint: within its limits, tried again where that may help, and not sent where it is down."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
+from hybrid_core.llm.client.breaker import Failure
+from hybrid_core.llm.client.limiter import Limiter, NoPlaceError
+from hybrid_core.llm.client.remote import Retries
+from hybrid_core.types.usage import Usage
+
+T = TypeVar("T")
+_QUICK = 1.0  # seconds that a server may ask for where somebody waits
+_BRIEF = 5.0  # seconds; what took longer to fail is not tried again where somebody waits
+_PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
+_FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
+_BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
+_HEARD: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "request", "too long"))  # the endpoint is up
+
+
+@dataclass(slots=True)
+class Deadline:
+    """A moment (monotonic) after which nothing is sent; waits for calls of others to end put it off."""
+
+    at: float = math.inf
+
+
+class _RefusedError(Exception):
+    """Nothing was sent, for ``error``."""
+
+    def __init__(self, error: EndpointError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Sender:
+    """Of one model behind an endpoint, for chats and embeddings alike. Safe for several threads.
+
+    ``timeout`` is in seconds for one request; ``limiter`` may be shared with others that use the endpoint; ``error`` is
+    raised where the sender itself finds that nothing can be sent.
+    """
+
+    def __init__(
+        self, name: str, limiter: Limiter, retries: Retries, timeout: float, error: type[EndpointError] = EndpointError
+    ) -> None:
+        if not timeout > 0:
+            raise UsageError(f"timeout is {timeout}.", "It must be above 0 seconds.")
+        self._name, self._limiter, self._retries, self._timeout = name, limiter, retries, timeout
+        self._error = error
+        self._closed = threading.Event()
+
+    def check_open(self) -> None:
+        """Raises UsageError after ``close``."""
+        if self._closed.is_set():
+            raise UsageError(f"{self._name} is closed.", "Load it again.")
+
+    def close(self) -> None:
+        """Whoever waits stops. To be called before the connection is closed."""
+        self._closed.set()
+
+    def send(
+        self,
+        request: Callable[[float], T],
+        *,
+        ends: Deadline | None = None,
+        patient: bool = False,
+        shown: Callable[[], bool] = lambda: False,
+    ) -> tuple[T, float]:
+        """What ``request`` returns and the seconds that all tries took.
+
+        ``request`` makes one request within the seconds that it is given, or raises EndpointError. It is tried again
+        as ``Retries`` say where ``patient``, else once at most and soon. ``shown`` tells whether a part of an answer
+        has been given away: then there is no way back.
+
+        Raises what ``request`` raised last, with the seconds of all tries as its usage. Where the endpoint failed a
+        moment ago in a way that this request would meet too, that is raised at once, with the seconds until somebody
+        may ask again as ``wait``; ``patient`` sends all the same.
+        """
+        breaker, limits, ends = self._limiter.breaker, self._retries, ends or Deadline()
+        if not patient and (refusal := self._refusal()) is not None:
+            raise refusal
+        most, longest = limits.tries, limits.longest_asked
+        if not patient:
+            most, longest = min(most, 2), min(longest, _QUICK)
+        began, seconds = time.monotonic(), 0.0
+        for tried in range(1, most + 1):
+            try:
+                made, took = self._once(request, ends, math.inf if patient else longest, patient)
+            except _RefusedError as refused:
+                refused.error.usage = Usage(seconds=seconds)
+                raise refused.error from None
+            except EndpointError as failed:
+                error = failed
+            else:
+                breaker.answered(self._name)
+                return made, seconds + took
+            seconds += error.usage.seconds
+            wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1))
+            wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
+            late = time.monotonic() + wait >= ends.at
+            slow = not patient and error.usage.seconds > _BRIEF
+            over = tried == most or late or slow or error.wait > longest
+            if over or not error.retryable or shown():
+                error.message += f" It was tried {tried} times." if tried > 1 else ""
+                error.message += f" The server asks to wait {error.wait:.0f} s." if error.wait else ""
+                error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
+                if not shown():
+                    self._tell(error, began, tried)
+                error.usage = Usage(seconds=seconds)
+                raise error
+            if error.wait:
+                self._limiter.pause(error.wait)
+            self._closed.wait(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _tell(self, error: EndpointError, began: float, tried: int) -> None:
+        """What a failure says of the next request: nothing where it is this request's own."""
+        breaker, again = self._limiter.breaker, tried > 1
+        why = Failure(error.message, error.advice, error.failure, error.retryable)
+        if error.failure in _HEARD:
+            breaker.answered(self._name)
+        elif error.failure in _FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
+            breaker.failed(self._name, why, began, rest=error.wait)
+        elif error.failure == "connection" and again:
+            breaker.failed(self._name, why, began, everywhere=True)
+        elif error.failure == "timeout" and error.retryable:
+            if error.usage.seconds >= min(_PATIENCE, self._timeout / 2):
+                breaker.stumbled(self._name, why, began)
+        elif error.failure in (*_BUSY, "connection"):
+            breaker.stumbled(self._name, why, began)
+
+    def _refusal(self) -> EndpointError | None:
+        """Why nothing is sent now to an endpoint that failed a moment ago."""
+        if (refused := self._limiter.breaker.refuses(self._name)) is None:
+            return None
+        why, rest = refused
+        return self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=rest)
+
+    def _once(
+        self, request: Callable[[float], T], ends: Deadline, longest_pause: float, patient: bool
+    ) -> tuple[T, float]:
+        """One try and how many seconds it took, which an error tells as its usage."""
+        try:
+            with self._limiter.place(ends.at, self._closed.is_set, longest_pause) as waited:
+                ends.at += waited
+                self.check_open()
+                if waited and not patient and (refusal := self._refusal()) is not None:  # others found out meanwhile
+                    raise _RefusedError(refusal)
+                start = time.monotonic()
+                try:
+                    made = request(min(self._timeout, max(ends.at - start, 0.001)))
+                except EndpointError as error:
+                    self.check_open()  # else it failed because the connection was closed under it
+                    error.usage = Usage(seconds=time.monotonic() - start)
+                    raise
+                return made, time.monotonic() - start
+        except NoPlaceError as full:
+            self.check_open()
+            if full.pause > longest_pause:
+                message = f"{self._name} has asked to be left alone for a while."
+                raise self._error(
+                    message, "Try again later.", failure="rate limit", retryable=True, wait=full.pause
+                ) from None
+            message = f"{self._name}: the deadline passed before a call could be made."
+            raise self._error(message, "Allow more time or more calls at once.", failure="timeout") from None

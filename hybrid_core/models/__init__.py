@@ -1,1 +1,0 @@
-"""Clients of models. Nothing here imports a model's library before that model is chosen."""

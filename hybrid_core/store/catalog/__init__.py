@@ -1,0 +1,1 @@
+"""The catalog: the single source of truth, in SQLite."""

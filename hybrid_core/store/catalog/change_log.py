@@ -1,0 +1,80 @@
+"""The catalog as the source that a vector index is derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from hybrid_core.embed.texts import embedding_texts
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
+from hybrid_core.store.index.vectors import Change, Point
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import StoredEmbedder
+
+_NO_TERMS = np.zeros(0, np.uint32)
+_NO_WEIGHTS = np.zeros(0, np.float32)
+
+
+class CatalogSource:
+    """One library's change log and points (a ``vectors.PointSource``), with one embedder's vectors or none."""
+
+    def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
+        self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
+
+    def position(self) -> int:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.position(self._library)
+
+    def changes(self, after: int) -> Iterable[Change]:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.changes(self._library, after)
+
+    def published(self) -> Iterable[tuple[str, str]]:
+        with self._catalog.snapshot() as snapshot:
+            return list(snapshot.published(self._library).items())
+
+    def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
+        with self._catalog.snapshot() as snapshot:
+            counts = snapshot.terms(content_id)
+            embedded = {} if counts is None or self._embedder is None else self._embedded(snapshot, content_id)
+        return () if counts is None else self._made(doc_id, content_id, counts[0], embedded)
+
+    def expected_vectors(self) -> int:
+        with self._catalog.snapshot() as snapshot:
+            pages = snapshot.expected_pages(self._library)
+            if self._embedder is None:
+                return pages
+            done = snapshot.embedded(self._embedder.fingerprint)
+            texts = sum(done.get(content, 0) for content in snapshot.published(self._library).values())
+            return pages + (2 if self._embedder.sparse else 1) * texts
+
+    def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
+        """(page, chunk) -> vector and learned weights, empty while the content is not completely embedded."""
+        embedder = self._embedder
+        if embedder is None or content_id not in snapshot.embedded(embedder.fingerprint):
+            return {}
+        texts = list(
+            embedding_texts(snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
+        )
+        keys = list({text.key for text in texts})
+        held = snapshot.vectors(embedder.fingerprint, keys)
+        learned = snapshot.weights(embedder.fingerprint, keys) if embedder.sparse else {}
+        return {(text.page, text.chunk): (held[text.key], learned.get(text.key)) for text in texts if text.key in held}
+
+    def _made(
+        self,
+        doc_id: str,
+        content_id: str,
+        body: TermCounts,
+        embedded: dict[tuple[int, int], tuple[Vector, TermVector | None]],
+    ) -> Iterator[Point]:
+        for at, (terms, tf) in enumerate(body.page_vectors()):
+            weights = self._bm25.weights(tf, float(body.lengths[at]))
+            dense, learned = embedded.get((at + 1, 0), (None, None))
+            yield Point(doc_id, content_id, at + 1, terms, weights, dense=dense, learned=learned)
+        for (page, chunk), (vector, learned) in embedded.items():
+            if chunk:
+                yield Point(doc_id, content_id, page, _NO_TERMS, _NO_WEIGHTS, chunk, vector, learned)

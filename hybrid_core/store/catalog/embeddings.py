@@ -1,0 +1,133 @@
+"""Vectors in the catalog: kept by text, complete content by content, and switched over library by library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from hybrid_core.errors import ModelError
+from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import StoredEmbedder
+
+Vector = npt.NDArray[np.float32]
+
+
+class Embeddings:
+    """Writes the vectors of one embedder for one library. Reading them is the snapshot's."""
+
+    def __init__(self, catalog: Catalog, library: str, embedder: StoredEmbedder) -> None:
+        self._catalog, self._library, self.embedder = catalog, library, embedder
+
+    def begin(self) -> None:
+        """Note that this embedder's vectors are being made.
+
+        Where none serves yet it serves at once, document by document; otherwise the old one serves until
+        ``finish`` finds the new one complete.
+        """
+        new = self.embedder
+        with self._catalog.writing() as connection:
+            connection.execute(
+                upsert(schema.embedders)
+                .values(fingerprint=new.fingerprint, name=new.name, dimension=new.dimension, sparse=new.sparse)
+                .on_conflict_do_nothing()
+            )
+            serving = self._serving(connection)
+            if serving is None:
+                self._set(connection, embedder=new.fingerprint, next_embedder=None)
+            else:
+                pending = None if serving == new.fingerprint else new.fingerprint
+                self._set(connection, next_embedder=pending)
+
+    def missing(self, keys: Sequence[str]) -> list[str]:
+        """Those of the keys that have no vector yet, in order, without repeats."""
+        with self._catalog.snapshot() as snapshot:
+            held = snapshot.vectors(self.embedder.fingerprint, list(dict.fromkeys(keys)))
+        return [key for key in dict.fromkeys(keys) if key not in held]
+
+    def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
+        """Keep vectors by the keys of their texts; durable when this returns.
+
+        ``weights`` are the same texts' term weights, from an embedder that gives them. Raises ModelError for
+        one that is not a number in half precision.
+        """
+        if not vectors:
+            return
+        fingerprint = self.embedder.fingerprint
+        values = [
+            {
+                "fingerprint": fingerprint,
+                "text_key": key,
+                "vector": vector.astype("<f2").tobytes(),
+                "weights": None if weights is None else self._blob(weights[key]),
+            }
+            for key, vector in vectors.items()
+        ]
+        with self._catalog.writing() as connection:
+            connection.execute(upsert(schema.embeddings).on_conflict_do_nothing(), values)
+
+    def _blob(self, weights: Mapping[int, float]) -> bytes:
+        with np.errstate(over="ignore"):
+            values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
+        if not np.isfinite(values).all():
+            raise ModelError(f"{self.embedder.name} weighted a term beyond half precision.", "Choose another model.")
+        kept = values > 0  # what is too small for half precision counts for nothing
+        return np.fromiter(weights, "<u4", len(weights))[kept].tobytes() + values[kept].tobytes()
+
+    def complete(self, content_id: str, vectors: int) -> None:
+        """Note that every text of a content has its vector; searchers of this embedder take them up."""
+        fingerprint = self.embedder.fingerprint
+        with self._catalog.writing() as connection:
+            still_there = select(func.count()).where(schema.contents.c.content_id == content_id)
+            if not connection.scalar(still_there):
+                return  # the document was replaced or removed meanwhile
+            new = {"content_id": content_id, "fingerprint": fingerprint, "vectors": vectors}
+            connection.execute(upsert(schema.embedded).values(**new).on_conflict_do_nothing())
+            users = connection.execute(
+                select(schema.documents.c.library, schema.documents.c.doc_id)
+                .select_from(schema.documents.join(schema.libraries))
+                .where(schema.documents.c.content_id == content_id, schema.libraries.c.embedder == fingerprint)
+            ).all()
+            for user in users:
+                connection.execute(
+                    insert(schema.changes).values(library=user.library, doc_id=user.doc_id, content_id=content_id)
+                )
+
+    def finish(self) -> bool:
+        """Let the new embedder serve if every published document has its vectors; whether it serves now."""
+        fingerprint = self.embedder.fingerprint
+        with self._catalog.writing() as connection:
+            done = select(schema.embedded.c.content_id).where(schema.embedded.c.fingerprint == fingerprint)
+            waiting = connection.scalar(
+                select(func.count()).where(
+                    schema.documents.c.library == self._library,
+                    schema.documents.c.content_id.is_not(None),
+                    schema.documents.c.content_id.not_in(done),
+                )
+            )
+            if not waiting:
+                self._set(connection, embedder=fingerprint, next_embedder=None)
+                rows.drop_unused_vectors(connection)
+            return self._serving(connection) == fingerprint
+
+    def _serving(self, connection: Connection) -> str | None:
+        found: str | None = connection.scalar(
+            select(schema.libraries.c.embedder).where(schema.libraries.c.name == self._library)
+        )
+        return found
+
+    def _set(self, connection: Connection, **values: str | None) -> None:
+        connection.execute(update(schema.libraries).where(schema.libraries.c.name == self._library).values(**values))
+
+
+def drop_embedder(catalog: Catalog, library: str) -> None:
+    """Let a library do without vectors again."""
+    with catalog.writing() as connection:
+        connection.execute(
+            update(schema.libraries).where(schema.libraries.c.name == library).values(embedder=None, next_embedder=None)
+        )
+        rows.drop_unused_vectors(connection)

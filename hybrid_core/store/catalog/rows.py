@@ -1,0 +1,117 @@
+"""Values to table rows and back."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, delete, insert, select, union
+
+from hybrid_core.cards.card import card_from_json
+from hybrid_core.store.catalog import schema
+from hybrid_core.types.documents import Document, IndexedContent, Page, Section
+
+
+def insert_content(connection: Connection, content_id: str, content: IndexedContent) -> None:
+    """Write everything made of one file's bytes."""
+    key = {"content_id": content_id}
+    connection.execute(
+        insert(schema.contents).values(
+            **key, sha256=content.sha256, format=content.format, pages=len(content.pages),
+            sections=len(content.sections), title=content.title, description=content.description,
+            metadata=json.dumps(dict(content.metadata), ensure_ascii=False),
+            warnings=json.dumps(content.warnings, ensure_ascii=False),
+            models=json.dumps(dict(content.models), ensure_ascii=False),
+        )
+    )  # fmt: skip
+    connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
+    connection.execute(insert(schema.pages), [key | _page_values(page) for page in content.pages])
+    connection.execute(insert(schema.sections), [key | _section_values(section) for section in content.sections])
+    if content.chunks:
+        connection.execute(
+            insert(schema.chunks),
+            [
+                key
+                | {
+                    "number": c.number,
+                    "section": int(c.node_id),
+                    "page": c.page,
+                    "start": c.start,
+                    "end": c.end,
+                }
+                for c in content.chunks
+            ],
+        )
+
+
+def delete_content(connection: Connection, content_id: str) -> None:
+    for table in (schema.chunks, schema.sections, schema.pages, schema.terms, schema.embedded, schema.contents):
+        connection.execute(delete(table).where(table.c.content_id == content_id))
+
+
+def drop_unused_vectors(connection: Connection) -> None:
+    """Delete the vectors of embedders that no library uses or is being given."""
+    libraries = schema.libraries.c
+    used = union(
+        select(libraries.embedder).where(libraries.embedder.is_not(None)),
+        select(libraries.next_embedder).where(libraries.next_embedder.is_not(None)),
+    )
+    for table in (schema.embeddings, schema.embedded, schema.embedders):
+        connection.execute(delete(table).where(table.c.fingerprint.not_in(used)))
+
+
+def _page_values(page: Page) -> dict[str, Any]:
+    boxes = zlib.compress(np.asarray(page.boxes, "<i2").reshape(-1, 4).tobytes(), 6)
+    return {
+        "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
+        "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
+        "described": page.described,
+    }  # fmt: skip
+
+
+def _section_values(section: Section) -> dict[str, Any]:
+    return {
+        "position": int(section.node_id), "parent": int(section.parent_id or 0), "level": section.level,
+        "title": section.title, "start_page": section.start_page, "end_page": section.end_page,
+        "anchor": section.anchor, "end_anchor": section.end_anchor, "anchor_y": section.anchor_y,
+        "source": section.source, "synthetic": section.synthetic, "summary": section.summary,
+        "flags": " ".join(section.flags), "gaps": json.dumps(section.gaps, ensure_ascii=False),
+    }  # fmt: skip
+
+
+def node_id(position: int) -> str:
+    """The four-digit form of a preorder position (longer beyond 9,999)."""
+    return f"{position:04d}"
+
+
+def to_section(row: Row[Any]) -> Section:
+    return Section(
+        node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
+        title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
+        end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
+        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
+    )  # fmt: skip
+
+
+def to_page(row: Row[Any]) -> Page:
+    boxes = np.frombuffer(zlib.decompress(row.boxes), "<i2").reshape(-1, 4)
+    return Page(
+        number=row.number, label=row.label, width=row.width, height=row.height, text=row.text, summary=row.summary,
+        boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
+        ocr=bool(row.ocr), described=row.described,
+    )  # fmt: skip
+
+
+def to_document(row: Row[Any]) -> Document:
+    published = row.content_id is not None
+    return Document(
+        doc_id=row.doc_id, library=row.library, path=row.path, name=row.name, sha256=row.sha256 or "",
+        content_id=row.content_id or "", format=row.format or "", pages=row.pages or 0, sections=row.sections or 0,
+        title=row.title or "", description=row.description or "",
+        metadata=json.loads(row.metadata) if published else {}, card=card_from_json(json.loads(row.card)),
+        size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
+        warnings=tuple(json.loads(row.warnings)) if published else (),
+        models=json.loads(row.models) if published else {}, error=row.error,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""Reading the catalog at one instant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Column, Connection, Select, func, select
+
+from hybrid_core.errors import NotFoundError
+from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.index.vectors import Change
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
+
+Vector = npt.NDArray[np.float32]
+TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
+_KEYS_AT_ONCE = 500
+
+_DOCUMENT_COLUMNS: Select[Any] = select(
+    *schema.documents.c,
+    *(column for column in schema.contents.c if column.name != "content_id"),
+).select_from(schema.documents.outerjoin(schema.contents))
+
+
+class Snapshot:
+    """A view of the catalog that does not change while it is open."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def catalog_id(self) -> str:
+        """Which catalog this is: another one at the same place has another id."""
+        return str(self._connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")))
+
+    def libraries(self) -> list[str]:
+        return list(self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name)))
+
+    def require_library(self, library: str) -> None:
+        """Raise NotFoundError, naming those there are, where there is no such library."""
+        known = self.libraries()
+        if library not in known:
+            nothing = "Nothing is indexed yet: begin with the command index, or the tool add_documents."
+            raise NotFoundError(f"No library '{library}'.", f"There are: {', '.join(known)}." if known else nothing)
+
+    def position(self, library: str) -> int:
+        """The newest change of a library; 0 where there is none."""
+        newest = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == library)
+        return self._connection.scalar(newest) or 0
+
+    def changes(self, library: str, after: int) -> list[Change]:
+        found = self._connection.execute(
+            select(schema.changes.c.seq, schema.changes.c.doc_id, schema.changes.c.content_id)
+            .where(schema.changes.c.library == library, schema.changes.c.seq > after)
+            .order_by(schema.changes.c.seq)
+        )
+        return [Change(row.seq, row.doc_id, row.content_id) for row in found]
+
+    def documents(self, library: str) -> list[Document]:
+        """Every document of a library, by path; failed ones too."""
+        found = self._connection.execute(
+            _DOCUMENT_COLUMNS.where(schema.documents.c.library == library).order_by(schema.documents.c.path)
+        )
+        return [rows.to_document(row) for row in found]
+
+    def document(self, doc_id: str) -> Document | None:
+        """One document, published or not."""
+        row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
+        return None if row is None else rows.to_document(row)
+
+    def published(self, library: str) -> dict[str, str]:
+        """doc_id -> content_id of every searchable document."""
+        found = self._connection.execute(
+            select(schema.documents.c.doc_id, schema.documents.c.content_id).where(
+                schema.documents.c.library == library, schema.documents.c.content_id.is_not(None)
+            )
+        )
+        return {row.doc_id: row.content_id for row in found}
+
+    def embedder(self, library: str) -> tuple[StoredEmbedder | None, StoredEmbedder | None]:
+        """Whose vectors serve a library, and whose are being made."""
+        row = self._connection.execute(
+            select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
+                schema.libraries.c.name == library
+            )
+        ).one_or_none()
+        return (None, None) if row is None else (self._stored(row.embedder), self._stored(row.next_embedder))
+
+    def _stored(self, fingerprint: str | None) -> StoredEmbedder | None:
+        if fingerprint is None:
+            return None
+        known = schema.embedders.c
+        row = self._connection.execute(
+            select(known.name, known.dimension, known.sparse).where(known.fingerprint == fingerprint)
+        ).one()
+        return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
+
+    def embedded(self, fingerprint: str) -> dict[str, int]:
+        """content_id -> dense vectors of every content that an embedder has done completely."""
+        done = schema.embedded.c
+        found = self._connection.execute(select(done.content_id, done.vectors).where(done.fingerprint == fingerprint))
+        return {row.content_id: row.vectors for row in found}
+
+    def text_count(self, content_id: str) -> int:
+        """About how many texts of a content are embedded: its pages and its chunks."""
+        return sum(
+            self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
+            for table in (schema.pages, schema.chunks)
+        )
+
+    def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
+        """The stored vectors of texts by their keys, float32 (dimension,); missing ones are left out."""
+        found = self._of_texts(schema.embeddings.c.vector, fingerprint, keys)
+        return {key: np.frombuffer(blob, "<f2").astype(np.float32) for key, blob in found}
+
+    def weights(self, fingerprint: str, keys: Sequence[str]) -> dict[str, TermVector]:
+        """The stored term weights of texts by their keys; missing ones are left out."""
+        found = self._of_texts(schema.embeddings.c.weights, fingerprint, keys)
+        return {key: _term_vector(blob) for key, blob in found if blob is not None}
+
+    def _of_texts(self, column: Column[bytes], fingerprint: str, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        known = schema.embeddings.c
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = list(keys[start : start + _KEYS_AT_ONCE])
+            query = select(known.text_key, column).where(known.fingerprint == fingerprint, known.text_key.in_(some))
+            for row in self._connection.execute(query):
+                yield row[0], row[1]
+
+    def expected_pages(self, library: str) -> int:
+        """How many pages the published documents of a library have together."""
+        total = select(func.coalesce(func.sum(schema.contents.c.pages), 0)).select_from(
+            schema.documents.join(schema.contents)
+        ).where(schema.documents.c.library == library)  # fmt: skip
+        return self._connection.scalar(total) or 0
+
+    def versions(self, content: str) -> dict[str, int]:
+        """Page counts of the stored contents of this id, and of this id with what was read by OCR ("ID-…")."""
+        contents = schema.contents.c
+        named = (contents.content_id == content) | contents.content_id.startswith(f"{content}-", autoescape=True)
+        found = self._connection.execute(select(contents.content_id, contents.pages).where(named))
+        return {row.content_id: row.pages for row in found}
+
+    def extent(self, content_id: str) -> tuple[int, int]:
+        """How many pages and sections a content has; none where it is gone."""
+        contents = schema.contents.c
+        query = select(contents.pages, contents.sections).where(contents.content_id == content_id)
+        row = self._connection.execute(query).one_or_none()
+        return (0, 0) if row is None else (row.pages, row.sections)
+
+    def needs_ocr(self, content_id: str) -> bool:
+        """Whether some page of a content shows what could not be read."""
+        pages = schema.pages.c
+        query = select(pages.number).where(pages.content_id == content_id, pages.needs_ocr).limit(1)
+        return self._connection.scalar(query) is not None
+
+    def title_and_metadata(self, content_id: str) -> tuple[str, str]:
+        """A content's title and its metadata as a JSON object."""
+        row = self._connection.execute(
+            select(schema.contents.c.title, schema.contents.c.metadata).where(
+                schema.contents.c.content_id == content_id
+            )
+        ).one()
+        return row.title, row.metadata
+
+    def content(self, content_id: str) -> IndexedContent | None:
+        """Everything that was published as a content; None where it is gone."""
+        contents, terms = schema.contents.c, schema.terms.c
+        row = self._connection.execute(select(schema.contents).where(contents.content_id == content_id)).one_or_none()
+        if row is None:
+            return None
+        counts = self._connection.execute(
+            select(terms.body, terms.headings).where(terms.content_id == content_id)
+        ).one()
+        return IndexedContent(
+            sha256=row.sha256, format=row.format, metadata=json.loads(row.metadata), title=row.title,
+            description=row.description, pages=tuple(self.pages(content_id)), sections=self.sections(content_id),
+            chunks=tuple(self.chunks(content_id)), terms=counts.body, heading_terms=counts.headings,
+            warnings=tuple(json.loads(row.warnings)), models=json.loads(row.models),
+        )  # fmt: skip
+
+    def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
+        """Pages in order; only those asked for that exist."""
+        query = select(schema.pages).where(schema.pages.c.content_id == content_id)
+        if numbers is not None:
+            query = query.where(schema.pages.c.number.in_(list(numbers)))
+        return [rows.to_page(row) for row in self._connection.execute(query.order_by(schema.pages.c.number))]
+
+    def labels_and_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, str]]:
+        """Printed label and text of single pages, by (content_id, number)."""
+        shown: dict[tuple[str, int], tuple[str, str]] = {}
+        by_content: dict[str, list[int]] = {}
+        for content_id, number in wanted:
+            by_content.setdefault(content_id, []).append(number)
+        pages = schema.pages.c
+        for content_id, numbers in by_content.items():
+            found = self._connection.execute(
+                select(pages.number, pages.label, pages.text).where(
+                    pages.content_id == content_id, pages.number.in_(numbers)
+                )
+            )
+            shown |= {(content_id, row.number): (row.label, row.text) for row in found}
+        return shown
+
+    def sections(self, content_id: str) -> tuple[Section, ...]:
+        """The section tree in preorder."""
+        query = select(schema.sections).where(schema.sections.c.content_id == content_id)
+        found = self._connection.execute(query.order_by(schema.sections.c.position))
+        return tuple(rows.to_section(row) for row in found)
+
+    def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
+        """Chunks in order; ``numbers`` limits them to these pages."""
+        query = select(schema.chunks).where(schema.chunks.c.content_id == content_id)
+        if numbers is not None:
+            query = query.where(schema.chunks.c.page.in_(list(numbers)))
+        found = self._connection.execute(query.order_by(schema.chunks.c.number))
+        return [Chunk(row.number, rows.node_id(row.section), row.page, row.start, row.end) for row in found]
+
+    def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
+        """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
+        row = self._connection.execute(
+            select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
+        ).one_or_none()
+        return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
+
+
+def _term_vector(blob: bytes) -> TermVector:
+    count = len(blob) // 6
+    indices, values = np.frombuffer(blob, "<u4", count), np.frombuffer(blob, "<f2", count, 4 * count)
+    return indices.astype(np.uint32), values.astype(np.float32)

@@ -1,0 +1,1 @@
+"""The vector index, embedded or on a server: derived, and always to be made again."""

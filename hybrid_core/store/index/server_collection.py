@@ -1,0 +1,234 @@
+"""One collection on a Qdrant server and the calls it needs; nothing else of ours calls the server's data methods.
+
+Several processes write a collection at the same time, and any of them may be slow or be killed. So every point
+carries ``at``, a position of the change log: it was read from the source when the log stood there or further.
+A write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are old;
+the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did.
+
+Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
+moves forward only. Having no vector it is in no search, no count and no idf.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Collection as Many
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.index.server_connection import EXTRA, Server
+from hybrid_core.store.index.vectors import (
+    DENSE,
+    LEARNED,
+    SPARSE,
+    Point,
+    best_pages,
+    dense_list,
+    point_id,
+    sparse_lists,
+    vector_names,
+)
+from hybrid_core.system.extras import require
+from hybrid_core.types.documents import Hit
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+else:
+    models = require("qdrant_client.models", EXTRA)
+
+_T = TypeVar("_T")
+LAYOUT = 1
+"""Of the points and of the collection; another layout is another collection."""
+RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
+_BATCH = 250
+_STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in one order
+
+
+class ServerCollection:
+    """A collection by its name, there or not. Safe for several threads where the client is."""
+
+    def __init__(self, server: Server, name: str, dimension: int, learned: bool = False) -> None:
+        self.server, self.name, self.dimension, self.learned = server, name, dimension, learned
+
+    def create(self) -> None:
+        """Make the collection where it is missing; another process may do so at the same time."""
+        with self.server.calling() as client:
+            there = client.collection_exists(self.name)
+        if not there:
+            try:
+                self._create()
+            except StoreError:  # made by another process meanwhile?
+                with self.server.calling() as client:
+                    if not client.collection_exists(self.name):
+                        raise
+        with self.server.calling() as client:
+            client.create_payload_index(self.name, "doc_id", models.PayloadSchemaType.KEYWORD, wait=True)
+        self.advance(-1)  # a record from the beginning, so that its age is known
+
+    def _create(self) -> None:
+        dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
+        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        with self.server.calling() as client:
+            client.create_collection(
+                self.name,
+                vectors_config={DENSE: dense} if self.dimension else {},
+                sparse_vectors_config=sparse | ({LEARNED: models.SparseVectorParams()} if self.learned else {}),
+                # Exact search (m=0), as embedded: it loses nothing and needs no graph.
+                hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
+                shard_number=1,  # each shard has an idf of its own
+            )
+
+    def drop(self) -> None:
+        """Delete the collection; nothing happens where it is missing."""
+        with self.server.calling() as client:
+            client.delete_collection(self.name)
+
+    def recorded(self) -> int | None:
+        """The position up to which everything is applied, None where the collection is not built."""
+        position: int | None = self._record("position")
+        return position if position is not None and position >= 0 else None
+
+    def used(self) -> float | None:
+        """When somebody last opened or wrote the collection (Unix time), None where nothing says."""
+        used: float | None = self._record("used")
+        return used
+
+    def _record(self, key: str) -> Any:
+        try:
+            with self.server.calling() as client:
+                found = client.retrieve(self.name, [RECORD], with_payload=True, with_vectors=False)
+        except IndexDamagedError:  # no such collection
+            return None
+        return (found[0].payload or {}).get(key) if found else None
+
+    def advance(self, position: int) -> None:
+        """Record that everything up to a position is applied, unless a later one is recorded."""
+        record = models.PointStruct(id=RECORD, vector={}, payload={"position": position, "used": time.time()})
+        self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
+
+    def touch(self) -> None:
+        """Note that the collection is in use."""
+        with self.server.calling() as client:
+            client.set_payload(self.name, {"used": time.time()}, points=[RECORD], wait=True, ordering=_STRONG)
+
+    def write(self, points: Iterable[Point], at: int) -> None:
+        """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
+        for some in _batches(points):
+            batch = [
+                models.PointStruct(
+                    id=point_id(point),
+                    vector=self._vectors(point),
+                    payload={"doc_id": point.doc_id, "content_id": point.content_id, "page": point.page, "at": at},
+                )
+                for point in some
+            ]
+            self._upsert(batch, models.Filter(must_not=[_range("at", gt=at)]))
+
+    def _upsert(self, points: list[models.PointStruct], only: models.Filter) -> None:
+        """Insert points, and replace those that are there and fulfil ``only``."""
+        with self.server.calling() as client:
+            client.upsert(self.name, points, update_filter=only, wait=True, ordering=_STRONG)
+
+    def _vectors(self, point: Point) -> dict[str, Any]:
+        held: dict[str, Any] = {}
+        if not point.chunk:
+            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            indices, values = sparse_lists(point.indices, point.values)
+            held[SPARSE] = models.SparseVector(indices=indices, values=values)
+        if point.dense is not None:
+            held[DENSE] = dense_list(point.dense, self.dimension)
+        if point.learned is not None:
+            indices, values = sparse_lists(*point.learned)
+            held[LEARNED] = models.SparseVector(indices=indices, values=values)
+        return held
+
+    def delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
+        """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
+        old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[RECORD])])
+        if doc_ids is not None:
+            old.must = _in_documents(doc_ids).must
+        with self.server.calling() as client:
+            client.delete(self.name, models.FilterSelector(filter=old), wait=True, ordering=_STRONG)
+
+    def search(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Many[str] | None
+    ) -> list[Hit]:
+        """The best pages by their words."""
+        query = models.SparseVector(indices=list(indices), values=list(values))
+        # With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
+        params = models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter()))
+        return best_pages(lambda asked: self._query(query, SPARSE, asked, doc_ids, params), limit, limit + 1)
+
+    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Many[str] | None) -> list[Hit]:
+        """The best pages, each by the best of its points."""
+        params = models.SearchParams(exact=True)
+        query = list(vector)
+        found = best_pages(lambda asked: self._query(query, DENSE, asked, doc_ids, params), limit, 4 * limit)
+        return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
+
+    def search_learned(
+        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Many[str] | None
+    ) -> list[Hit]:
+        """The best pages by learned weights, each by the best of its points."""
+        query = models.SparseVector(indices=list(indices), values=list(values))
+        found = best_pages(lambda asked: self._query(query, LEARNED, asked, doc_ids), limit, 4 * limit)
+        return [replace(hit, sparse=0.0, learned=hit.score) for hit in found]
+
+    def _query(
+        self,
+        query: models.SparseVector | list[float],
+        using: str,
+        limit: int,
+        doc_ids: Many[str] | None,
+        params: models.SearchParams | None = None,
+    ) -> list[Hit]:
+        with self.server.calling() as client:
+            found = client.query_points(
+                self.name,
+                query=query,
+                using=using,
+                limit=limit,
+                query_filter=None if doc_ids is None else _in_documents(doc_ids),
+                search_params=params,
+                with_payload=True,
+            )
+        return [_hit(point) for point in found.points]
+
+    def count(self) -> int:
+        """Exact number of vectors of all kinds."""
+        kinds = vector_names(self.dimension, self.learned)
+        with self.server.calling() as client:
+            return sum(
+                client.count(
+                    self.name,
+                    count_filter=models.Filter(must=[models.HasVectorCondition(has_vector=kind)]),
+                    exact=True,
+                ).count
+                for kind in kinds
+            )
+
+
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    rest = iter(items)
+    while some := list(islice(rest, _BATCH)):
+        yield some
+
+
+def _hit(point: models.ScoredPoint) -> Hit:
+    payload = point.payload or {}
+    try:
+        return Hit(payload["doc_id"], payload["content_id"], payload["page"], score=point.score, sparse=point.score)
+    except KeyError as error:
+        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+
+
+def _range(key: str, **bounds: int) -> models.FieldCondition:
+    return models.FieldCondition(key=key, range=models.Range(**bounds))
+
+
+def _in_documents(doc_ids: Many[str]) -> models.Filter:
+    return models.Filter(must=[models.FieldCondition(key="doc_id", match=models.MatchAny(any=list(doc_ids)))])

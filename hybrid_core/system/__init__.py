@@ -1,0 +1,1 @@
+"""The machine: paths, optional packages, what must not leave it."""

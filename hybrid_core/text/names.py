@@ -1,0 +1,100 @@
+"""Names of organisations and other subjects, as files, covers and questions write them.
+
+A name is compared by its *key*: folded, without legal form, article, «and» or punctuation, squashed to one
+string, so that ``Harbor & Pine, Inc.``, ``HARBORPINE`` and ``Harbor_Pine`` are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from hybrid_core.text.tokens import fold
+
+_LEGAL_FORMS = """
+inc incorporated corp corporation co company companies ltd limited llc llp lp plc ag gmbh kg kgaa se sa
+sas spa srl nv bv ab asa oy oyj as aps kk pty pte pvt bhd sdn jsc ojsc pjsc ooo cv sarl kabushiki kaisha
+"""
+LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
+
+# Words that name nobody even together («annual report», «table of contents»).
+_NAMELESS = """
+the a an and of for in on at to by n com net org www document documents file files report reports final
+draft copy version scan scanned untitled book text paper manual guide introduction overview summary annual
+quarterly exhibit dated date form filing filed table contents notes note letter article chapter part
+section volume presentation slides january february march april may june july august september october
+november december fiscal year quarter page pages word pdf doc docx release releases press news
+announcement results img image photo attachment download downloads
+"""
+NAMELESS = LEGAL_FORMS | frozenset(_NAMELESS.split())
+
+# Words that say what kind of body it is: alone they name nobody, together they may («Bank of the West»).
+_KINDS = """
+group groups holding holdings international global worldwide national american america usa us uk european
+europe china chinese north south east west eastern western central united states new first general great
+royal public standard universal advanced modern best good big digital smart total systems system
+technologies technology tech services service solutions industries industrial enterprises enterprise
+partners associates brothers sons trust trustees fund funds bank bancorp bankshares financial finance
+capital insurance assurance investment investments liability energy power electric electronics oil gas
+water works resources materials chemical chemicals steel motor motors automotive airlines air foods food
+brands beverage stores retail health healthcare medical pharma pharmaceuticals pharmaceutical therapeutics
+sciences biosciences laboratories labs research entertainment media communications communication networks
+network online internet software data products properties realty estate development construction
+engineering consulting management institute institution university college school foundation association
+society council committee commission ministry department agency office authority board government court
+law legal city county state province world life home house business commercial trading export import
+logistics transport
+"""
+GENERIC = NAMELESS | frozenset(_KINDS.split())
+
+_CJK_LEGAL = re.compile(r"(?:股份有限公司|有限责任公司|集团有限公司|有限公司|株式会社|合同会社|集团|公司)$")
+_CJK_STATE = re.compile(r"^(?:中华人民共和国|中國|中国)(?=.{2})")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|&")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_NOT_KEY = re.compile(r"[\W_]+")
+_JOINING = frozenset(("and", "&", "n", "und", "et", "y"))
+_SQUASHED_LEGAL = re.compile(r"(?<=.{4})(?:incorporated|corporation|inc|corp|ltd|llc|plc|limited)$")
+
+
+def split_camel(text: str) -> str:
+    """``BellringBrandsInc`` -> ``Bellring Brands Inc``."""
+    return _CAMEL.sub(" ", text)
+
+
+def has_cjk(text: str) -> bool:
+    return not text.isascii() and _CJK.search(text) is not None
+
+
+@lru_cache(maxsize=20_000)
+def name_words(name: str) -> tuple[str, ...]:
+    """The words of a name that identify it: folded, without article, joining words and legal forms."""
+    words = [word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(name))]
+    words = [word for word in words if word not in _JOINING]
+    if len(words) > 1 and words[0] == "the":
+        del words[0]
+    while len(words) > 1 and (
+        words[-1] in LEGAL_FORMS or words[-1] == "com" or (len(words[-1]) == 1 and len(words) > 2)
+    ):
+        words.pop()
+    return tuple(words)
+
+
+def name_key(name: str) -> str:
+    """The key by which a name is compared, "" where nothing identifying is left."""
+    if has_cjk(name):
+        return cjk_key(name)
+    words = name_words(name)
+    telling = [word for word in words if word not in NAMELESS]
+    if not telling or (len(telling) == 1 and telling[0] in GENERIC):
+        return ""
+    return _SQUASHED_LEGAL.sub("", "".join(words)) if len(words) == 1 else "".join(words)
+
+
+def cjk_key(name: str) -> str:
+    """The key of a name in Chinese or Japanese: without the state, the legal form and punctuation."""
+    return _CJK_LEGAL.sub("", _CJK_STATE.sub("", _NOT_KEY.sub("", fold(name))))
+
+
+def initials(words: tuple[str, ...]) -> str:
+    return "".join(word[0] for word in words)

@@ -1,0 +1,1 @@
+"""The vocabulary: frozen values that pass between rooms."""

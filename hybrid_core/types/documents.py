@@ -1,0 +1,272 @@
+"""The vocabulary: values that the rooms hand to each other. All are frozen; pages are 1-based and inclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hybrid_core.types.unread import unread_pages
+
+Effort = Literal["fast", "auto", "deep"]
+Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
+Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
+Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
+EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
+HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
+LineRole = Literal[
+    "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text on a page, in reading order.
+
+    The box is in points with the origin at the top left of the page as it is shown (after rotation).
+    ``size`` is the font size in points of most of the line's characters; ``bold``, ``italic`` and
+    ``font`` likewise. In a format without pages the box and the size are 0. ``role`` is what markup says
+    the line is; "" in a format without markup.
+    """
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    italic: bool
+    font: str
+    role: LineRole = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """What a parser read from one page. ``text`` is its lines joined by newlines."""
+
+    number: int
+    label: str  # printed page label, "" where the document defines none; without pages ``line_locator``
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+    images: int  # raster images on the page; on a page without text, whatever is drawn there
+    needs_ocr: bool = False  # something is shown that the file does not hold as readable text
+    ocr: bool = False  # the lines were read from the page's picture
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+
+def line_locator(first: int, last: int) -> str:
+    """What stands for a printed label where a format has no pages: the file's lines, from 1, both included."""
+    return f"line {first}" if first == last else f"lines {first}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """One entry of a document's own outline. ``page`` is 0 where the target is missing or outside."""
+
+    level: int  # 1 is the top
+    title: str
+    page: int
+    y: float | None  # points from the top of the page, None where the bookmark names only a page
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedHeading:
+    """A heading that markup or its number tells. ``line`` is its place among the page's lines, from 0."""
+
+    level: int  # 1 is the top; levels may jump
+    title: str
+    page: int
+    line: int
+    source: HeadingSource
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A whole parsed file. ``metadata`` holds the file's own fields (title, author, …), never empty strings.
+
+    ``headings`` are in reading order; None where the format has no markup, so that the layout must tell.
+    """
+
+    format: str
+    pages: tuple[ParsedPage, ...]
+    bookmarks: tuple[Bookmark, ...]
+    metadata: Mapping[str, str]
+    headings: tuple[MarkedHeading, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A node of the section tree, stored flat in preorder.
+
+    ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999).
+    The section's text begins at character ``anchor`` of page ``start_page`` and ends before character
+    ``end_anchor`` of page ``end_page`` (``None``: at the end of that page); the range includes its
+    children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups). ``gaps``: what
+    it announces and does not contain, in words of a model.
+    """
+
+    node_id: str
+    parent_id: str | None
+    level: int
+    title: str
+    start_page: int
+    end_page: int
+    anchor: int = 0
+    end_anchor: int | None = None
+    anchor_y: float = 0.0
+    source: HeadingSource = "layout"
+    synthetic: bool = False
+    summary: str = ""
+    flags: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Text of one section on one page: characters ``start`` to ``end`` of the page's text."""
+
+    number: int
+    node_id: str
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
+
+    ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture. ``described``: what
+    a model saw on it beyond ``summary``, a line each: key terms, figures, tables.
+    """
+
+    number: int
+    label: str
+    width: float
+    height: float
+    text: str
+    summary: str
+    boxes: tuple[tuple[int, int, int, int], ...] = ()
+    needs_ocr: bool = False
+    ocr: bool = False
+    described: str = ""
+
+    @property
+    def read_by_model(self) -> bool:
+        """Whether its text was read by a model that sees, which does not say where lines stand; OCR does.
+
+        A page without text was read by OCR, which found none: a model's empty reading is not taken.
+        """
+        return self.ocr and bool(self.text) and not self.boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time a document is about. ``quarter`` and ``date`` are None where not said."""
+
+    year: int  # 0 where only a quarter is said
+    quarter: int | None = None
+    date: str | None = None  # ISO, the day the period ends or the document bears
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a document is, read from its file name, title, first pages and metadata."""
+
+    names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
+    symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
+    parties: tuple[str, ...] = ()  # others whom the document binds or names, with their short names
+    years: tuple[int, ...] = ()  # fiscal and calendar readings, best first
+    quarter: int | None = None
+    date: str | None = None  # ISO, the day its period ends or it bears
+    dates: tuple[str, ...] = ()  # every date that may be called the document's own
+    type: str = ""  # canonical document type, "" where unknown
+    title: str = ""
+    recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file in a library at its published version."""
+
+    doc_id: str
+    library: str
+    path: str
+    name: str  # file name with extension
+    sha256: str
+    content_id: str
+    format: str
+    pages: int
+    sections: int
+    title: str
+    description: str
+    metadata: Mapping[str, str]
+    card: Card
+    size: int
+    mtime: float
+    indexed_at: str
+    warnings: tuple[str, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
+    error: str = ""  # why the newest attempt failed; an older version may still be published
+
+    @property
+    def unread(self) -> int:
+        """How many of its pages show something and have no text."""
+        return unread_pages(self.warnings)[0]
+
+    @property
+    def published(self) -> bool:
+        return bool(self.content_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEmbedder:
+    """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them.
+
+    ``sparse`` says that each of its vectors has learned term weights beside it.
+    """
+
+    fingerprint: str
+    name: str
+    dimension: int
+    sparse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page found by the coarse pass. ``score`` is higher for better.
+
+    ``sparse`` is its BM25, ``dense`` its best point's product with the question's vector, ``learned`` the same
+    of learned term weights; None where it was not among the best by that.
+    """
+
+    doc_id: str
+    content_id: str
+    page: int
+    score: float
+    sparse: float = 0.0
+    dense: float | None = None
+    learned: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedContent:
+    """Everything the indexers make of one file's bytes: what a publication writes."""
+
+    sha256: str
+    format: str
+    metadata: Mapping[str, str]
+    title: str
+    description: str
+    pages: tuple[Page, ...]
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    terms: bytes  # hybrid_core.text.term_counts.TermCounts of the pages' text and descriptions
+    heading_terms: bytes  # the same, of the headings that begin on each page
+    warnings: tuple[str, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

@@ -1,0 +1,246 @@
+"""What a search answers with. Field names are those of the JSON that every door returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from hybrid_core.types.documents import Effort, EvidenceLevel, Route, Strategy
+from hybrid_core.types.usage import Usage
+from hybrid_core.types.why import sentence
+
+LookedOutcome = Literal["named", "nothing", "failed"]
+StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How well the library can answer.
+
+    ``score`` (0 to 1) is the share of the question's terms, weighted by rarity, that the best page holds, or where that
+    is more, of these and what expert knowledge added: more of a term where the page says it often, less of everything
+    where the page's document is not the one that the question names, or never says a name that stands in the question.
+    Of a question that compares, each part is looked for on the page that holds it best. strong from 0.5, weak from
+    0.25; ``unclear``, with the score 0, where the question names nothing to look for: ``hint`` then says how to ask.
+    """
+
+    level: EvidenceLevel
+    score: float
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EffortUsed:
+    asked: Effort
+    used: Effort
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionHint:
+    """A child section worth opening. NodeScores compare siblings; higher is better."""
+
+    node_id: str
+    title: str
+    start_page: int
+    end_page: int
+    node_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SectionFound:
+    """A section and its NodeScore (compared among siblings only; higher is better).
+
+    ``flags`` say what its own text holds (has_table, …), ``gaps`` what it announces and does not contain; ``hints``
+    are its children with hits, best first.
+    """
+
+    node_id: str
+    title: str
+    path: tuple[str, ...]
+    start_page: int
+    end_page: int
+    node_score: float
+    flags: tuple[str, ...] = ()
+    hints: tuple[SectionHint, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Why a page was returned.
+
+    ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
+    page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
+    ``structure``, and ``wording``, ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to
+    the result's score; ``wording`` is what phrases of expert knowledge added that stand on the page word for word,
+    ``reasoning`` what being named by a model did. ``dense`` is the cosine of the page's best vector with the
+    question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
+    without them or where the page is not among the nearest.
+    """
+
+    terms: Mapping[str, float]
+    coarse: float | None
+    dense: float | None
+    page: float
+    document: float
+    structure: float
+    doc_score: float
+    routing: float
+    routing_reason: str
+    section_path: tuple[str, ...]
+    node_score: float
+    verdict: str
+    learned_sparse: float | None = None
+    wording: float | None = None
+    rerank: float | None = None
+    reasoning: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFound:
+    """``short_path`` is the file's name with as much of its folders as tells it from the library's other documents."""
+
+    doc_id: str
+    doc_name: str
+    page: int
+    label: str
+    score: float
+    snippet: str
+    section: SectionFound
+    receipt: Receipt
+    also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
+    short_path: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it was returned, in one plain sentence."""
+        return sentence(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRanked:
+    doc_id: str
+    doc_name: str
+    section: SectionFound
+    best_pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRanked:
+    """``score`` = DocScore divided by the best + routing; the parts beside it."""
+
+    doc_id: str
+    doc_name: str
+    score: float
+    doc_score: float
+    routing: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Where a search looked, stage by stage: from it a miss is laid at the stage that lost the page.
+
+    Pairs begin with the doc_id. ``coarse`` are the coarse pass's pages, ``documents`` the doc_ids looked into,
+    ``sections`` the node_ids that came up as candidates, ``opened`` those the walk opened, ``read`` the pages
+    it reached; all best or first come first.
+    """
+
+    coarse: tuple[tuple[str, int], ...]
+    documents: tuple[str, ...]
+    sections: tuple[tuple[str, str], ...]
+    opened: tuple[tuple[str, str], ...]
+    read: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningStep:
+    """One thing that happened while a model looked for the answer.
+
+    ``asked`` it was called; ``thought`` what it said; ``opened`` sections and ``read`` pages that it asked for;
+    ``rated`` sections or pages it gave a probability; ``dropped`` what it named that does not exist; ``verdict`` the
+    pages and sections it chose; ``failed`` why it was given up.
+    """
+
+    kind: StepKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """How a model looked for the answer: its strategy (outline or mcts), its name, its steps in order.
+
+    ``outcome``: it ``named`` pages, found ``nothing`` that answers, or ``failed``, also by naming only what does not
+    exist.
+    """
+
+    strategy: Strategy
+    model: str
+    steps: tuple[ReasoningStep, ...]
+    outcome: LookedOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class RouteUsed:
+    """How the documents to look into were chosen, and why so; ``auto`` is by their cards and the words of their pages.
+
+    ``filter`` are the conditions that counted, each as "field operator values"; ``steps`` what a model was asked.
+    """
+
+    asked: Route
+    used: Route
+    why: str
+    filter: tuple[str, ...] = ()
+    steps: tuple[ReasoningStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadDocument:
+    """A document with ``unread`` of its ``pages`` pages without readable text: no search finds what they show.
+
+    ``which`` lists them, such as "1-3, 7"; of many only the first.
+    """
+
+    doc_id: str
+    doc_name: str
+    unread: int
+    pages: int
+    which: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
+
+    ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
+    it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
+    times the evidence, less for a question of few words: what ``auto`` goes by. ``reasoning`` is there where a model
+    was asked, ``usage`` what it took. ``unread`` are documents that may hold the answer on pages without text.
+    """
+
+    query: str
+    library: str
+    evidence: Evidence
+    effort: EffortUsed
+    results: tuple[PageFound, ...]
+    sections: tuple[SectionRanked, ...]
+    documents: tuple[DocumentRanked, ...]
+    embedded_share: float
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+    expert: tuple[str, ...] = ()
+    trace: Trace | None = None
+    sureness: float = 0.0
+    reasoning: Reasoning | None = None
+    usage: Usage = field(default_factory=Usage)
+    route: RouteUsed = RouteUsed("auto", "auto", "")
+    unread: tuple[UnreadDocument, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape."""
+        shape = asdict(self)
+        for page, found in zip(shape["results"], self.results, strict=True):
+            page["why"] = found.why
+        return shape

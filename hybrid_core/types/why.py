@@ -1,0 +1,106 @@
+"""Why a page was returned, in one plain sentence made from its receipt.
+
+It tells the words as they stand on the page, the section they stand in, and what chose its document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from hybrid_core.text.names import has_cjk
+from hybrid_core.text.tokens import fold, tokenise
+
+if TYPE_CHECKING:
+    from hybrid_core.types.results import PageFound
+
+_QUOTES = 2
+_LONGEST = 80  # characters of a quotation
+_WORD = re.compile(r"\S+")
+_EDGES = " .,;:?!()[]{}'\"«»“”‘’•·-–—。，、；："
+_STOPS = (".", ";", ":", "?", "!")
+
+_Terms = frozenset[str]
+
+
+def sentence(found: PageFound) -> str:
+    """For example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
+    document fits the question by year 2025, annual report. Without a full stop."""
+    receipt, title = found.receipt, found.section.title.strip(" :")
+    under = f" under {title}" if title else ""
+    quotes = _quotes(found.snippet, receipt.terms)
+    telling = [quote for quote in quotes if fold(quote) not in fold(title)]
+    if telling:
+        said = "holds " + " and ".join(f'"{quote}"' for quote in telling) + under
+    elif quotes:
+        said = f"stands under {title}, a title that fits the question"
+    elif receipt.terms:
+        said = f"has words of the question{under}"
+    else:
+        said = f"is near the question in meaning{under and ','}{under}"
+    if receipt.reasoning is not None:
+        said += "; a language model chose it"
+    if receipt.routing_reason:
+        said += f"; its document fits the question by {receipt.routing_reason}"
+    return said
+
+
+def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
+    """The stretches whose terms added most to the page's score, each with terms that those before it lack."""
+    stretches = list(_stretches(snippet, frozenset(terms)))
+    chosen: list[str] = []
+    said: _Terms = frozenset()
+
+    def adds(stretch: tuple[str, _Terms]) -> float:
+        return sum(terms[term] for term in stretch[1] - said)
+
+    while stretches and len(chosen) < _QUOTES and adds(best := max(stretches, key=adds)) > 0:
+        chosen.append(best[0])
+        said |= best[1]
+    return chosen
+
+
+def _stretches(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
+    """Runs of words with the terms that they hold; words that are no terms («of», «and») stand only inside."""
+    first, last = 0, 0
+    held: _Terms = frozenset()
+    for start, end, matching in _words(snippet, terms):
+        if held and matching != frozenset() and end - first > _LONGEST:
+            yield snippet[first:last].strip(_EDGES), held
+            held = frozenset()
+        if matching:
+            first, last = (first if held else start), end
+            held |= matching
+        if held and (matching == frozenset() or snippet[start:end].endswith(_STOPS)):
+            yield snippet[first:last].strip(_EDGES), held
+            held = frozenset()
+    if held:
+        yield snippet[first:last].strip(_EDGES), held
+
+
+def _words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
+    """(start, end, those of the terms that it holds) of every word, None where it is no term of any question."""
+    for match in _WORD.finditer(snippet):
+        word, at = match.group(), match.start()
+        if has_cjk(word):
+            for offset, pairs in enumerate(_pairs(word)):
+                yield at + offset, at + offset + 1, terms & pairs
+        else:
+            found = _terms(word)
+            yield at, match.end(), terms & found if found else None
+
+
+@lru_cache(maxsize=20_000)
+def _terms(word: str) -> _Terms:
+    return frozenset(tokenise(word))
+
+
+def _pairs(word: str) -> Iterator[_Terms]:
+    """For each character the pairs that it is part of, which are the terms where words are written without spaces."""
+    folded = fold(word)
+    folded = folded if len(folded) == len(word) else word
+    for at, character in enumerate(folded):
+        pairs = (folded[max(at - 1, 0) : at + 1], folded[at : at + 2])
+        yield frozenset(pairs if character.isalnum() else ())

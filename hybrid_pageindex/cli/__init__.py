@@ -1,5 +1,0 @@
-"""The command line: a thin door to the engine."""
-
-from hybrid_pageindex.cli.main import main
-
-__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""Settings and arguments: what a user chooses."""

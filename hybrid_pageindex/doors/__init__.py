@@ -1,0 +1,1 @@
+"""The ways in. Each calls the engine and returns its shapes."""

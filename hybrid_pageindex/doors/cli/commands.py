@@ -1,0 +1,241 @@
+"""One function per command: call the engine, show what it says."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.types.results import ReasoningStep
+from hybrid_pageindex.config.wishes import SearchWishes
+from hybrid_pageindex.doors.cli import answers, show
+from hybrid_pageindex.doors.cli.output import dump
+from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress, index_progress
+from hybrid_pageindex.engine import Engine
+
+if TYPE_CHECKING:
+    from indexers.formats.pdf.drawing import ImageFormat
+
+_IMAGES: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out the parsed command; returns the exit code."""
+    engine = Engine(getattr(options, "home", None))
+    try:
+        return asyncio.run(_COMMANDS[options.command](engine, options))
+    finally:
+        engine.close()
+
+
+def _json(options: argparse.Namespace) -> bool:
+    return getattr(options, "json", False)
+
+
+def _library(options: argparse.Namespace) -> str | None:
+    return getattr(options, "library", None)
+
+
+async def _index(engine: Engine, options: argparse.Namespace) -> int:
+    with index_progress(quiet=_json(options)) as on_progress:
+        report = await engine.index(
+            options.paths,
+            library=_library(options),
+            workers=options.workers,
+            password=options.password,
+            prune=options.prune,
+            vision=options.vision,
+            enrich=options.enrich,
+            on_progress=on_progress,
+        )
+    if _json(options):
+        dump(asdict(report) | {"usage": asdict(report.usage)})
+    else:
+        show.index_report(report)
+    return 1 if any(file.status == "failed" for file in report.files) else 0
+
+
+async def _embed(engine: Engine, options: argparse.Namespace) -> int:
+    if options.resume and options.embedder:
+        raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
+    with embed_progress(quiet=_json(options)) as on_progress:
+        report = await engine.embed(options.embedder, library=_library(options), on_progress=on_progress)
+    if _json(options):
+        dump({"embedder": "none"} if report is None else asdict(report))
+    else:
+        show.embed_report(report)
+    return 0
+
+
+async def _search(engine: Engine, options: argparse.Namespace) -> int:
+    with answers.steps(quiet=_json(options)) as on_step:
+        result = await engine.search(_question(options), **_wishes(options, on_step))
+    if _json(options):
+        dump(result.to_dict())
+    else:
+        show.search_result(result, parts=options.why, effort=options.why or options.effort in ("auto", "deep"))
+    return 0
+
+
+async def _ask(engine: Engine, options: argparse.Namespace) -> int:
+    streamed = answers.Streamed(quiet=_json(options))
+    with answers.steps(quiet=_json(options)) as on_step:
+        answer = await engine.ask(
+            _question(options),
+            force=options.force,
+            vision=options.vision,
+            on_text=streamed.piece,
+            **_wishes(options, on_step),
+        )
+    dump(answer.to_dict()) if _json(options) else answers.show_answer(answer, streamed)
+    return 1 if answer.status == "model_failed" else 0
+
+
+def _question(options: argparse.Namespace) -> str:
+    """Raises UsageError where it was typed without quotes: a shell takes some of its signs for its own."""
+    words: list[str] = options.question
+    if len(words) > 1:
+        raise UsageError(
+            "The question is not in quotes.",
+            f"Type: hybrid-pageindex {options.command} {json.dumps(' '.join(words), ensure_ascii=False)}",
+        )
+    return words[0]
+
+
+def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None] | None) -> SearchWishes:
+    return {
+        "library": _library(options), "documents": options.doc or None, "where": options.where,
+        "top_k": options.top_k, "effort": options.effort, "strategy": options.strategy, "route": options.route,
+        "expert": options.expert, "mmr": options.mmr, "fusion": options.fusion, "on_step": on_step,
+    }  # fmt: skip
+
+
+async def _outline(engine: Engine, options: argparse.Namespace) -> int:
+    if options.text and options.format == "text" and not _json(options):
+        raise UsageError("--text needs a format that holds texts.", "Add --format pageindex, or --json.")
+    found = await engine.outline(
+        options.document, library=_library(options), query=options.query, depth=options.depth, text=options.text,
+        expert=options.expert,
+    )  # fmt: skip
+    if options.format == "pageindex":
+        dump(found.to_pageindex())
+    elif options.format == "json" or _json(options):
+        dump(found.to_dict())
+    else:
+        show.outline(found)
+    return 0
+
+
+async def _page(engine: Engine, options: argparse.Namespace) -> int:
+    library = _library(options)
+    pages = await engine.pages(options.document, options.pages, library=library)
+    images: list[str] = []
+    if options.image:
+        target = Path(options.image)
+        kind = _IMAGES.get(target.suffix.lower())
+        if kind is None:
+            raise UsageError(f"'{target}' does not end in .png or .jpg.", "Images are written as PNG or JPEG.")
+        for page in pages:
+            image = await engine.page_image(
+                page.doc_id, page.page, library=library, password=options.password, format=kind
+            )
+            path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
+            try:
+                path.write_bytes(image)
+            except OSError as error:
+                raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
+            images.append(str(path))
+    dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(pages, images)
+    return 0
+
+
+async def _list(engine: Engine, options: argparse.Namespace) -> int:
+    documents = await engine.documents(library=_library(options), where=options.where)
+    dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(
+        documents, filtered=bool(options.where)
+    )
+    return 0
+
+
+async def _info(engine: Engine, options: argparse.Namespace) -> int:
+    document = await engine.info(options.document, library=_library(options))
+    dump(show.document_dict(document)) if _json(options) else show.info(document)
+    return 0
+
+
+async def _remove(engine: Engine, options: argparse.Namespace) -> int:
+    removed = await engine.remove(options.documents, library=_library(options))
+    if _json(options):
+        dump({"removed": [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removed]})
+    else:
+        show.removed([d.name for d in removed])
+    return 0
+
+
+async def _libraries(engine: Engine, options: argparse.Namespace) -> int:
+    sizes = await engine.libraries()
+    if _json(options):
+        dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
+    else:
+        show.libraries(sizes, engine.home)
+    return 0
+
+
+async def _clear(engine: Engine, options: argparse.Namespace) -> int:
+    library = _library(options)
+    what = f"library '{library}'" if library else "all libraries"
+    if not options.yes:
+        raise UsageError(f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it.")
+    cleared = await engine.clear(library=library)
+    dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
+    return 0
+
+
+async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
+    moved = await engine.migrate(options.to, library=_library(options))
+    dump({"migrated": [asdict(one) for one in moved]}) if _json(options) else show.migrations(moved)
+    return 0
+
+
+async def _doctor(engine: Engine, options: argparse.Namespace) -> int:
+    with contents_progress() as told:
+        found = await engine.doctor(deep=options.deep, mend=options.mend, on_progress=told)
+    dump(asdict(found) | {"ok": found.ok}) if _json(options) else show.health(found)
+    return 0 if found.ok else 1
+
+
+async def _mcp(engine: Engine, options: argparse.Namespace) -> int:
+    if options.install:
+        from hybrid_pageindex.doors.mcp.access import Access
+        from hybrid_pageindex.doors.mcp.budget import BUDGET
+        from hybrid_pageindex.doors.mcp.install import install
+
+        if options.http or options.allow_origin:
+            raise UsageError("Installed clients start the server on stdio.", "Leave out --http and --allow-origin.")
+        roots = Access.of(options.root, read_only=options.read_only).roots
+        more = ["--max-tokens", str(options.max_tokens)] if options.max_tokens != BUDGET else []
+        more += ["--read-only"] * options.read_only
+        file, backup = install(options.install, engine.home, roots, more)
+        said = {"file": str(file), "backup": backup and str(backup)}
+        dump(said) if _json(options) else show.mcp_installed(file, backup)
+    else:
+        gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
+        from hybrid_pageindex.doors.mcp.command import serve  # FastMCP takes longer to import than a search takes
+
+        gc.freeze()
+        gc.enable()
+        await serve(engine, options)
+    return 0
+
+
+_COMMANDS = {
+    "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
+    "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
+    "mcp": _mcp,
+}  # fmt: skip

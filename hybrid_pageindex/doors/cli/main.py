@@ -1,0 +1,57 @@
+"""Run one command: exit code 0 done, 1 something failed, 2 usage."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_pageindex.doors.cli import output
+from hybrid_pageindex.doors.cli.parser import PROGRAM, build_parser, wants_json
+
+DONE, FAILED, USAGE = 0, 1, 2
+_STAYS = {
+    "index": " What was reported as indexed stays; run it again to do the rest.",
+    "embed": " The vectors made so far stay; run it again to do the rest.",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    typed = sys.argv[1:] if arguments is None else arguments
+    try:
+        output.prepare()
+        code = _carried_out(typed)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _failed("stopped.")
+    except BrokenPipeError:  # the reader went away (| head)
+        output.abandon()
+        return DONE
+    except OSError as error:  # of the engine's own files it would have been a PageIndexError
+        output.abandon()
+        return _failed(f"{error.filename or 'standard output'}: {error.strerror}.")
+    return code
+
+
+def _carried_out(typed: Sequence[str]) -> int:
+    try:
+        options = build_parser(typed).parse_args(typed)
+        if "run_command" in options:  # another package's
+            return int(options.run_command(options))
+        from hybrid_pageindex.doors.cli import commands  # imports the engine
+
+        try:
+            return commands.run(options)
+        except KeyboardInterrupt:
+            return _failed(f"stopped.{_STAYS.get(options.command, '')}")
+    except PageIndexError as error:
+        if wants_json(typed):
+            said = {"type": type(error).__name__, "message": error.message, "advice": error.advice}
+            output.dump({"error": said})
+        code = _failed(str(error))
+        return USAGE if isinstance(error, UsageError) else code
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"{PROGRAM}: {output.visible(why)}\n")
+    return FAILED

@@ -1,0 +1,173 @@
+"""What can be typed. Imports nothing of the engine, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from hybrid_core.errors import UsageError
+from hybrid_pageindex import __version__
+from hybrid_pageindex.doors.cli import plugins
+
+PROGRAM = "hybrid-pageindex"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises UsageError instead of ending the process, so that ``--json`` is answered with JSON."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **(options | {"allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+def wants_json(typed: Sequence[str]) -> bool:
+    """Whether ``--json`` was typed, also where the rest cannot be parsed."""
+    options = typed[: typed.index("--")] if "--" in typed else typed
+    return "--json" in options
+
+
+def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """``typed`` decides whether commands of other packages are looked up."""
+    common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument(
+        "--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
+    )
+    common.add_argument("--json", action="store_true", help="print JSON for programs")
+    scoped = _Parser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
+    scoped.add_argument("--library", "-L", metavar="NAME", help="library to use (default: default)")
+
+    parser = _Parser(
+        PROGRAM,
+        description="Find the right pages of long documents. Start with: index FILES, then search QUESTION.",
+        parents=[common],
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
+    index.add_argument("paths", nargs="+", metavar="PATH")
+    index.add_argument("--workers", type=_count, metavar="N", help="parsing processes (default: one per core)")
+    index.add_argument("--password", metavar="P", help="password of encrypted files")
+    index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
+    index.add_argument(
+        "--vision", choices=("auto", "always", "never"), help="pages that a vision model describes (default: auto)"
+    )
+    index.add_argument(
+        "--enrich", choices=("auto", "never"), help="whether models that are configured improve documents"
+    )
+
+    embed = commands.add_parser("embed", parents=[scoped], help="give the documents of a library vectors")
+    embed.add_argument(
+        "--embedder",
+        metavar="MODEL",
+        help="bge-m3[:PATH], sentence-transformers:NAME|PATH, openai:MODEL, hashed:DIM; none takes vectors away",
+    )
+    embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
+
+    asked = _Parser(add_help=False, parents=[scoped])
+    asked.add_argument("question", metavar="QUESTION", nargs="+")
+    asked.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
+    asked.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)"
+    )
+    asked.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
+    asked.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
+    asked.add_argument(
+        "--strategy", choices=("outline", "mcts"), help="how a model searches the section trees (default: outline)"
+    )
+    asked.add_argument(
+        "--route",
+        choices=("auto", "semantic", "metadata", "description"),
+        help="how documents are chosen (default: auto, by cards and text)",
+    )
+    _add_expert(asked)
+    asked.add_argument(
+        "--fusion", choices=("weighted", "rrf"), help="how words and meaning add up: by score (default) or by rank"
+    )
+    asked.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
+    search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
+    search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
+    ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
+    ask.add_argument("--vision", action="store_true", help="send pictures of the pages along")
+    ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")
+
+    outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
+    outline.add_argument("document", metavar="DOC")
+    outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
+    outline.add_argument("--query", metavar="Q", help="score every section for a question, as search does")
+    _add_expert(outline)
+    outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
+    outline.add_argument("--text", action="store_true", help="with the text of every section (json, pageindex)")
+
+    page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
+    page.add_argument("document", metavar="DOC")
+    page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
+    page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file; .jpg for JPEG")
+    page.add_argument("--password", metavar="P", help="password of an encrypted original")
+
+    listing = commands.add_parser("list", parents=[scoped], help="the documents of a library")
+    listing.add_argument("--where", action="append", default=[], metavar="KEY=VALUE")
+
+    info = commands.add_parser("info", parents=[scoped], help="everything known of a document")
+    info.add_argument("document", metavar="DOC")
+
+    remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
+    remove.add_argument("documents", nargs="+", metavar="DOC")
+
+    commands.add_parser("libraries", parents=[common], help="all libraries with their sizes")
+
+    clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
+    clear.add_argument("--yes", action="store_true", help="really delete")
+
+    migrate = commands.add_parser("migrate", parents=[scoped], help="move vector indexes to a Qdrant server, or back")
+    migrate.add_argument("--to", required=True, choices=("server", "embedded"), help="where to build them")
+
+    mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")
+    mcp.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of stdio")
+    mcp.add_argument("--root", action="append", default=[], metavar="DIR", help="files below it may be read")
+    mcp.add_argument("--read-only", action="store_true", help="never change a library")
+    mcp.add_argument("--allow-origin", action="append", default=[], metavar="URL", help="a web origin that may call")
+    mcp.add_argument("--max-tokens", type=_count, default=5000, metavar="N", help="of one answer (default: 5000)")
+    mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
+
+    doctor = commands.add_parser("doctor", parents=[common], help="check that everything works")
+    doctor.add_argument("--deep", action="store_true", help="compare every stored page with its file")
+    doctor.add_argument("--mend", action="store_true", help="compare, and index again what differs")
+
+    if plugins.wanted(typed, list(commands.choices)):
+        for name, command in plugins.commands():
+            other = commands.add_parser(name, help=command.help, description=command.help)
+            command.add_arguments(other)
+            other.set_defaults(run_command=command.run)
+    return parser
+
+
+def _share(written: str) -> float:
+    try:
+        share = float(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a number") from None
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
+    return share
+
+
+def _add_expert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
+    )
+
+
+def _count(written: str) -> int:
+    try:
+        number = int(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
+    return number

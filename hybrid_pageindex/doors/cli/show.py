@@ -1,0 +1,340 @@
+"""What people see: tables and short texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape as escape_markup
+from rich.table import Table
+
+from hybrid_core.text.plural import counted
+from hybrid_core.types.documents import Document, Section
+from hybrid_core.types.results import Receipt, SearchResult, SectionFound
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.doors.cli.grouped import grouped
+from hybrid_pageindex.doors.cli.output import visible
+from hybrid_pageindex.services.migrating import Migration
+from hybrid_pageindex.services.outline import Outline
+from hybrid_pageindex.services.reading import PageRead
+from hybrid_pageindex.services.upkeep import Health, LibrarySize
+
+if TYPE_CHECKING:
+    from indexers.build.embed import EmbedReport
+    from indexers.jobs.report import IndexReport
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """A reader that went away is main's to handle; Rich would end the process with 1."""
+        raise BrokenPipeError
+
+
+console = _Console(highlight=False, soft_wrap=True)
+_PATH = " › "
+_NAMED = 3  # files that are gone
+_TITLE_WIDTH = 60  # characters of a title in a table
+_PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
+
+
+def _tables() -> Console:
+    return _Console(highlight=False, width=None if console.is_terminal else _PIPED_WIDTH)
+
+
+def escape(text: str) -> str:
+    """Text for one line of output: neither markup nor control characters have an effect."""
+    return escape_markup(visible(text))
+
+
+def index_report(report: IndexReport) -> None:
+    counts = {status: sum(f.status == status for f in report.files) for status in ("indexed", "unchanged", "failed")}
+    pages = sum(file.pages for file in report.files if file.status == "indexed")
+    console.print(
+        f"{counts['indexed']} indexed ({counted(pages, 'page')}), {counts['unchanged']} unchanged, "
+        f"{counts['failed']} failed" + (f", {len(report.removed)} removed" if report.removed else "")
+    )
+    for file in report.files:
+        if file.status == "failed":
+            console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
+    for said in grouped((Path(file.path).name, file.note) for file in report.files if file.note and not file.error):
+        console.print(f"  [yellow]note[/] {escape(said)}")
+    if any(file.steps for file in report.files):
+        _models(report)
+    for note in report.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
+
+
+def _models(report: IndexReport) -> None:
+    """What models did for each file, and what it took."""
+    table = Table(
+        "models", "pages", "sections", "failed", "calls", "cached", "tokens in", "out", "cost", "seconds",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    worked = [file for file in report.files if file.steps]
+    for name, files, usage in [
+        *((Path(file.path).name, [file], file.usage) for file in worked),
+        *([("together", worked, report.usage)] if len(worked) > 1 else []),
+    ]:
+        steps = [step for file in files for step in file.steps]
+        done = {kind: sum(step.done for step in steps if step.step == kind) for kind in ("pages", "sections")}
+        table.add_row(
+            escape(name), str(done["pages"]), str(done["sections"]), str(sum(step.failed for step in steps)),
+            f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}",
+            f"{usage.cost:.4f}" if usage.cost else "-", f"{sum(file.model_seconds for file in files):.1f}",
+        )  # fmt: skip
+    _tables().print(table)
+
+
+def embed_report(report: EmbedReport | None) -> None:
+    if report is None:
+        console.print("vectors taken away; words and section trees decide")
+        return
+    console.print(
+        f"{counted(report.documents, 'document')} embedded by {escape(report.embedder)} "
+        f"({report.dimension} dimensions): "
+        f"{counted(report.vectors, 'vector')} made, {report.reused} reused, {report.seconds:.1f} s"
+    )
+    if not report.serving:
+        console.print("[yellow]note[/] documents were added meanwhile; run embed again to let the new vectors serve")
+
+
+def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
+    """``parts`` shows what each score is made of; ``effort`` how hard the search thought, also where that is usual."""
+    evidence = result.evidence
+    colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
+    used = result.effort
+    thought = f" · effort {used.used} ({escape(used.why)})" if effort or "deep" in (used.asked, used.used) else ""
+    console.print(
+        f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}){thought} · {result.timings_ms['total']:.0f} ms"
+    )
+    if evidence.hint:
+        console.print(f"[yellow]hint[/] {escape(evidence.hint)}; `outline DOC` shows what a document is about")
+    if result.route.used != "auto":
+        said = f": filter {'; '.join(result.route.filter)}" if result.route.filter else ""
+        console.print(f"documents by {result.route.used} ({escape(result.route.why)}){escape(said)}")
+    for note in result.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
+    for rank, found in enumerate(result.results, 1):
+        receipt = found.receipt
+        where = f"page {found.page}{label(found.label, found.page)}"
+        name = escape(found.short_path or found.doc_name)
+        console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
+        console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
+        console.print(f"   [italic]{escape(found.snippet)}[/]")
+        console.print(f"   [dim]why: {escape(found.why)}[/]")
+        if parts:
+            console.print(f"   [dim]{escape(_parts(receipt))}[/]")
+        if receipt.reasoning is not None:
+            console.print(f"   [dim]{escape(receipt.verdict)}[/]")
+        if found.also_in:
+            console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
+    if not result.results:
+        console.print("No page found.")
+    if result.usage != Usage():
+        console.print(f"\n[dim]{spent(result.usage)}[/]")
+
+
+def _parts(receipt: Receipt) -> str:
+    """What a score is made of."""
+    terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
+    said = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
+    later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
+    said += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
+    routed = f"; routed by {receipt.routing_reason}" if receipt.routing_reason else ""
+    return f"{said}; terms {terms}; NodeScore {receipt.node_score:.2f}{routed}"
+
+
+def spent(usage: Usage) -> str:
+    """What calls of models took, in a line."""
+    cost = f", cost {usage.cost:.4f}" if usage.cost else ""
+    kept = f" (and {usage.cached} from the cache)" if usage.cached else ""
+    return f"{counted(usage.calls, 'model call')}{kept}, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
+
+
+def _span(section: Section | SectionFound) -> str:
+    first, last = section.start_page, section.end_page
+    return f"page {first}" if first == last else f"pages {first}-{last}"
+
+
+def outline(found: Outline) -> None:
+    document = found.document
+    console.print(f"[bold]{escape(document.name)}[/]  {escape(document.description)}")
+    for note in found.notes:
+        console.print(f"[yellow]note[/] {escape(note)}")
+    for node in found.nodes:
+        section = node.section
+        indent = "  " * section.level
+        title = f"[dim]{escape(section.title)}[/]" if section.synthetic else escape(section.title)
+        scored = ""
+        if node.node_score is not None:
+            best = f", best {', '.join(map(str, node.best_pages))}" if node.best_pages else ""
+            scored = f"  [cyan]{node.node_score:.2f}{best}[/]"
+        console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
+
+
+def label(label: str, page: int) -> str:
+    """A printed label that says more than the page's number; the file's lines where its format has no pages."""
+    if not label or label == str(page):
+        return ""
+    return f" ({label})" if label.startswith("line") else f" (printed {escape(label)})"
+
+
+def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
+    for page in read:
+        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label(page.label, page.page)}")
+        for section in page.sections:
+            console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
+        if page.needs_ocr:
+            console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
+        if page.read_by and not page.text:
+            console.print("[yellow]OCR found no text on this page; see it with --image[/]")
+        elif page.read_by:
+            what = "letters" if page.read_by == "OCR" else "words"
+            console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
+        if page.summary:
+            console.print(f"[italic]Summary: {escape(page.summary)}[/]")
+        if page.described:
+            for said in page.described.split("\n"):
+                console.print(f"[italic]{escape(said)}[/]")
+        text = "\n".join(escape(line) for line in page.text.split("\n"))
+        console.print(f"\n{text}\n")
+    for image in images:
+        console.print(f"image written: {escape(image)}")
+
+
+def documents(found: Sequence[Document], *, filtered: bool) -> None:
+    table = Table(
+        "id",
+        "name",
+        "title",
+        "pages",
+        "sections",
+        "what it is",
+        "indexed",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
+    for document in found:
+        error = f"[red]{escape(document.error)}[/]" if document.error else ""
+        table.add_row(
+            document.doc_id, escape(document.name), escape(_title(document)), str(document.pages),
+            str(document.sections), error or escape(_card(document)), document.indexed_at,
+        )  # fmt: skip
+    nothing = "No document meets these conditions." if filtered else "The library is empty."
+    _tables().print(table) if found else console.print(nothing)
+    gone = [document.name for document in found if not Path(document.path).exists()]
+    if gone:
+        named = escape(", ".join(gone[:_NAMED])) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+        files = counted(len(gone), "file is", "files are")
+        console.print(f"[yellow]note[/] {files} gone ({named}); index the folder with --prune to remove what is gone")
+
+
+def _card(document: Document) -> str:
+    card = document.card
+    when = str(card.years[0]) if card.years else ""
+    parts = [
+        card.names[0] if card.names and card.names[0] not in (Path(document.name).stem, document.title) else "",
+        card.type,
+        when + (f" Q{card.quarter}" if card.quarter else ""),
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _title(document: Document) -> str:
+    """The title in one column's width, nothing where it is the file's name again."""
+    title = document.title if document.title != Path(document.name).stem else ""
+    return title if len(title) <= _TITLE_WIDTH else title[: _TITLE_WIDTH - 1] + "…"
+
+
+def info(document: Document) -> None:
+    for key, value in document_dict(document).items():
+        if value in ("", [], {}, None):
+            continue
+        if isinstance(value, dict):
+            held = {k: v for k, v in value.items() if v not in ("", [], (), None)}
+            value = "; ".join(f"{k}: {_steps(v) if k == 'steps' else _flat(v)}" for k, v in held.items())
+        elif isinstance(value, list):
+            value = "; ".join(map(str, value))
+        elif key == "mtime":
+            value = datetime.fromtimestamp(value).astimezone().isoformat(sep=" ", timespec="seconds") if value else "-"
+        console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
+    if not Path(document.path).exists():
+        console.print("[yellow]note[/] its file is gone; index its folder with --prune to remove the document")
+
+
+def _steps(steps: dict[str, dict[str, Any]]) -> str:
+    """What models did for the version that is published, step by step."""
+    told = []
+    for name, step in steps.items():
+        taken = Usage(**{key: value for key, value in step.items() if key not in ("done", "failed")})
+        told.append(f"{name} {step['done']} done, {step['failed']} failed, {spent(taken)}")
+    return " | ".join(told)
+
+
+def _flat(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def document_dict(document: Document) -> dict[str, Any]:
+    """The JSON shape of a document."""
+    status = "failed" if document.error else "indexed"
+    return {"status": status} | asdict(document) | {"warnings": list(document.warnings)}
+
+
+def removed(names: Sequence[str]) -> None:
+    for name in names:
+        console.print(f"removed {escape(name)}")
+    if not names:
+        console.print("nothing to remove")
+
+
+def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
+    table = Table(
+        "library", "documents", "pages", "failed", "vector index", "embedder",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    for size in sizes:
+        megabytes = f"{size.vector_bytes / 1e6:.1f} MB"
+        table.add_row(
+            escape(size.name),
+            str(size.documents),
+            str(size.pages),
+            str(size.failed),
+            megabytes,
+            escape(_embedder(size)),
+        )
+    _tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
+
+
+def _embedder(size: LibrarySize) -> str:
+    if not size.embedder:
+        return "none"
+    coming = f" ({size.next_embedder} in the making)" if size.next_embedder else ""
+    return f"{size.embedder}, {size.embedded} of {size.documents} documents{coming}"
+
+
+def migrations(moved: Sequence[Migration]) -> None:
+    table = Table("library", "now", "vectors", "catalog", "seconds", box=None, header_style="bold", pad_edge=False)
+    for one in moved:
+        table.add_row(escape(one.library), one.to, str(one.vectors), str(one.expected), f"{one.seconds:.1f}")
+    _tables().print(table) if moved else console.print("There is no library to move.")
+    for one in moved:
+        for note in one.notes:
+            console.print(f"[yellow]note[/] {escape(one.library)}: {escape(note)}")
+
+
+def health(found: Health) -> None:
+    console.print(f"hybrid-pageindex {found.version}, home {escape(found.home)}")
+    for check in found.checks:
+        mark = "[green]ok[/]    " if check.ok else "[red]failed[/]"
+        console.print(f"{mark} {escape(check.name)}: {escape(check.detail)}")
+
+
+def mcp_installed(file: Path, backup: Path | None) -> None:
+    copy = f" (what it held before is in {escape(str(backup))})" if backup else ""
+    console.print(f"wrote the server into {escape(str(file))}{copy}; restart the client")

@@ -1,0 +1,135 @@
+"""Embedders through the engine: made from settings, one per process, and asked for a question's vector."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid_core.errors import ModelError, PageIndexError, UsageError
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.types.documents import Document, StoredEmbedder
+from hybrid_pageindex.config.settings import Settings
+from retrievers.query.options import Meaning
+
+if TYPE_CHECKING:
+    from hybrid_core.embed.embedder import Embedder
+
+Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
+_EMBED_FIRST = (
+    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsOf:
+    """Whose vectors serve a library, and the ids of the contents that have them."""
+
+    embedder: StoredEmbedder
+    contents: Container[str]
+
+    @classmethod
+    def library(cls, snapshot: Snapshot, library: str) -> VectorsOf | None:
+        """None where the library has no embedder."""
+        serving, _ = snapshot.embedder(library)
+        return None if serving is None else cls(serving, snapshot.embedded(serving.fingerprint))
+
+
+class Embedders:
+    """Loads embedders when they are first needed and keeps them. Safe for several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Embedder] = {}
+
+    def load(self, spec: str) -> Embedder:
+        """The embedder that a spec names ("bge-m3", "sentence-transformers:PATH", "openai:MODEL@URL", …).
+
+        Raises UsageError for an unknown form, PageIndexError where an extra is missing, ModelError where
+        the model cannot be loaded.
+        """
+        # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        from hybrid_core.embed.embedder import load_embedder
+        from hybrid_core.llm.client.limiter import Limiter
+
+        settings = self._settings
+        with self._lock:
+            if spec not in self._loaded:
+                form, _, url = spec.partition("@http")
+                self._loaded[spec] = load_embedder(
+                    form,
+                    api_key=settings.embedding_api_key or None,
+                    base_url=("http" + url if url else "") or settings.embedding_base_url or None,
+                    device=settings.embedding_device or None,
+                    limiter=Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute),
+                )
+            return self._loaded[spec]
+
+    def meaning(self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]) -> Meaning:
+        """A question's vector, and its term weights from an embedder that gives them, where every searched document
+        is embedded and the embedder answers.
+        """
+        if vectors_of is None:
+            return Meaning()
+        from hybrid_core.embed.embedder import SparseEmbedder
+
+        serving, done = vectors_of.embedder, vectors_of.contents
+        pages = sum(document.pages for document in searched.values())
+        covered = sum(document.pages for document in searched.values() if document.content_id in done)
+        share = covered / pages if pages else 0.0
+        if covered < pages:
+            waiting = sum(document.content_id not in done for document in searched.values())
+            note = f"{waiting} of {len(searched)} documents are not embedded, so words alone decide; run embed"
+            return Meaning(share, None, note)
+        try:
+            embedder = self.load(serving.name)
+            learned: Mapping[int, float] = {}
+            if isinstance(embedder, SparseEmbedder):
+                vectors, weights = embedder.embed_both([question], "query")
+                learned = weights[0]
+            else:
+                vectors = embedder.embed([question], "query")
+            if embedder.id.fingerprint != serving.fingerprint:
+                raise ModelError(
+                    f"'{serving.name}' is no longer the model that the library was embedded with.",
+                    "Embed it again: hybrid-pageindex embed.",
+                )
+            return Meaning(share, vectors[0], learned=learned)
+        except UsageError:
+            raise
+        except PageIndexError as error:
+            return Meaning(share, None, f"the embedder failed, so words alone decide: {error}")
+
+    def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
+        """What compares texts with a question token by token, where the setting ``rerank`` asks for that.
+
+        Raises UsageError where the library has no embedder, and when called where its embedder cannot.
+        """
+        if self._settings.rerank == "none":
+            return None
+        if vectors_of is None:
+            raise UsageError(f"rerank is set, and the library '{library}' has no embedder.", _EMBED_FIRST)
+        name = vectors_of.embedder.name
+
+        def compare(texts: Sequence[str]) -> NDArray[np.float32]:
+            from hybrid_core.embed.embedder import MultiVectorEmbedder
+
+            embedder = self.load(name)
+            if not isinstance(embedder, MultiVectorEmbedder):
+                raise UsageError(f"rerank is set, and {name} cannot compare token by token.", _EMBED_FIRST)
+            return embedder.colbert_scores(question, texts)
+
+        return compare
+
+    def close(self) -> None:
+        with self._lock:
+            for embedder in self._loaded.values():
+                embedder.close()
+            self._loaded.clear()

@@ -1,0 +1,88 @@
+"""The models that ``index`` has documents improved by: named by the settings, tried out while files are read."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, cast
+
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.chatting import Chat
+
+if TYPE_CHECKING:
+    from hybrid_core.llm.chat import ChatModel
+    from indexers.build.versions import Kind
+    from indexers.enrich.choose import Vision
+    from indexers.enrich.options import EnrichOptions, Models
+    from indexers.formats.pdf.drawing import ImageFormat
+
+_WITHOUT = {
+    "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
+    "vlm": "no vision model is configured (vlm_model): pages are known by their text, their pictures are not described",
+}
+_OFF = "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not described"
+_UNSEEN = "vision is switched off (vision): pictures of pages are not described"
+_CALLED = {"llm": "language model", "vlm": "vision model"}
+
+
+def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], EnrichOptions] | None, tuple[str, ...]]:
+    """The models being tried out and how they are used, None where there are none; and what is done without."""
+    if settings.enrich == "never":
+        return None, (_OFF,)
+    named, missing = _named(chat, settings)
+    if not named:
+        return None, missing
+    from indexers.enrich.options import EnrichOptions
+    from indexers.formats.pdf.drawing import Drawing
+
+    image_format = cast("ImageFormat", settings.image_format)
+    options = EnrichOptions(
+        vision=cast("Vision", settings.vision),
+        drawing=Drawing(settings.image_dpi, image_format, settings.image_max_side, settings.image_max_tiles),
+        documents=min(8, settings.max_concurrent_calls),
+        pages=settings.max_concurrent_pages,
+    )
+    tried: Future[Models] = Future()
+    threading.Thread(target=_try, args=(chat, named, tried), name="index-try-models", daemon=True).start()
+    return (tried, options), missing
+
+
+def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
+    """What is said even where nothing was indexed: every page was to be seen, and nobody can."""
+    wanted = settings.vision == "always" and settings.enrich != "never"
+    return (_WITHOUT["vlm"],) if wanted and not chat.named("vlm", every_page=True) else ()
+
+
+def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
+    """The names of the models that are configured, and what is done without the others."""
+    named: dict[Kind, str] = {}
+    missing = []
+    for kind in _KINDS:
+        if kind == "vlm" and settings.vision == "never":
+            missing.append(_UNSEEN)
+        elif name := chat.named(kind, every_page=settings.vision == "always"):
+            named[kind] = name
+        else:
+            missing.append(_WITHOUT[kind])
+    return named, tuple(missing)
+
+
+_KINDS: tuple[Kind, ...] = ("llm", "vlm")
+
+
+def _try(chat: Chat, named: dict[Kind, str], tried: Future[Models]) -> None:
+    """One cheap call of each: a wrong key, a missing model and one that does not see are known before any work."""
+    from indexers.enrich.options import Models
+
+    notes: list[str] = []
+    models: dict[Kind, ChatModel | None] = {"llm": None, "vlm": None}
+    try:
+        for kind in named:
+            try:
+                models[kind] = chat.tried(kind)
+            except PageIndexError as error:
+                notes.append(f"the {_CALLED[kind]} does not work, so index goes on without it: {error}")
+        tried.set_result(Models(models["llm"], models["vlm"], named, tuple(notes)))
+    except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
+        tried.set_exception(error)

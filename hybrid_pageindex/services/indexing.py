@@ -1,0 +1,90 @@
+"""Indexing and embedding through the engine: settings become the pipeline's options.
+
+The pipeline is imported on first use: a search needs none of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.embeddings import drop_embedder
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.chatting import Chat
+from hybrid_pageindex.services.embedding import Embedders
+from hybrid_pageindex.services.improving import improvers, unseen
+from hybrid_pageindex.services.reading import known
+
+if TYPE_CHECKING:
+    from indexers.build.embed import EmbedProgress, EmbedReport
+    from indexers.jobs.report import IndexProgress, IndexReport
+
+
+def index_paths(
+    catalog: Catalog,
+    library: str,
+    paths: Sequence[str | Path],
+    settings: Settings,
+    password: str | None,
+    prune: bool,
+    wished: bool,
+    on_progress: Callable[[IndexProgress], None],
+    cancelled: threading.Event,
+    chat: Chat,
+) -> IndexReport:
+    """``wished``: this call said itself what models are to do."""
+    from indexers.formats.limits import ParseLimits
+    from indexers.jobs.pipeline import IndexOptions, index
+    from indexers.ocr.tesseract import find_ocr
+
+    models, without = improvers(chat, settings)
+    with catalog.snapshot() as snapshot:
+        told = bool(snapshot.libraries())  # what is done without is said once in a home, unless it was asked for
+    options = IndexOptions(
+        workers=settings.workers,
+        password=password,
+        prune=prune,
+        range_pages=settings.range_pages,
+        seconds_per_task=settings.seconds_per_task,
+        seconds_per_file=settings.seconds_per_file,
+        max_worker_memory=settings.max_worker_memory,
+        parse=ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)}),
+        ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
+        ocr_seconds=settings.ocr_seconds,
+        max_cache_size=settings.max_cache_size,
+        models=models,
+        notes=() if told and not wished else without,
+    )
+    report = index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)
+    return replace(report, notes=report.notes + unmet)
+
+
+def embed_documents(
+    catalog: Catalog,
+    embedders: Embedders,
+    library: str,
+    model: str | None,
+    settings: Settings,
+    on_progress: Callable[[EmbedProgress], None],
+    cancelled: threading.Event,
+) -> EmbedReport | None:
+    from indexers.build.embed import embed_library
+
+    with catalog.snapshot() as snapshot:
+        known(snapshot, library)
+        serving, coming = snapshot.embedder(library)
+    if model == "none":
+        drop_embedder(catalog, library)
+        return None
+    recorded = coming or serving
+    spec = model or (recorded.name if recorded else settings.embedding_model)
+    if not spec:
+        raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
+    return embed_library(catalog, library, embedders.load(spec), on_progress, cancelled)

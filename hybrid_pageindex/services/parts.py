@@ -1,0 +1,40 @@
+"""What an engine opens when it is first used."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_pageindex.config import arguments
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.chatting import Chat
+from hybrid_pageindex.services.embedding import Embedders
+from hybrid_pageindex.services.indexes import Indexes, ServerAddress
+from hybrid_pageindex.services.pictures import Pictures
+from hybrid_pageindex.services.searching import Searcher
+from hybrid_pageindex.services.upkeep import unread_advice
+
+
+class Parts:
+    """Catalog, vector indexes, embedders, pictures, language models and the searcher of one home."""
+
+    def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
+        self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
+        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
+        self.indexes = Indexes(self.catalog, settings.storage_path, address)
+        self.embedders = Embedders(settings)
+        fusion = arguments.fusion(settings.fusion)
+        self.pictures = Pictures(self.catalog, settings)
+        self.chat = Chat(settings, self.catalog, chat)
+        reading = cache(partial(unread_advice, settings))
+        self.searcher = Searcher(
+            self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat, reading
+        )
+
+    def close(self) -> None:
+        self.pictures.close()
+        self.chat.close()
+        self.embedders.close()
+        self.indexes.close()
+        self.catalog.close()

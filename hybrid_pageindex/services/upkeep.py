@@ -1,0 +1,203 @@
+"""Removing, clearing, counting, and the doctor."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.text.plural import counted
+from hybrid_core.types.documents import Document
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.indexes import Indexes, index_folder
+from hybrid_pageindex.services.models import Kind, Models
+from hybrid_pageindex.services.reading import known
+from retrievers.documents import select
+
+_LEAST_FREE = 500 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySize:
+    """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use.
+
+    ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
+    ``next_embedder`` whose are being made.
+    """
+
+    name: str
+    documents: int
+    pages: int
+    failed: int
+    vector_bytes: int
+    embedder: str
+    embedded: int
+    next_embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    home: str
+    version: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+
+def remove(catalog: Catalog, library: str, names: Sequence[str]) -> list[Document]:
+    """Also forgets which pages models refused, so that indexing a document again asks for them again."""
+    from indexers.enrich.cache import forget_refusals
+
+    with catalog.snapshot() as snapshot:
+        documents = select.by_name(known(snapshot, library), names)
+    catalog.remove([document.doc_id for document in documents])
+    forget_refusals(catalog)
+    return documents
+
+
+def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -> list[str]:
+    with catalog.snapshot() as snapshot:
+        names = snapshot.libraries()
+    if library is not None and library not in names:
+        raise NotFoundError(f"No library '{library}' in {home}.", f"There are: {', '.join(names) or 'none'}.")
+    cleared = names if library is None else [library]
+    indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
+    for name in cleared:
+        catalog.remove_library(name)
+        indexes.forget(name)
+    if library is None:
+        catalog.clear_cache()
+    catalog.shrink()
+    return cleared
+
+
+def library_sizes(catalog: Catalog, home: Path) -> list[LibrarySize]:
+    with catalog.snapshot() as snapshot:
+        sizes = [_size(snapshot, name) for name in snapshot.libraries()]
+    return [replace(size, vector_bytes=folder_bytes(index_folder(home, size.name))) for size in sizes]
+
+
+def _size(snapshot: Snapshot, name: str) -> LibrarySize:
+    documents = snapshot.documents(name)
+    published = [d for d in documents if d.published]
+    serving, coming = snapshot.embedder(name)
+    done = snapshot.embedded(serving.fingerprint) if serving else {}
+    return LibrarySize(
+        name=name,
+        documents=len(published),
+        pages=sum(d.pages for d in published),
+        failed=sum(bool(d.error) for d in documents),
+        vector_bytes=0,
+        embedder=serving.name if serving else "",
+        embedded=sum(d.content_id in done for d in published),
+        next_embedder=coming.name if coming else "",
+    )
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk use of a folder; files that vanish meanwhile do not count."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            stat = path.lstat()
+        except OSError:
+            continue
+        total += stat.st_blocks * 512 if path.is_file() else 0
+    return total
+
+
+def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> Health:
+    """Try everything a search and an index run need."""
+    home = settings.storage_path
+    checks = [
+        Check("python", sys.version_info >= (3, 11), platform.python_version()),
+        _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
+        _tried("vector index", lambda: indexes().check()),
+        _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
+        _tried("disk", lambda: _free(home)),
+        _tried("ocr", lambda: _ocr(settings)),
+    ]
+    if checks[3].ok:
+        checks += [
+            _tried(f"library '{size.name}'", partial(_library, indexes(), size))
+            for size in library_sizes(catalog(), home)
+        ]
+    checks += [
+        _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
+        _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
+    ]
+    return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, attempt())
+    except (PageIndexError, importlib.metadata.PackageNotFoundError, OSError) as error:
+        return Check(name, False, str(error))
+
+
+def unread_advice(settings: Settings) -> str:
+    """What would read pages that have no readable text."""
+    from indexers.ocr.tesseract import NoOcr, find_ocr
+
+    try:
+        found = find_ocr(settings.ocr, settings.ocr_languages)
+    except PageIndexError as error:
+        return f"OCR cannot read them: {error}"
+    if isinstance(found, NoOcr):
+        return found.reason
+    if settings.vlm_model:
+        return "index them again, which reads by OCR what it can, and what it cannot by the vision model"
+    return "index them again to read them by OCR; what OCR could not read a vision model may (vlm_model)"
+
+
+def _ocr(settings: Settings) -> str:
+    """Going without is no fault: only scanned pages need it."""
+    from indexers.ocr.tesseract import NoOcr, find_ocr
+
+    found = find_ocr(settings.ocr, settings.ocr_languages)
+    if isinstance(found, NoOcr):
+        return f"none; pages without text stay unread: {found.reason}"
+    return f"Tesseract ({found.program}), reading {found.languages}; it has {', '.join(found.known)}"
+
+
+def _model(settings: Settings, kind: Kind, none: str) -> str:
+    """Asks a configured model: whether its key, name and kind are right, and how fast it is, shows only in a call."""
+    return Models(settings, None).examine(kind) or none
+
+
+def _free(home: Path) -> str:
+    free = shutil.disk_usage(home).free
+    if free < _LEAST_FREE:
+        raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")
+    return f"{free / 1e9:.1f} GB free"
+
+
+def _library(indexes: Indexes, size: LibrarySize) -> str:
+    indexes.ready(size.name)  # compares its vectors with the catalog and rebuilds it where they differ
+    failed = f", {size.failed} failed" if size.failed else ""
+    vectors = (
+        f"{size.embedded} of {size.documents} documents embedded by {size.embedder}"
+        if size.embedder
+        else "no embedder (BM25 and trees)"
+    )
+    coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
+    held = f"{counted(size.documents, 'document')}, {counted(size.pages, 'page')}"
+    return f"{held}{failed}; vector index complete; {vectors}{coming}"

@@ -1,0 +1,65 @@
+"""Sections cut into chunks: text of one section on one page, of about a thousand characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hybrid_core.types.documents import Chunk, Page, Section
+
+_BREAK = re.compile(r"(?<=[.!?。！？])\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """In characters. A chunk ends at a line or sentence end between ``least`` and ``most``."""
+
+    least: int = 800
+    most: int = 1200
+    overlap: int = 150
+
+
+def own_ranges(sections: Sequence[Section]) -> list[tuple[Section, tuple[int, int], tuple[int, int | None]]]:
+    """Each section's text before its first child: (section, (page, char), (page, char or None)), preorder.
+
+    Together these ranges cover every character of the document once.
+    """
+    ranges = []
+    for at, section in enumerate(sections):
+        following = sections[at + 1] if at + 1 < len(sections) else None
+        if following is not None and following.parent_id == section.node_id:
+            end: tuple[int, int | None] = (following.start_page, following.anchor)
+        else:
+            end = (section.end_page, section.end_anchor)
+        ranges.append((section, (section.start_page, section.anchor), end))
+    return ranges
+
+
+def cut(sections: Sequence[Section], pages: Sequence[Page], size: ChunkSize = ChunkSize()) -> list[Chunk]:
+    """Chunks of every section, numbered in reading order. Blank stretches give none."""
+    chunks: list[Chunk] = []
+    for section, (first, start), (last, end) in own_ranges(sections):
+        for number in range(first, last + 1):
+            text = pages[number - 1].text
+            begin = start if number == first else 0
+            stop = len(text) if number != last or end is None else end
+            for a, b in _pieces(text, begin, stop, size):
+                chunks.append(Chunk(len(chunks) + 1, section.node_id, number, a, b))
+    return chunks
+
+
+def _pieces(text: str, start: int, stop: int, size: ChunkSize) -> list[tuple[int, int]]:
+    pieces = []
+    while start < stop:
+        end = stop
+        if stop - start > size.most:
+            breaks = [m.end() for m in _BREAK.finditer(text, start + size.least, start + size.most)]
+            end = breaks[-1] if breaks else start + size.most
+        if text[start:end].strip():
+            pieces.append((start, end))
+        if end >= stop:
+            break
+        back = _BREAK.search(text, end - size.overlap, end)
+        start = back.end() if back and back.end() < end else end
+    return pieces

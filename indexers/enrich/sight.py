@@ -1,0 +1,47 @@
+"""A PDF's pages looked at and drawn by the workers, for models that see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import cast
+
+from indexers.enrich.choose import PageLook
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.drawing import Drawing
+from indexers.jobs.files import PrivateCopy
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import DrawTask, LookTask
+
+_RANGE = 50  # pages that one task looks at
+
+
+class WorkerSight:
+    """A file's ``Sight``. Its tasks have the time of a file together, besides that of reading it."""
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        copy: PrivateCopy,
+        password: str | None,
+        pages: int,
+        limits: ParseLimits,
+        drawing: Drawing,
+    ) -> None:
+        self._pool, self._copy, self._password, self._pages = pool, copy, password, pages
+        self._limits, self._drawing = limits, drawing
+        self._allowance = pool.allowance()
+
+    def looks(self) -> Sequence[PageLook]:
+        tasks = [
+            LookTask(self._copy.path, self._password, start, start + _RANGE, self._limits)
+            for start in range(1, self._pages + 1, _RANGE)
+        ]
+        running = [self._pool.submit(task, self._allowance) for task in tasks]
+        return [found for future in running for found in cast("list[PageLook]", future.result())]
+
+    def drawn(self, number: int) -> Future[object]:
+        task = DrawTask(self._copy.path, self._password, number, self._limits, self._drawing)
+        begun = self._pool.submit(task, self._allowance)
+        self._copy.lend(begun)
+        return begun

@@ -1,0 +1,1 @@
+"""One entry for each format: what reads a file, its pages and its pictures."""

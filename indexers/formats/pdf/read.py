@@ -1,0 +1,219 @@
+"""PDF -> parsed pages, with PyMuPDF. Ranges of pages are read separately so that memory stays flat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from sys import intern
+from typing import Any
+
+import pymupdf
+
+from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from hybrid_core.text.tokens import clean, readable
+from hybrid_core.types.documents import Line, ParsedPage
+from indexers.formats.info import FileInfo
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
+from indexers.formats.pdf.encoding import fold_forms, keep_unknown
+from indexers.formats.pdf.reading_order import Piece, arrange
+from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
+
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
+_BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
+_NO_MEMORY = re.compile(r"alloc\b.*failed|out of memory|cannot allocate", re.I)
+_LONGEST_FIELD = 2_000  # characters of a metadata field
+_STAMP = 20  # characters below which the text on a page-wide picture is not the page's
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> pymupdf.Document:
+    """Open a PDF for reading.
+
+    Raises PasswordError where a password is needed or wrong, LimitError where it has too many pages or
+    objects, DocumentError where the file is missing, not a PDF, damaged beyond repair, or has no pages.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(1024)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
+    if not head:
+        raise DocumentError(f"{path}: the file is empty.")
+    if b"%PDF-" not in head:
+        raise DocumentError(f"{path}: not a PDF (it does not begin with %PDF-).")
+    try:
+        document = PatientDocument(path, filetype="pdf")
+        locked = bool(document.needs_pass and not document.authenticate(password or ""))
+        pages = 0 if locked else document.page_count
+    except Exception as error:  # MuPDF raises many types for damaged input
+        if out_of_memory(error):
+            raise _too_large(f"{path}: it") from error
+        reason = " ".join(str(error).replace(str(path), path.name).split())
+        raise DocumentError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
+    if locked:
+        document.close()
+        said = "the password is wrong" if password else "encrypted"
+        raise PasswordError(f"{path}: {said}.", "Give its password with --password.")
+    if pages == 0:
+        document.close()
+        raise DocumentError(f"{path}: it has no pages, or they are damaged beyond repair.")
+    try:
+        limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
+        limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")
+    except LimitError:
+        document.close()
+        raise
+    return document
+
+
+class PdfFile:
+    """An open PDF, as ``open_pdf`` opens it."""
+
+    def __init__(self, path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> None:
+        self._document = open_pdf(path, password, limits)
+        self._limits = limits
+        self.pages = int(self._document.page_count)
+
+    def info(self) -> FileInfo:
+        return read_info(self._document, self._limits)
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        yield from read_pages(self._document, numbers, on_page, self._limits)
+        pymupdf.TOOLS.store_shrink(100)
+
+    def close(self) -> None:
+        self._document.close()
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the memory a worker may use did not suffice."""
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
+
+
+def _too_large(what: str) -> LimitError:
+    return LimitError(
+        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it."
+    )
+
+
+def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -> FileInfo:
+    """Page count, bookmarks and metadata of an open PDF; what is damaged is left out and said."""
+    warnings = []
+    if document.is_repaired:
+        warnings.append("the file was damaged and has been repaired while reading; pages may be missing")
+    bookmarks, said = read_bookmarks(document, limits)
+    warnings += said
+    metadata = {
+        key: clean(value[:_LONGEST_FIELD]).strip()
+        for key, value in (document.metadata or {}).items()
+        if value and isinstance(value, str)
+    }
+    return FileInfo(document.page_count, bookmarks, {k: v for k, v in metadata.items() if v}, tuple(warnings))
+
+
+def read_pages(
+    document: pymupdf.Document,
+    numbers: Iterable[int],
+    on_page: Callable[[int], None] = lambda _: None,
+    limits: ParseLimits = ParseLimits(),
+) -> Iterator[ParsedPage | DocumentError]:
+    """Parse pages by their 1-based numbers; a page that cannot be read comes as the error that says why."""
+    for number in numbers:
+        try:
+            yield _read_page(document, number, limits)
+        except LimitError as error:
+            yield error
+        except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
+            damaged = DocumentError(f"page {number} could not be read ({error})")
+            yield _too_large(f"page {number}") if out_of_memory(error) else damaged
+        on_page(number)
+
+
+def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
+    page = document[number - 1]
+    textpage = page.get_textpage(flags=_FLAGS)
+    blocks = textpage.extractDICT()["blocks"]
+    shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
+    pieces = list(_pieces(blocks, shown))
+    limits.check("max_page_lines", len(pieces), f"page {number} has {len(pieces):,} lines of text")
+    characters = sum(len(piece.line.text) for piece in pieces)
+    limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
+    if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
+        from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
+        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, from_right))
+    lines = tuple(arrange(pieces))
+    images = len(page.get_images()) if lines else int(_draws(page))
+    return ParsedPage(
+        number=number,
+        label=_label(page),
+        width=float(page.rect.width),
+        height=float(page.rect.height),
+        lines=lines,
+        images=images,
+        needs_ocr=_unread(page, lines) if lines else images > 0,
+    )
+
+
+def _unread(page: pymupdf.Page, lines: Sequence[Line]) -> bool:
+    """Whether a page's text is unreadable, or only the stamp or number on a scan."""
+    text = "\n".join(line.text for line in lines)
+    if len(text) >= _STAMP:
+        return not readable(text)
+    most = 0.5 * abs(page.rect)
+    return not readable(text) or any(
+        abs(pymupdf.Rect(image["bbox"]) & page.rect) > most for image in page.get_image_info()
+    )
+
+
+def _label(page: pymupdf.Page) -> str:
+    try:
+        return str(page.get_label())
+    except Exception:  # noqa: BLE001 - a damaged label must not cost the page
+        return ""
+
+
+def _draws(page: pymupdf.Page) -> bool:
+    """Whether anything at all is drawn on a page."""
+    mupdf = pymupdf.mupdf
+    drawn = mupdf.FzRect(mupdf.FzRect.Fixed_EMPTY)
+    device = mupdf.fz_new_bbox_device(drawn)
+    source = page.this if isinstance(page.this, mupdf.FzPage) else page.this.super()
+    mupdf.fz_run_page(source, device, mupdf.FzMatrix(), mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    return not mupdf.fz_is_empty_rect(drawn)
+
+
+def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, from_right: bool = False) -> Iterator[Piece]:
+    """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
+    for block in blocks:
+        for raw in block.get("lines", ()):
+            spans = raw["spans"]
+            along_x, along_y = raw["dir"]
+            level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
+            text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
+            if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
+                glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
+                text = read_line(glyphs, spans[0]["size"], from_right)
+            if not text.isprintable() or not text.isascii():
+                text = fold_forms(keep_unknown(text))
+            text = clean(text).strip()
+            if not text:
+                continue
+            main = spans[0] if len(spans) == 1 else max(spans, key=_length)
+            flags, font = main["flags"], intern(main["font"])
+            x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
+            bold = bool(flags & _BOLD) or "bold" in font.lower() or "black" in font.lower()
+            line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)
+            yield Piece(line, level, raw["wmode"] == 1)
+
+
+def _said(span: dict[str, Any]) -> str:
+    return "".join([glyph["c"] for glyph in span["chars"]])
+
+
+def _length(span: dict[str, Any]) -> int:
+    return len((span["text"] if "text" in span else _said(span)).strip())

@@ -1,0 +1,229 @@
+"""Pieces of text in the order of the file become lines in the order of reading.
+
+The file's own order is right far more often than any rule about places, so it is kept unless a page
+clearly shows otherwise: columns of running text that are stored row by row, vertical lines stored from
+left to right, characters set one below the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from hybrid_core.types.documents import Line
+from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left
+
+_CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
+_LONG = 18  # characters of a piece that may be a line of running text in a column
+_STACK = 3  # single characters one below the other that make a vertical line
+_BINS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of text as the file gives it. ``level``: it runs from left to right on the page as shown."""
+
+    line: Line
+    level: bool
+    vertical: bool = False  # its characters stand one below the other
+
+
+def arrange(pieces: Sequence[Piece]) -> list[Line]:
+    """The lines of a page: pieces side by side joined into rows, in reading order."""
+    if any(len(piece.line.text) == 1 for piece in pieces):
+        pieces = list(_stacks(pieces))
+    if any(piece.vertical for piece in pieces):
+        pieces = _from_the_right(pieces)
+    turned = any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces)
+    if _interleaved(pieces):
+        pieces = _by_columns(pieces, turned) or pieces
+    return list(_rows_from_right(pieces) if turned else _rows(pieces))
+
+
+def _rows(pieces: Iterable[Piece]) -> Iterator[Line]:
+    """Join pieces that stand side by side (the cells of a table row) into one line."""
+    row: Line | None = None
+    row_level = False
+    for piece in pieces:
+        line, level = piece.line, piece.level
+        if row is not None and row_level and level and line.x0 >= row.x1 - 1 and _same_height(row, line):
+            row = _join(row, line, _CELL_GAP if line.x0 - row.x1 > 0.6 * line.size else " ")
+            continue
+        if row is not None:
+            yield row
+        row, row_level = line, level
+    if row is not None:
+        yield row
+
+
+def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:
+    """The same on a page with right-to-left text, whose rows may be stored from either side."""
+    group: list[Line] = []
+    group_level = False
+    for piece in pieces:
+        line = piece.line
+        if group and group_level and piece.level and _same_height(group[-1], line) and all(
+            line.x0 >= other.x1 - 1 or line.x1 <= other.x0 + 1 for other in group
+        ):  # fmt: skip
+            group.append(line)
+            continue
+        if group:
+            yield _row_of(group)
+        group, group_level = [line], piece.level
+    if group:
+        yield _row_of(group)
+
+
+def _row_of(group: list[Line]) -> Line:
+    if len(group) == 1:
+        return group[0]
+    from_right = is_right_to_left("".join(line.text for line in group))
+    ordered = sorted(group, key=lambda line: line.x0, reverse=from_right)
+    row = ordered[0]
+    for line in ordered[1:]:
+        gap = row.x0 - line.x1 if from_right else line.x0 - row.x1
+        row = _join(row, line, _CELL_GAP if gap > 0.6 * line.size else " ")
+    return row
+
+
+def _join(row: Line, line: Line, gap: str) -> Line:
+    longer = row if len(row.text) >= len(line.text) else line
+    return Line(
+        row.text + gap + line.text, min(row.x0, line.x0), min(row.y0, line.y0), max(row.x1, line.x1),
+        max(row.y1, line.y1), longer.size, row.bold and line.bold, row.italic and line.italic, longer.font,
+    )  # fmt: skip
+
+
+def _same_height(left: Line, right: Line) -> bool:
+    overlap = min(left.y1, right.y1) - max(left.y0, right.y0)
+    return overlap > 0.6 * min(left.y1 - left.y0, right.y1 - right.y0)
+
+
+def _stacks(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Single East Asian characters set one below the other, as one vertical piece."""
+    stack: list[Piece] = []
+    for piece in pieces:
+        if stack and not _continues(stack[-1].line, piece.line):
+            yield from _stacked(stack)
+            stack = []
+        if len(piece.line.text) == 1 and piece.line.text >= "\u2e80":
+            stack.append(piece)
+        else:
+            yield piece
+    yield from _stacked(stack)
+
+
+def _continues(upper: Line, lower: Line) -> bool:
+    aligned = abs(upper.x0 + upper.x1 - lower.x0 - lower.x1) < 0.6 * upper.size
+    return (
+        len(lower.text) == 1 and lower.text >= "\u2e80" and aligned and -0.5 < (lower.y0 - upper.y1) / upper.size < 0.7
+    )
+
+
+def _stacked(stack: list[Piece]) -> list[Piece]:
+    if len(stack) < _STACK:
+        return stack
+    lines = [piece.line for piece in stack]
+    joined = replace(
+        lines[0], text="".join(line.text for line in lines), x0=min(line.x0 for line in lines),
+        x1=max(line.x1 for line in lines), y1=lines[-1].y1,
+    )  # fmt: skip
+    return [Piece(joined, False, True)]
+
+
+def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Vertical lines are read from the right: sorted where a page is full of them and they are stored otherwise."""
+    upright = [piece.line for piece in pieces if piece.vertical]
+    if len(upright) < 0.6 * len(pieces):
+        return pieces
+    wrong = sum(right.x0 > left.x1 - 1 and right.y0 < left.y1 for left, right in pairwise(upright))
+    if wrong < max(1, 0.3 * (len(upright) - 1)):
+        return pieces
+    return sorted(pieces, key=lambda piece: (-round(piece.line.x1 / max(1.0, piece.line.size)), piece.line.y0))
+
+
+def _interleaved(pieces: Sequence[Piece]) -> bool:
+    """Whether long pieces keep stepping aside to another column at about the same height."""
+    steps = runs = 0
+    for before, after in pairwise([p.line for p in pieces if len(p.line.text) >= _LONG and p.level]):
+        if after.x0 >= before.x1 or after.x1 <= before.x0:
+            steps += abs(after.y0 - before.y0) < 2.5 * after.size
+        runs += 1
+    return steps >= 6 and steps >= 0.3 * runs
+
+
+def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None:
+    """The pieces column by column; None where the page does not clearly have columns of running text.
+
+    What reaches over a gutter (titles, wide tables) divides the page into bands.
+    """
+    left, right = min(p.line.x0 for p in pieces), max(p.line.x1 for p in pieces)
+    width = right - left
+    body = [p.line for p in pieces if p.level and len(p.line.text) >= _LONG and p.line.x1 - p.line.x0 < 0.62 * width]
+    gutters = _gutters(body, left, width)
+    if not 1 <= len(gutters) <= 4 or not all(map(_running_text, _split(body, gutters))):
+        return None
+    turn = -1 if from_right and is_right_to_left("".join(line.text for line in body)) else 1
+    order: list[tuple[int, int, float, float, Piece]] = []
+    band = 0
+    for piece in sorted(pieces, key=lambda p: p.line.y0 + p.line.y1):
+        line = piece.line
+        if any(line.x0 < gutter - 1 and line.x1 > gutter + 1 for gutter in gutters):
+            band += 2
+            order.append((band - 1, 0, line.y0, line.x0, piece))
+        else:
+            column = sum(line.x0 + line.x1 > 2 * gutter for gutter in gutters)
+            order.append((band, turn * column, line.y0, line.x0, piece))
+    order.sort(key=lambda item: item[:4])
+    return [item[4] for item in order]
+
+
+def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
+    """Middles of the empty strips between columns (x in points). At most one line in twenty may reach over a strip."""
+    if width <= 0 or not body:
+        return []
+    change = [0] * (_BINS + 1)
+    for line in body:
+        first = int((line.x0 - left) / width * _BINS)
+        last = int((line.x1 - left) / width * _BINS)
+        change[max(0, first)] += 1
+        change[min(_BINS, last + 1)] -= 1
+    gutters: list[float] = []
+    covered, start = 0, -1
+    for at in range(_BINS):
+        covered += change[at]
+        if covered <= 0.05 * len(body):
+            start = at if start < 0 else start
+        elif start >= 0:
+            if start > 0:
+                gutters.append(left + (start + at) / 2 / _BINS * width)
+            start = -1
+    return gutters
+
+
+def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
+    columns: list[list[Line]] = [[] for _ in range(len(gutters) + 1)]
+    for line in body:
+        if not any(line.x0 < gutter - 1 and line.x1 > gutter + 1 for gutter in gutters):
+            columns[sum(line.x0 + line.x1 > 2 * gutter for gutter in gutters)].append(line)
+    return columns
+
+
+def _running_text(column: Sequence[Line]) -> bool:
+    """Lines that fill their column, close below each other, in mid-sentence; not the cells of a table."""
+    if len(column) < 6:
+        return False
+    widths = [line.x1 - line.x0 for line in column]
+    pitch = median(below.y0 - above.y0 for above, below in pairwise(sorted(column, key=lambda line: line.y0)))
+    text = "".join(line.text for line in column)
+    letters = sum(map(str.isalpha, text))
+    small, large = sum(line.text[0].islower() for line in column), sum(line.text[0].isupper() for line in column)
+    cased = small + large > 0.5 * len(column)
+    return (
+        median(widths) >= (0.7 if cased else 0.85) * max(widths)
+        and pitch <= 1.9 * median(line.size for line in column)
+        and letters >= 0.6 * len(text.replace(" ", ""))
+        and (small > large or not cased)
+    )

@@ -1,0 +1,1 @@
+"""The runner: which files, their turns, and what became of them."""

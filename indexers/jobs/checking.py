@@ -1,0 +1,99 @@
+"""Whether what is stored of files is what they hold: each is read once more and compared with its pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hybrid_core.errors import Cancelled, DocumentError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document, Page, ParsedPage
+from indexers.build.content import ranges
+from indexers.build.versions import content_id, without_ocr
+from indexers.jobs.files import private_copy
+from indexers.jobs.parsing import Parser
+
+State = Literal["same", "other", "gone", "changed", "older", "unread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of one content. ``other``: its pages are not those of the file that it is stored for. It could not be
+    compared where the file is ``gone`` or has ``changed``, an ``older`` version of the pipeline made it, or the file
+    could not be ``unread``: opened now. ``detail`` says which pages, or why.
+    """
+
+    content_id: str
+    documents: tuple[Document, ...]
+    state: State
+    detail: str = ""
+
+
+def compare(
+    catalog: Catalog,
+    documents: Sequence[Document],
+    parser: Parser,
+    scratch: Path,
+    told: Callable[[int, int], None],
+    cancelled: threading.Event,
+) -> list[Compared]:
+    """Every content that the documents are published with; ``told`` hears how many of how many are done.
+
+    Text that was read from pictures is not compared, but everything else of these pages is. Raises Cancelled.
+    """
+    by_content: dict[str, list[Document]] = {}
+    for document in documents:
+        if document.published:
+            by_content.setdefault(document.content_id, []).append(document)
+    found = []
+    for done, (content, holders) in enumerate(by_content.items()):
+        if cancelled.is_set():
+            raise Cancelled(f"The check was stopped after {done} of {len(by_content)} contents.")
+        told(done, len(by_content))
+        state, detail = _compared(catalog, content, holders, parser, scratch)
+        found.append(Compared(content, tuple(holders), state, detail))
+    told(len(by_content), len(by_content))
+    return found
+
+
+def _compared(
+    catalog: Catalog, content: str, holders: Sequence[Document], parser: Parser, scratch: Path
+) -> tuple[State, str]:
+    one = holders[0]
+    if without_ocr(content) != content_id(one.sha256, one.format):
+        return "older", "an earlier version of the pipeline made it: index makes it again"
+    state: State = "gone"
+    for file in (Path(document.path) for document in holders):
+        if not file.exists():
+            continue
+        try:
+            with private_copy(file, scratch) as copy:
+                if copy.sha256 == one.sha256:
+                    wrong = _wrong_pages(catalog, content, one.pages, parser.pages(copy))
+                    return ("other", f"pages {ranges(wrong)}") if wrong else ("same", "")
+        except DocumentError as error:
+            return "unread", str(error)
+        state = "changed"
+    return state, ""
+
+
+def _wrong_pages(catalog: Catalog, content: str, pages: int, parsed: Iterable[Sequence[ParsedPage]]) -> list[int]:
+    wrong: list[int] = []
+    read = 0
+    for part in parsed:
+        read += len(part)
+        with catalog.snapshot() as snapshot:
+            stored = {page.number: page for page in snapshot.pages(content, [page.number for page in part])}
+        wrong += [page.number for page in part if not _same(page, stored.get(page.number))]
+    return wrong + list(range(read + 1, pages + 1))
+
+
+def _same(parsed: ParsedPage, stored: Page | None) -> bool:
+    if stored is None or (parsed.label, parsed.width, parsed.height) != (stored.label, stored.width, stored.height):
+        return False
+    if parsed.needs_ocr:
+        return stored.needs_ocr or stored.ocr
+    return stored.read_by_model or (not stored.ocr and not stored.needs_ocr and parsed.text == stored.text)

@@ -1,0 +1,124 @@
+"""Paths, folders and globs become the files to index."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.errors import UsageError
+from hybrid_core.system.paths import exists
+from hybrid_core.text.plural import counted
+from indexers.formats.registry import FORMATS, formats_read
+
+_ENDING = re.compile(r"\.\w{1,10}")
+_KINDS = 6  # kinds that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``files`` are absolute, without repeats, in the order given; ``problems`` are (path, what is wrong).
+
+    ``roots`` are the existing files and folders that were named: what ``--prune`` may clean below. ``skipped`` counts
+    the files in folders that no parser reads by their ending, "" where they have none, most first; ``notes`` say so of
+    folders that hold documents besides.
+    """
+
+    files: tuple[Path, ...]
+    problems: tuple[tuple[str, str], ...]
+    roots: tuple[Path, ...]
+    skipped: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Found:
+    """Find the files that paths name. A folder is searched with its subfolders, hidden ones left out; one without
+    documents is a problem unless ``empty_folders``.
+    """
+    files: dict[Path, None] = {}
+    problems: list[tuple[str, str]] = []
+    roots: list[Path] = []
+    skipped: dict[str, str] = {}
+    alone: set[str] = set()  # of these, those in folders that failed for holding nothing else
+    for given in paths:
+        if not str(given):
+            raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
+        for name in _expand(str(given)):
+            path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
+            if not exists(path):
+                problems.append((str(given), "no such file or folder."))
+                roots.append(path)
+            elif path.is_dir():
+                inside, others = _documents_below(path)
+                roots.append(path)
+                if not inside and not empty_folders:
+                    problems.append((str(path), _nothing(Counter(others.values()))))
+                    alone.update(others)
+                files |= dict.fromkeys(inside)
+                skipped |= others
+            elif path.is_file():
+                roots.append(path)
+                files[path] = None
+            else:
+                problems.append((str(path), "not a regular file."))
+    readable = []
+    for file in files:
+        if not file.is_file():  # a pipe or device below a folder would be read without end; a dangling link not at all
+            problems.append((os.fsencode(file).decode("utf-8", "backslashreplace"), "not a regular file."))
+            continue
+        try:
+            str(file).encode()
+            readable.append(file)
+        except UnicodeEncodeError:
+            shown = os.fsencode(file).decode("utf-8", "backslashreplace")
+            problems.append((shown, "its name is not valid UTF-8; rename the file."))
+    beside = Counter(ending for path, ending in skipped.items() if path not in alone)
+    notes = (f"{_left_out(beside)}; {_ADVICE}",) if beside else ()
+    by_ending = dict(Counter(skipped.values()).most_common())
+    return Found(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
+
+
+_ADVICE = f"what is read is {formats_read()}: convert the others, to PDF for example"
+
+
+def _left_out(endings: Counter[str]) -> str:
+    kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
+    if more := len(endings) - len(kinds):
+        kinds.append(f"{counted(more, 'other kind')}")
+    files = counted(endings.total(), "file was", "files were")
+    return f"{files} left out, for no parser reads their kind ({', '.join(kinds)})"
+
+
+def _nothing(endings: Counter[str]) -> str:
+    """Why a folder gives nothing to index."""
+    if not endings:
+        return f"no documents in this folder (looked for {', '.join('*' + ending for ending in sorted(FORMATS))})."
+    return f"no documents in this folder: {_left_out(endings)}; {_ADVICE}."
+
+
+def _expand(given: str) -> list[str]:
+    given = os.path.expanduser(given)  # noqa: PTH111 - a glob pattern is no path
+    if os.path.lexists(given) or not glob.has_magic(given):
+        return [given]
+    return sorted(glob.glob(given, recursive=True)) or [given]  # noqa: PTH207 - the pattern may be absolute
+
+
+def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """Files of a format that is read, and the endings of the others by their paths."""
+    found: list[Path] = []
+    others: dict[str, str] = {}
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.startswith("."):
+                continue
+            ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of many names
+            if ending in FORMATS:
+                found.append(Path(parent, name))
+            else:
+                others[os.path.join(parent, name)] = ending if _ENDING.fullmatch(ending) else ""  # noqa: PTH118
+    return found, others

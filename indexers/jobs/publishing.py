@@ -1,0 +1,114 @@
+"""A file's content made, or found in the catalog, and published as a document."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Card, IndexedContent
+from indexers.build.stored import Stored, card_of
+from indexers.build.versions import content_id, with_ocr, with_some_ocr
+from indexers.formats.limits import ParseLimits
+from indexers.formats.registry import format_of
+from indexers.jobs.files import same
+from indexers.jobs.making import FileProgress, Maker
+from indexers.jobs.parsing import Parser
+from indexers.jobs.report import FileResult
+from indexers.jobs.scans import ReadScans
+from indexers.ocr.tesseract import Tesseract
+
+
+@dataclass(frozen=True, slots=True)
+class MadeVersion:
+    """What was made of a file, and the identity of that; ``scans`` says how far its scans are read."""
+
+    version: str
+    content: IndexedContent
+    scans: ReadScans
+
+
+class Publisher:
+    def __init__(
+        self,
+        catalog: Catalog,
+        library: str,
+        parser: Parser,
+        maker: Maker,
+        stored: Stored,
+        limits: ParseLimits,
+    ) -> None:
+        self._catalog, self._library, self._maker, self._stored = catalog, library, maker, stored
+        self.parser, self._limits = parser, limits
+        self._content_locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def publish(
+        self,
+        file: Path,
+        stat: os.stat_result,
+        sha256: str,
+        doc_id: str,
+        ocr_seconds: float,
+        progress: FileProgress | None,
+    ) -> FileResult:
+        """Publish what the catalog holds of the same bytes, or what is made of them now."""
+        content = content_id(sha256, format_of(file))
+        with self.content_lock(content):  # the same bytes twice in one run are parsed once
+            if (shared := self._shared(file, sha256, content)) is not None:
+                self.switch(file, stat, doc_id, shared, None, self._stored.card(file, shared))
+                with self._catalog.snapshot() as snapshot:
+                    pages, sections = snapshot.extent(shared)
+                note = "same bytes as a file indexed before"
+                return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
+            made = self.make(file, sha256, ocr_seconds, progress)
+            self.switch(file, stat, doc_id, made.version, made.content, card_of(file, made.content))
+        pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
+        if not same(file, stat):
+            note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
+        unread = 0 if made.scans.stopped else made.scans.left
+        return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)
+
+    def make(self, file: Path, sha256: str, ocr_seconds: float, progress: FileProgress | None) -> MadeVersion:
+        """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
+        with self.parser.copy(file, sha256) as copy:
+            made = self._maker.make(file, copy, ocr_seconds, progress)
+        version = content_id(sha256, format_of(file))
+        if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
+            tried, left = made.scans.tried, made.scans.left
+            version = with_some_ocr(version, ocr, tried) if left else with_ocr(version, ocr)
+        return MadeVersion(version, made.content, made.scans)
+
+    def switch(
+        self,
+        file: Path,
+        stat: os.stat_result,
+        doc_id: str,
+        version: str,
+        content: IndexedContent | None,
+        card: Card,
+    ) -> None:
+        """Point a document to a version, whose ``content`` is None where the catalog holds it."""
+        self._catalog.publish(
+            library=self._library, doc_id=doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime,
+            content_id=version, content=content, card=card,
+        )  # fmt: skip
+
+    def content_lock(self, content: str) -> threading.Lock:
+        """Held by whoever makes something of a content."""
+        with self._lock:
+            return self._content_locks.setdefault(content, threading.Lock())
+
+    def _shared(self, file: Path, sha256: str, content: str) -> str | None:
+        """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
+        found = self._stored.best(content)
+        if found is None:
+            return None
+        version, pages = found  # it may have been read under other limits
+        self._limits.check("max_pages", pages, f"{file}: it has {pages:,} pages")
+        if self._stored.encrypted(version):  # who does not know the password does not get the text
+            with self.parser.copy(file, sha256) as copy:
+                self.parser.opens(copy)
+        return version

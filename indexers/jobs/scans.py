@@ -1,0 +1,156 @@
+"""Pages without readable text, read from their pictures by the workers: some at a time, none twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import cast
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.store.catalog.catalog import Catalog
+from indexers.formats.limits import ParseLimits
+from indexers.jobs.files import PrivateCopy
+from indexers.jobs.report import Point, Tally
+from indexers.ocr.pages import cache_key
+from indexers.ocr.tesseract import NoOcr, Tesseract
+from indexers.workers.pool import Allowance, WorkerPool
+from indexers.workers.protocol import ScanTask
+
+_SAID = 5  # pages of a file whose OCR failed that are named
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """``ocr`` is called when a page needs it. ``max_cache_size``: bytes of the cache that keeps them."""
+
+    password: str | None
+    limits: ParseLimits
+    ocr: Callable[[], Tesseract | NoOcr]
+    max_cache_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadScans:
+    """Packed pages in order. ``tried`` counts those that could not be read too, and ``left`` those still to be read.
+
+    ``stopped``: the file has had all its time. ``said``: what the user should know.
+    """
+
+    pages: tuple[bytes, ...] = ()
+    said: tuple[str, ...] = ()
+    tried: int = 0
+    left: int = 0
+    stopped: bool = False
+
+
+@dataclass(slots=True)
+class _File:
+    """What is remembered of a file between its turns: its time, pages under way, and why some could not be read."""
+
+    allowance: Allowance
+    running: dict[int, Future[object]] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    stopped: str = ""  # why no more of its pages are read
+    shown: tuple[int, int] = (0, 0)  # pages that are done and all that need it, as counted in the progress
+
+
+class ScanReader:
+    def __init__(self, catalog: Catalog, pool: WorkerPool, options: ScanOptions, at_once: int, tally: Tally) -> None:
+        self._catalog, self._pool, self._options = catalog, pool, options
+        self._at_once, self._tally = at_once, tally
+        self._files: dict[str, _File] = {}
+        self._lock = threading.Lock()
+
+    def read(
+        self,
+        file: Path,
+        copy: PrivateCopy,
+        numbers: Sequence[int],
+        seconds: float,
+    ) -> ReadScans:
+        """Read the pages (1-based) that need it, for ``seconds`` at most.
+
+        Each page is a task with its own limits, and together they have the time of a file besides that of
+        parsing. What was read before comes from the cache.
+        """
+        if not numbers:
+            return ReadScans()
+        if isinstance(ocr := self._options.ocr(), NoOcr):
+            return ReadScans(said=(ocr.reason,))
+        sha256 = copy.sha256
+        with self._lock:
+            of_file = self._files.setdefault(sha256, _File(self._pool.allowance()))
+        keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
+        read = {number: page for number, key in keys.items() if (page := self._catalog.cached(key)) is not None}
+        waiting = [number for number in numbers if number not in read and number not in of_file.failed]
+        self._show(file, of_file, len(read), len(numbers))
+        for number, page in self._new(copy, ocr, waiting, of_file, seconds):
+            self._catalog.put_cache(keys[number], page, self._options.max_cache_size)
+            read[number] = page
+            self._show(file, of_file, len(read), len(numbers))
+        left = len(numbers) - len(read) - len(of_file.failed)
+        return ReadScans(
+            pages=tuple(read[number] for number in numbers if number in read),
+            said=_said(of_file, left),
+            tried=len(numbers) - left,
+            left=left,
+            stopped=bool(of_file.stopped),
+        )
+
+    def _show(self, file: Path, of_file: _File, read: int, pages: int) -> None:
+        """Bring the progress of all files up to what this one's is."""
+        done = read + len(of_file.failed)
+        at = Point(str(file), "ocr", pages, done)
+        self._tally.add(scans=done - of_file.shown[0], unread=pages - of_file.shown[1], at=at)
+        of_file.shown = done, pages
+
+    def _new(
+        self, copy: PrivateCopy, ocr: Tesseract, numbers: Sequence[int], of_file: _File, seconds: float
+    ) -> Iterator[tuple[int, bytes]]:
+        """Pages as they are read, a few begun at a time: a long file leaves room for others."""
+        until, running = monotonic() + seconds, of_file.running
+        waiting = deque(number for number in numbers if number not in running)
+        try:
+            while not of_file.stopped:
+                while waiting and len(running) <= self._at_once and monotonic() < until:
+                    task = ScanTask(copy.path, self._options.password, waiting[0], self._options.limits, ocr)
+                    running[waiting.popleft()] = begun = self._pool.submit(task, of_file.allowance)
+                    copy.lend(begun)
+                if not running:
+                    break
+                number = next(iter(running))
+                try:
+                    page = cast(bytes, running[number].result(max(0.0, until - monotonic())))
+                except TimeoutError:  # the next turn takes it
+                    break
+                except DocumentError as error:
+                    if of_file.allowance.left() <= 0:
+                        of_file.stopped = str(error)
+                    else:
+                        of_file.failed[number] = str(error)
+                    del running[number]
+                    continue
+                del running[number]
+                yield number, page
+        finally:
+            for number in [number for number, future in running.items() if future.cancel()]:
+                del running[number]
+
+
+def _said(of_file: _File, left: int) -> tuple[str, ...]:
+    failed = [
+        f"page {number} could not be read by OCR: {reason.removesuffix('.')}"
+        for number, reason in sorted(of_file.failed.items())
+    ]
+    if len(failed) > _SAID:
+        failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by OCR"]
+    if left:
+        failed.append(f"{left} pages are still to be read by OCR: index goes on with them")
+    if of_file.stopped:
+        failed.append(of_file.stopped.removesuffix("."))
+    return tuple(failed)

@@ -1,1 +1,0 @@
-"""A file becomes parsed pages, in worker processes."""

@@ -1,0 +1,53 @@
+"""The pages that were found as numbered sources, within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.answers import Source
+from hybrid_core.types.results import PageFound
+from retrievers.explain import snippet
+from retrievers.query.question import read_question
+
+_KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
+_KEPT_SHARE = 0.5  # of all tokens at most, for these
+
+
+def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[Source]:
+    """Pages numbered from 1 in their order; ``texts`` are their full texts.
+
+    Together they have at most ``budget`` tokens by estimate. Pages that a model named and then the best are whole; of
+    the others the lines that match best are kept, of the last ones nothing where even for these there is no room.
+    """
+    asked = read_question(question)
+    numbered = []
+    for number, (page, text, tokens) in enumerate(zip(found, texts, _shares(found, texts, budget), strict=True), 1):
+        weights = snippet.weights(asked.terms, page.receipt.terms)
+        shown = snippet.excerpt(text, weights, tokens, numeric=asked.numeric) if tokens else ""
+        numbered.append(
+            Source(
+                number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,
+                cut=len(shown) < len(text), short_path=page.short_path,
+            )
+        )  # fmt: skip
+    return numbered
+
+
+def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[int]:
+    """The tokens of each page: what its best lines need, and in the order of their worth what is left for all of it."""
+    wanted = [estimate(text) for text in texts]
+    if sum(wanted) <= budget:
+        return wanted
+    order = sorted(range(len(found)), key=lambda at: found[at].receipt.reasoning is None)  # the named ones first
+    given = [0] * len(found)
+    kept = int(_KEPT_SHARE * budget)
+    for at in order:
+        given[at] = min(wanted[at], _KEPT, kept)
+        kept -= given[at]
+    left = budget - sum(given)
+    for at in order:
+        more = min(wanted[at] - given[at], left)
+        given[at] += more
+        left -= more
+    return given

@@ -1,0 +1,1 @@
+"""Which documents: cards, fields, a model's pick."""

@@ -1,0 +1,90 @@
+"""What a model is asked in order to choose documents: conditions on their fields, or a few by their descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from hybrid_core.llm.token_estimate import cut
+from hybrid_core.types.documents import Document
+from retrievers.documents.routing import fields
+from retrievers.documents.routing.calls import Calls
+from retrievers.documents.routing.conditions import Condition, Operator
+from retrievers.query.question import Question
+from retrievers.reason.board import card
+from retrievers.reason.model_calls import fitted
+
+CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
+MOST = 72  # documents described where somebody did
+_NAMED = 3  # documents that a reply may name
+_LINE, _LEAST = 120, 24  # tokens of a document's line at most, and as few as still tell something
+_FIELDS = 1500  # tokens of all fields together
+_CONDITIONS, _VALUES = 6, 20
+
+
+class ConditionSaid(BaseModel):
+    """One condition on a field."""
+
+    field: str
+    operator: Operator
+    values: list[str]
+
+
+class Conditions(BaseModel):
+    """What the documents must meet."""
+
+    reasoning: str
+    conditions: list[ConditionSaid]
+
+
+class Picks(BaseModel):
+    """The documents in which to look."""
+
+    reasoning: str
+    documents: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """doc_ids, the best first, and why."""
+
+    documents: tuple[str, ...]
+    reasoning: str
+
+
+def conditions(calls: Calls, question: Question, held: Mapping[str, fields.Field]) -> list[Condition]:
+    """The conditions that a model makes of a question, not yet checked. Raises ChatError."""
+    room = calls.room("route-filter", Conditions, {"fields": ""})
+    shown = fields.table(held.values(), question.terms, min(_FIELDS, room))
+    said = calls.ask("route-filter", Conditions, {"fields": shown}).conditions[:_CONDITIONS]
+    return [Condition(one.field, one.operator, tuple(one.values[:_VALUES])) for one in said]
+
+
+def pick(calls: Calls, documents: Sequence[tuple[Document, str]]) -> Picked:
+    """The documents that a model names of the first ones, each given with why it fits, "" where nothing says so.
+
+    It is shown as many as the tokens allow, MOST at most. Raises ChatError.
+    """
+    room = calls.room("route-documents", Picks, {"documents": ""})
+    shown = documents[: max(1, min(MOST, room // _LEAST))]
+    names = {f"d{number}": document.doc_id for number, (document, _) in enumerate(shown, 1)}
+    lines = fitted([_line(name, *one) for name, one in zip(names, shown, strict=True)], room)
+    said = calls.ask("route-documents", Picks, {"documents": "\n".join(lines)})
+    written = [name.strip().casefold() for name in said.documents]
+    if lost := [name for name in written if name not in names]:
+        calls.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
+    known = _unique(names[name] for name in written if name in names)
+    return Picked(known[:_NAMED], " ".join(said.reasoning.split()))
+
+
+def _line(name: str, document: Document, reason: str) -> str:
+    parts = [name, document.name, *card(document)]
+    if reason:
+        parts.append(f"matches the question by {reason}")
+    return cut(" · ".join(parts), _LINE)
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,1 @@
+"""Why a page was returned: receipts, snippets, evidence, trace."""

@@ -1,0 +1,169 @@
+"""How well what was found can answer: strong, weak, or none.
+
+Rare words weigh more; a page that says a word often, for its length, holds more of it than one that mentions it; and
+a page of another organisation or year than the question names says little, as does one whose document never says a name
+that the question asks about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from hybrid_core.text import bm25, tokens
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.names import has_cjk
+from hybrid_core.types.results import Evidence
+from retrievers.documents.route import Routing
+from retrievers.pages.content import Content
+from retrievers.query.content_words import compares, content_words, is_frame
+from retrievers.query.proper_names import proper_names
+from retrievers.query.question import Question
+
+STRONG, WEAK = 0.5, 0.25
+JUDGED = 5  # pages, however many are shown
+_K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a term
+_BESIDE = 0.4  # what a term counts that only the page before or after holds
+_ELSEWHERE = 0.4  # what a page counts whose document is not the one that the question names
+_SURE = 0.4  # routing scores below this name nothing
+_COMMON, _FEW = 0.5, 6  # the share of pages that tells nothing any more; so many pages do not show what is common
+_TOGETHER = 3  # so many common words tell what is asked for after all
+_FRAME = 0.3  # what a word weighs that could be part of any question
+_SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
+
+
+HINT = (
+    "the question names nothing to look for: say what it is about, in words that the pages would use "
+    "(what was asked before is not remembered)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question wants evidence for.
+
+    ``asked`` are its terms with their weights, without what surely names a document; ``names`` those of them that are
+    proper names. ``things`` are the words that can name what it is about, ``named`` says that it names an organisation
+    of the library. ``compares``: it asks about several things that need not stand on one page.
+    """
+
+    asked: Mapping[str, float]
+    names: Collection[str] = ()
+    things: Collection[str] = ()
+    named: bool = True
+    compares: bool = False
+
+
+def wanted(question: Question, routing: Routing) -> Wanted:
+    """A name that is not surely one of the library's is asked for like any other word; the frame counts little."""
+    said = routing.matched_terms if routing.named else question.period_terms
+    kept = [term for term in question.terms if term not in said] or question.terms
+    asked = {term: _FRAME if is_frame(term) else 1.0 for term in kept}
+    names = proper_names(question.text) & asked.keys()
+    several = len(routing.organisations) > 1 or len(question.years) > 1 or compares(question.text)
+    return Wanted(asked, names, content_words(question.text), bool(routing.named), several)
+
+
+def judge(held: Held, wanted: Wanted, added: Mapping[str, float], looked_into: Sequence[Content]) -> Evidence:
+    """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
+
+    To say what is asked in the field's words is as good as to say it in the question's. A word that most pages of the
+    documents that were ``looked_into`` hold says by itself nothing.
+    """
+    if not wanted.named and len(wanted.things) < _TOGETHER and all(_common(t, looked_into) for t in wanted.things):
+        return Evidence("unclear", 0.0, HINT)
+    worded = [wanted.asked, {**added, **wanted.asked}] if wanted.asked and added else [wanted.asked]
+    score = max(held.coverage(terms, wanted.names, wanted.compares) for terms in worded)
+    return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """``fit`` is how well its document fits what the question names, ``holds`` how much of each term it says."""
+
+    content: Content
+    fit: float
+    holds: Mapping[str, float]
+
+
+def _common(term: str, contents: Sequence[Content]) -> bool:
+    pages = sum(content.pages for content in contents)
+    return _holding(term, contents) > _COMMON * (pages + _FEW)
+
+
+def _holding(term: str, contents: Iterable[Content]) -> int:
+    """How many pages hold a term."""
+    hashed = tokens.cached_hash(term)
+    return sum(len(content.body.postings(hashed)[0]) for content in contents)
+
+
+class Held:
+    """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
+
+    def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
+        self._contents = list({content.content_id: content for _, content, _ in pages}.values())
+        self._total = sum(content.pages for content in self._contents)
+        hashes = {term: tokens.cached_hash(term) for term in terms}
+        self._weights = {term: _weight(term, _holding(term, self._contents), self._total) for term in hashes}
+        self._pages = [
+            _Page(
+                content, _fit(routing, doc_id), {term: _held(content, page, hashed) for term, hashed in hashes.items()}
+            )
+            for doc_id, content, page in pages
+        ]
+
+    def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
+        """The best share of the terms, which must be among those looked for, that one of the pages holds; or, with
+        ``apart``, that two of them hold together, which need not be of one document.
+
+        Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged
+        documents); times how well the page's document fits what the question names. A term that no page holds weighs
+        most: a question about something the library does not know scores low however often its common words occur.
+        0 to 1, higher is better.
+        """
+        if not terms:
+            return 0.0
+        weights = {term: weight * self._weights[term] for term, weight in terms.items()}
+        whole = sum(weights.values())
+        if apart:
+            said = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
+            best = max((self._together(weights, pair) for pair in combinations(self._pages, 2)), default=0.0)
+            return max(round(said * best / whole, 4), self.coverage(terms, names))
+        shares = (_says(page.content, names) * self._together(weights, [page]) / whole for page in self._pages)
+        return round(max(shares, default=0.0), 4)
+
+    @staticmethod
+    def _together(weights: Mapping[str, float], pages: Iterable[_Page]) -> float:
+        return sum(weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
+
+
+def _weight(term: str, holding: int, pages: int) -> float:
+    known = holding > 0 or not has_cjk(term)
+    return (1.0 if known else _SPANNING) * (1 + bm25.idf(pages, holding))
+
+
+def _held(content: Content, page: int, term: int) -> float:
+    """How much of a term a page holds, 0 to 1."""
+    pages, counts = content.body.postings(term)
+    if not len(pages):
+        return 0.0
+    at = int(pages.searchsorted(page - 1))
+    if at < len(pages) and pages[at] == page - 1:
+        model = Bm25(_K1, 1.0, content.body.average_length)
+        return float(model.weights(counts[at : at + 1], float(content.body.lengths[page - 1]))[0])
+    beside = pages[max(0, at - 1) : at + 1].tolist()
+    return _BESIDE if page - 2 in beside or page in beside else 0.0
+
+
+def _says(content: Content, names: Collection[str]) -> float:
+    """1 where the document says all of the names somewhere."""
+    return 1.0 if all(len(content.body.postings(tokens.cached_hash(name))[0]) for name in names) else _ELSEWHERE
+
+
+def _fit(routing: Routing, doc_id: str) -> float:
+    """1 where the question names no organisation or this document fits it best, less for others of the library."""
+    best = max(routing.scores.values(), default=0.0)
+    if not routing.organisations or best < _SURE:
+        return 1.0
+    return _ELSEWHERE + (1 - _ELSEWHERE) * routing.scores.get(doc_id, 0.0) / best

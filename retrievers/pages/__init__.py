@@ -1,0 +1,1 @@
+"""The first stage, page scores, NodeScore, and the walk through the trees."""

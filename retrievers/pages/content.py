@@ -1,0 +1,159 @@
+"""What searching needs of one document, kept in memory while it is in use."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Section
+from retrievers.pages.title_cover import Titles
+from retrievers.rerank.mmr import page_vector
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Immutable, as the catalog's contents are: a content_id means something else only once it was mended."""
+
+    content_id: str
+    body: TermCounts
+    headings: TermCounts
+    sections: tuple[Section, ...]
+    children: tuple[tuple[int, ...], ...]  # indices into sections; children[-1] are the top ones
+
+    @property
+    def pages(self) -> int:
+        return self.body.page_count
+
+    @cached_property
+    def spans(self) -> tuple[Ints, Ints]:
+        """First page (0-based) and end page (excluded) of every section."""
+        return (
+            np.array([section.start_page - 1 for section in self.sections], np.int64),
+            np.array([section.end_page for section in self.sections], np.int64),
+        )
+
+    @cached_property
+    def titles(self) -> Titles:
+        return Titles.of(self.sections)
+
+    @cached_property
+    def parents(self) -> Ints:
+        """Index of every section's parent; -1 at the top."""
+        return np.array([-1 if s.parent_id is None else int(s.parent_id) - 1 for s in self.sections], np.int64)
+
+    @cached_property
+    def levels(self) -> tuple[Ints, ...]:
+        """Indices of the sections of each level, the top level first."""
+        level = np.array([section.level for section in self.sections], np.int64)
+        return tuple(np.flatnonzero(level == depth) for depth in range(1, int(level.max(initial=0)) + 1))
+
+    @cached_property
+    def covering(self) -> tuple[Ints, Ints]:
+        """The sections that cover each page, page after page, and where each page's begin among them."""
+        start, end = self.spans
+        sections = np.repeat(np.arange(len(start)), end - start)
+        pages = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [sections])
+        order = np.argsort(pages, kind="stable")
+        return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
+
+    @cached_property
+    def headings_at(self) -> dict[int, tuple[int, ...]]:
+        """The characters at which headings begin, by page (1-based)."""
+        found: dict[int, list[int]] = {}
+        for section in self.sections:
+            if not section.synthetic:
+                found.setdefault(section.start_page, []).append(section.anchor)
+        return {page: tuple(sorted(anchors)) for page, anchors in found.items()}
+
+    @cached_property
+    def _vectors(self) -> dict[int, dict[int, float]]:
+        return {}
+
+    def vector(self, page: int) -> dict[int, float]:
+        """A page (1-based) as a unit vector of its terms, made when first asked for."""
+        if page not in self._vectors:
+            self._vectors[page] = page_vector(self.body, page)
+        return self._vectors[page]
+
+    def path(self, at: int) -> tuple[int, ...]:
+        """Indices of the sections from the top down to ``at``."""
+        path = [at]
+        while (parent := self.sections[path[-1]].parent_id) is not None:
+            path.append(int(parent) - 1)
+        return tuple(reversed(path))
+
+    def section_at(self, page: int, offset: int) -> int:
+        """The deepest section that holds a character of a page (1-based page)."""
+        found = 0
+        for at, section in enumerate(self.sections):  # preorder: the last that has begun is the deepest
+            if (section.start_page, section.anchor) > (page, offset):
+                break
+            if section.end_page > page or (
+                section.end_page == page and (section.end_anchor is None or offset < section.end_anchor)
+            ):
+                found = at
+        return found
+
+
+class ContentCache:
+    """The most recently used contents, up to a number of pages. Safe for several threads."""
+
+    def __init__(self, most_pages: int = 30_000) -> None:
+        self._most = most_pages
+        self._held: OrderedDict[str, Content] = OrderedDict()
+        self._pages = 0
+        self._lock = threading.Lock()
+
+    def get(self, contents: Contents, content_id: str) -> Content | None:
+        """The content, read from the catalog unless held; None where it is gone."""
+        with self._lock:
+            if content_id in self._held:
+                self._held.move_to_end(content_id)
+                return self._held[content_id]
+        read = contents.terms_and_sections(content_id)
+        if read is None:
+            return None
+        body, headings, sections = read
+        content = Content(content_id, body, headings, sections, children_of(sections))
+        with self._lock:
+            if content_id not in self._held:
+                self._held[content_id] = content
+                self._pages += content.pages
+            while self._pages > self._most and len(self._held) > 1:
+                _, dropped = self._held.popitem(last=False)
+                self._pages -= dropped.pages
+        return content
+
+    def forget(self, content_ids: Iterable[str | None]) -> None:
+        """Have contents read again that were published anew: one that was wrong is made again under its id."""
+        with self._lock:
+            for content_id in content_ids:
+                if content_id is not None and (dropped := self._held.pop(content_id, None)) is not None:
+                    self._pages -= dropped.pages
+
+
+def children_of(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:
+    """Indices of each section's children, and last those of the top sections."""
+    children: list[list[int]] = [[] for _ in range(len(sections) + 1)]
+    for at, section in enumerate(sections):
+        children[-1 if section.parent_id is None else int(section.parent_id) - 1].append(at)
+    return tuple(map(tuple, children))
+
+
+def per_page(content: Content, hits: dict[int, float]) -> npt.NDArray[np.float64]:
+    """Hit scores by page number as float64 (pages,); 0 where there is none."""
+    scores = np.zeros(content.pages)
+    for page, score in hits.items():
+        if 1 <= page <= content.pages:
+            scores[page - 1] = score
+    return scores

@@ -1,0 +1,90 @@
+"""Scoring the pages of one document with its own statistics.
+
+A word that every page of a filing holds says nothing inside it, however rare it is in the library: idf
+is therefore taken over the document's own pages. Headings that begin on a page are a second, light
+field (BM25F's idea, Robertson et al. 2004, with the fields' scores added). A title that the question covers
+counts besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text import bm25
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_counts import TermCounts
+from retrievers.pages.content import Content
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PageScoring:
+    """``heading_weight`` is what a heading's BM25 adds to the text's, ``title_weight`` what covering a title does."""
+
+    k1: float = 2.0
+    b: float = 1.0
+    heading_weight: float = 0.5
+    title_weight: float = 0.1
+
+
+def page_scores(
+    content: Content,
+    query: Mapping[int, float],
+    scoring: PageScoring = PageScoring(),
+    headings: Mapping[int, float] | None = None,
+    only: Mask | None = None,
+) -> Floats:
+    """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match.
+
+    ``headings`` are terms that are looked for in headings only. ``only``, bool (pages,), says which pages are
+    scored; the others have 0. Term statistics are of the whole document all the same.
+    """
+    total = _field(content.body, query, scoring, only)
+    if scoring.heading_weight:
+        in_headings = {**(headings or {}), **query}
+        total += scoring.heading_weight * _field(content.headings, in_headings, scoring, only)
+    if scoring.title_weight:
+        total += scoring.title_weight * (total > 0) * content.titles.covered(query, content.pages)
+    return total
+
+
+def matched(
+    content: Content, page: int, query: Mapping[int, float], headings: Mapping[int, float] | None = None
+) -> dict[int, float]:
+    """Which terms a page (1-based) holds in its text and headings, and what each adds to its score; best first."""
+    scoring = PageScoring()
+    adds: dict[int, float] = {}
+    fields = ((1.0, content.body, query), (scoring.heading_weight, content.headings, {**(headings or {}), **query}))
+    for share, counts, wanted in fields:
+        model = Bm25(scoring.k1, scoring.b, counts.average_length)
+        for term, weight in wanted.items():
+            held, tf = counts.postings(term)
+            at = int(held.searchsorted(np.uint32(page - 1)))
+            if weight > 0 and at < len(held) and held[at] == page - 1:
+                part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
+                add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])
+                adds[term] = adds.get(term, 0.0) + add
+    for term, add in content.titles.adds(query, page).items():
+        adds[term] = adds.get(term, 0.0) + scoring.title_weight * add
+    return dict(sorted(adds.items(), key=lambda item: -item[1]))
+
+
+def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
+    pages = counts.page_count
+    scores = np.zeros(pages)
+    model = Bm25(scoring.k1, scoring.b, counts.average_length)
+    for term, weight in query.items():
+        held, tf = counts.postings(term)
+        if not len(held):
+            continue
+        rarity = bm25.idf(pages, len(held))
+        if only is not None:
+            held, tf = held[only[held]], tf[only[held]]
+        scores[held] += weight * rarity * model.weights(tf, counts.lengths[held])
+    return scores

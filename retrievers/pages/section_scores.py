@@ -1,0 +1,64 @@
+"""Sections scored for a question: a search that stops before its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from hybrid_core.types.documents import Document
+from retrievers.documents.candidates import Valued, best_pages
+from retrievers.pages.scoring import Scored
+from retrievers.query.options import SearchOptions
+
+
+@dataclass(frozen=True, slots=True)
+class SectionScores:
+    """(NodeScore, best pages) of every section of a document, by node_id, as a search of the library has them.
+
+    ``notes`` say what the user should know, as those of a search do.
+    """
+
+    query: str
+    document: Document
+    sections: Mapping[str, tuple[float, tuple[int, ...]]]
+    notes: tuple[str, ...] = ()
+
+
+def of_document(
+    query: str, document: Document, options: SearchOptions, score: Callable[[SearchOptions], Scored]
+) -> SectionScores:
+    """A document's sections by the search that ``score`` makes of the library.
+
+    Where that search does not look into the document, its sections are scored by a search of this document alone, and
+    a note says so: with none of its pages compared they would all be 0.
+    """
+    found = of_documents(query, score(options), document)
+    if found:
+        return found[0]
+    note = (
+        f"a search of the library does not look into {document.name} for this question: "
+        "its sections are scored by a search of it alone"
+    )
+    alone = of_documents(query, score(replace(options, documents=(document.doc_id,))), document)
+    made = alone[0] if alone else SectionScores(query, document, {})
+    return replace(made, notes=(note, *made.notes))
+
+
+def of_documents(query: str, scored: Scored, only: Document | None = None) -> list[SectionScores]:
+    """What a search knows of the sections of the documents that it looked into, best first."""
+    return [
+        _of(query, valued, scored.notes)
+        for valued in scored.valued
+        if only is None or valued.candidate.document.doc_id == only.doc_id
+    ]
+
+
+def _of(query: str, valued: Valued, notes: tuple[str, ...]) -> SectionScores:
+    document, content = valued.candidate.document, valued.candidate.content
+    scores = {
+        section.node_id: (round(float(node), 4), best_pages(valued.values, section))
+        for section, node in zip(content.sections, valued.nodes, strict=True)
+    }
+    if not valued.nodes.any():
+        notes = (*notes, f"no page of {document.name} is among the best hits: all its sections score 0")
+    return SectionScores(query, document, scores, notes)

@@ -1,0 +1,82 @@
+"""Sections whose title the question covers: «governing law» asks for the section «Governing Law», while one word of a
+long title says little. BM25 over headings cannot tell these, since it adds up words, not what is left of a title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text import bm25, tokens
+from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Section
+
+Floats = npt.NDArray[np.float64]
+
+_POWER = 3  # of the share covered: a half-covered title counts an eighth
+
+
+@dataclass(frozen=True, eq=False)
+class Titles:
+    """The titles of a document's sections. ``terms`` has one row for each title, numbers left out."""
+
+    terms: TermCounts
+    pages: npt.NDArray[np.int64]  # (titles,), the page each begins on, 0-based
+
+    @classmethod
+    def of(cls, sections: Sequence[Section]) -> Titles:
+        rows, pages = [], []
+        for section in sections:
+            counted = tokens.counts(term for term in tokens.tokenise(section.title) if not tokens.is_number(term))
+            if counted and not section.synthetic:
+                rows.append(counted)
+                pages.append(section.start_page - 1)
+        return cls(TermCounts.build(rows, [len(row) for row in rows]), np.array(pages, np.int64))
+
+    @cached_property
+    def _whole(self) -> Floats:
+        """What a question that holds all of a title's terms has of it: float64 (titles,)."""
+        held = np.diff(self.terms.starts)
+        rarity = np.array([self._idf(count) for count in held.tolist()], np.float64)
+        each = np.repeat(rarity, held)
+        return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
+
+    def covered(self, query: Mapping[int, float], pages: int) -> Floats:
+        """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)³ of the titles that begin there, the
+        sums over the title's terms in {term hash: weight}: float64 (pages,), higher is better, 0 for none."""
+        found = np.zeros(pages)
+        held = np.zeros(self.terms.page_count)
+        for term, weight in query.items():
+            titles = self.terms.postings(term)[0]
+            held[titles] += weight * self._idf(len(titles))
+        at = np.flatnonzero(held)
+        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at]))
+        return found
+
+    def adds(self, query: Mapping[int, float], page: int) -> dict[int, float]:
+        """What each term adds to ``covered`` of a page (1-based)."""
+        here = np.flatnonzero(self.pages == page - 1).tolist()
+        weights: dict[int, dict[int, float]] = {title: {} for title in here}
+        for term, weight in query.items() if here else ():
+            titles = self.terms.postings(term)[0].tolist()
+            for title in titles:
+                if title in weights:
+                    weights[title][term] = weight * self._idf(len(titles))
+        best: dict[int, float] = {}
+        for title, held in weights.items():
+            share = float(_share(sum(held.values()), self._whole[title]))
+            adds = {term: weight * share for term, weight in held.items()}
+            best = max(best, adds, key=lambda terms: sum(terms.values()))
+        return best
+
+    def _idf(self, titles: int) -> float:
+        """Of a term that so many titles hold."""
+        return bm25.idf(self.terms.page_count, titles)
+
+
+def _share(held: Floats | float, whole: Floats) -> Floats:
+    """Of a title's words how much the question holds, so that a half-covered title counts an eighth."""
+    return np.asarray(np.minimum(1.0, held / whole) ** _POWER)

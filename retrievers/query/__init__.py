@@ -1,0 +1,1 @@
+"""The question read: words, names, what is asked for; expansion by packs."""

@@ -1,0 +1,239 @@
+"""Expert knowledge: YAML that says how a field speaks. A user's file, or one of the packs that come along.
+
+documents: [annual report]     # the kinds of documents it speaks of; left out: any (only `auto` asks)
+expand:                        # when a question matches …
+  - when: capital expenditures?|capex
+    phrases: [purchases of property plant and equipment]     # … look for these words too
+    headings: [statement of cash flows]                      # … and for these in headings
+    roles: [cash flow statement]                             # … and let one result be such a page
+    weight: 0.5                # of the added words beside the question's own, which weigh 1 (of many words less)
+roles:                         # a page's role, told by the title of its section
+  cash flow statement: statements? of cash flows?
+aliases:                       # nicknames of organisations or other subjects
+  International Business Machines: [Big Blue]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
+from itertools import combinations
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hybrid_core.errors import UsageError
+from hybrid_core.text.names import has_cjk
+from hybrid_core.text.tokens import tokenise
+from retrievers.pages.choose_pages import Role, wanted_roles
+from retrievers.query.patterns import Pattern, matching, pattern
+from retrievers.query.unnamed import without_names
+
+_KEYS = {"documents", "expand", "roles", "aliases"}
+_ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
+FULL_WEIGHT = 0.5  # of an entry that names none
+_FULL_TERMS = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """``documents`` are the types of documents it is for, none for any; ``source`` is the pack or file it stands in."""
+
+    when: Pattern
+    phrases: tuple[str, ...]
+    headings: tuple[str, ...]
+    roles: tuple[str, ...]
+    weight: float
+    source: str = ""
+    documents: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
+
+    ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
+    headings as these write them, phrases with the weight that their entry gives them.
+    """
+
+    terms: Mapping[str, float] = field(default_factory=dict)
+    headings: Mapping[str, float] = field(default_factory=dict)
+    roles: tuple[Role, ...] = ()
+    sources: tuple[str, ...] = ()
+    phrases: Mapping[str, float] = field(default_factory=dict)
+    titles: tuple[str, ...] = ()
+
+    def __add__(self, other: Advice) -> Advice:
+        """Both together, for a reader of pages of several documents."""
+        if not self.sources or self is other:
+            return other
+        if not other.sources:
+            return self
+        return Advice(
+            _greatest(self.terms, other.terms),
+            _greatest(self.headings, other.headings),
+            tuple(dict.fromkeys((*self.roles, *other.roles))),
+            tuple(dict.fromkeys((*self.sources, *other.sources))),
+            _greatest(self.phrases, other.phrases),
+            tuple(dict.fromkeys((*self.titles, *other.titles))),
+        )
+
+
+SILENT = Advice()
+
+
+def together(advice: Iterable[Advice]) -> Advice:
+    """What all of them add."""
+    return reduce(add, {id(one): one for one in advice}.values(), SILENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading."""
+
+    expansions: tuple[Expansion, ...] = ()
+    roles: tuple[Role, ...] = ()
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    together: frozenset[frozenset[str]] = frozenset()
+
+    def advise(self, question: str, types: Collection[str], names: Collection[str] = ()) -> dict[str, Advice]:
+        """What the matching entries add in documents of each of these types; types in which none speaks are left out.
+
+        Types in which the same entries speak share one ``Advice``. ``names`` are those in the question that documents
+        are linked by; patterns see neither them nor other names.
+        """
+        heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
+        patterns = [expansion.when for expansion in heard]
+
+        def of_field(words: str) -> bool:
+            return frozenset(_terms(words)) in self.together or any(
+                patterns[place].covers(words) for place in matching(patterns, words)
+            )
+
+        asked = without_names(question, names, of_field)
+        meant = [heard[place] for place in matching(patterns, asked)]
+        made: dict[tuple[int, ...], Advice] = {}
+        advice = {}
+        for kind in types:
+            key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
+            if key:
+                if key not in made:
+                    made[key] = self._advice([meant[at] for at in key])
+                advice[kind] = made[key]
+        return advice
+
+    def _advice(self, meant: Sequence[Expansion]) -> Advice:
+        """What these entries add; a term that several add keeps its greatest weight."""
+        terms: dict[str, float] = {}
+        headings: dict[str, float] = {}
+        for expansion in meant:
+            _add(terms, expansion.phrases, expansion.weight)
+            _add(headings, expansion.headings, expansion.weight)
+        names = [name for expansion in meant for name in expansion.roles]
+        sources = tuple(dict.fromkeys(expansion.source for expansion in meant))
+        phrases: dict[str, float] = {}
+        for expansion in meant:
+            phrases |= {p: max(expansion.weight, phrases.get(p, 0.0)) for p in expansion.phrases}
+        titles = tuple(dict.fromkeys(title for expansion in meant for title in expansion.headings))
+        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources, phrases, titles)
+
+    def everywhere(self) -> Expert:
+        """The same, for documents of any type."""
+        return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
+
+    def __add__(self, other: Expert) -> Expert:
+        """Both together; where they call a role or a subject the same, the second's counts."""
+        roles = {role.name: role for role in (*self.roles, *other.roles)}
+        return Expert(
+            (*self.expansions, *other.expansions),
+            tuple(roles.values()),
+            {**self.aliases, **other.aliases},
+            self.together | other.together,
+        )
+
+
+def _greatest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {key: max(one.get(key, 0.0), other.get(key, 0.0)) for key in (*one, *other)}
+
+
+def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
+    words = dict.fromkeys(term for phrase in phrases for term in _terms(phrase))
+    weight *= min(1.0, _FULL_TERMS / max(1, len(words)))
+    for term in words:
+        terms[term] = max(terms.get(term, 0.0), weight)
+
+
+@lru_cache(maxsize=10_000)
+def _terms(phrase: str) -> tuple[str, ...]:
+    return tuple(tokenise(phrase))
+
+
+def load_expert(path: Path) -> Expert:
+    """Read an expert file. Raises UsageError that names the file and the entry that is wrong."""
+    try:
+        written = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}).", "Name an expert file, a pack, or none.") from error
+    return read_expert(written, str(path))
+
+
+def read_expert(written: str, name: str) -> Expert:
+    """An expert from YAML text; ``name`` is what errors call it."""
+    try:
+        data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
+    except yaml.YAMLError as error:
+        raise UsageError(f"{name}: not a YAML file ({' '.join(str(error).split())}).") from error
+    if not isinstance(data, dict) or not data.keys() <= _KEYS:
+        wrong = sorted(map(str, data.keys() - _KEYS)) if isinstance(data, dict) else ["no mapping"]
+        raise UsageError(f"{name}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
+    said = data.get("roles") or {}
+    if not isinstance(said, dict):
+        raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
+    roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in said.items())
+    known = {role.name for role in roles}
+    documents = data.get("documents") or []
+    if not isinstance(documents, list):
+        raise UsageError(f"{name}: documents must be a list of document types.")
+    kinds = frozenset(map(str, documents))
+    expansions = tuple(
+        replace(_expansion(name, at, entry, known), source=name, documents=kinds)
+        for at, entry in enumerate(data.get("expand") or [], 1)
+    )
+    aliases = data.get("aliases") or {}
+    if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
+        raise UsageError(f"{name}: aliases must map a name to a list of nicknames.")
+    phrases = {phrase for e in expansions for phrase in (*e.phrases, *e.headings) if not has_cjk(phrase)}
+    pairs = {frozenset(pair) for phrase in phrases for pair in combinations(_terms(phrase), 2)}
+    known_as = {str(who): tuple(map(str, names)) for who, names in aliases.items()}
+    return Expert(expansions, roles, known_as, frozenset(pairs))
+
+
+def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Expansion:
+    place = f"expand entry {number}"
+    if not isinstance(entry, dict) or "when" not in entry or len(entry) < 2:
+        raise UsageError(f"{name}: {place} needs 'when' and one of phrases, headings, roles.")
+    if wrong := sorted(map(str, entry.keys() - _ENTRY_KEYS)):
+        raise UsageError(f"{name}: {place} has unknown entries {wrong}.", f"Known: {', '.join(sorted(_ENTRY_KEYS))}.")
+    listed: dict[str, tuple[str, ...]] = {}
+    for key in ("phrases", "headings", "roles"):
+        value = entry.get(key) or []
+        if not isinstance(value, list):
+            raise UsageError(f"{name}: {place}: {key} must be a list.")
+        listed[key] = tuple(map(str, value))
+    if unknown := [role for role in listed["roles"] if role not in known_roles]:
+        raise UsageError(f"{name}: {place} wants the unknown role '{unknown[0]}'.", "Describe it under 'roles'.")
+    try:
+        weight = float(entry.get("weight", FULL_WEIGHT))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: {place}: weight must be a number.") from error
+    if not 0 <= weight < math.inf:
+        raise UsageError(
+            f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; 1 is what a question's word weighs."
+        )
+    return Expansion(
+        pattern(str(entry["when"]), f"{name}: {place}"), listed["phrases"], listed["headings"], listed["roles"], weight
+    )

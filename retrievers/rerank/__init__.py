@@ -1,0 +1,1 @@
+"""A closer look at the best pages: phrases, tokens, variety."""

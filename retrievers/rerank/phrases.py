@@ -1,0 +1,79 @@
+"""Phrases of expert knowledge that stand on the best pages word for word.
+
+When pages are scored, the words of a phrase count one by one, wherever they stand. Together they say more, and most
+at the beginning of a line: rows of tables, headings and clauses begin there. Only the first pages are read for that,
+and only for phrases in Latin script: Chinese terms are pairs of characters, which tell already what stands together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from hybrid_core.text import tokens
+from retrievers.documents.candidates import Valued
+from retrievers.pages.page_texts import PageTexts
+from retrievers.pages.tree_walk import Reached
+from retrievers.query.expert import FULL_WEIGHT
+from retrievers.query.options import Weights
+from retrievers.rerank.raised import Raised, raised
+
+_SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 32 for code in range(256))
+
+
+def look_closer(
+    reached: list[Reached],
+    valued: list[Valued],
+    phrases: Sequence[Mapping[str, float]],
+    texts: PageTexts,
+    weights: Weights,
+) -> Raised:
+    """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
+
+    A page on which all of its document's ``phrases`` begin lines gains ``weights.wording``, one that has them elsewhere
+    half of that, one that has some a part. Phrases come with the weights of their entries: those below ``FULL_WEIGHT``
+    count less. Phrases of a single word say nothing more here than when pages were scored.
+    """
+    best = reached[: weights.worded]
+    wanted = {doc: _wanted(phrases[doc]) for doc in {one.doc for one in best}}
+    if not any(wanted.values()):
+        return Raised(reached, valued)
+    pages = texts.of([(valued[one.doc].candidate.content, one.page) for one in best])
+    return raised(
+        reached,
+        valued,
+        [weights.wording * _share(wanted[one.doc], page) for one, (_, page) in zip(best, pages, strict=True)],
+    )
+
+
+def _wanted(phrases: Mapping[str, float]) -> dict[str, float]:
+    return {plain: min(1.0, weight / FULL_WEIGHT) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
+
+
+def _share(phrases: Mapping[str, float], page: str) -> float:
+    """The mean of what the phrases give by weight: 1 for one that begins a line of the page, .5 for one elsewhere."""
+    if not phrases:
+        return 0.0
+    lines = f"\n{_plain(page)}\n"
+    spaced = lines.replace("\n", " ")
+    return sum(weight * _stands(phrase, lines, spaced) for phrase, weight in phrases.items()) / len(phrases)
+
+
+def _stands(phrase: str, lines: str, spaced: str) -> float:
+    found, at = 0.0, -1
+    while found < 1 and (at := spaced.find(f" {phrase} ", at + 1)) >= 0:
+        found = 1.0 if lines[at] == "\n" else 0.5
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _phrase(written: str) -> str:
+    """The phrase as it is looked for; "" where it is a single word, or has letters of another script."""
+    latin = all(character.isascii() for character in tokens.fold(written) if character.isalnum())
+    return " ".join(_plain(written).split()) if latin and len(tokens.tokenise(written)) > 1 else ""
+
+
+def _plain(written: str) -> str:
+    """Folded, in Latin letters and digits only, with one space between words; lines that hold some stay lines."""
+    spaced = tokens.join_words(tokens.fold(written)).encode("ascii", "replace").translate(_SPACED).decode()
+    return "\n".join(plain for line in spaced.split("\n") if (plain := " ".join(line.split())))

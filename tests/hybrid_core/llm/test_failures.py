@@ -1,0 +1,203 @@
+"""Every way in which a call can go wrong, over real HTTP."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from hybrid_core.errors import ChatError
+from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
+from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.client.remote import Retries
+from tests.doubles.fakes import Said
+from tests.doubles.scripted_server import ScriptedServer
+from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found, Interface, both
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "message", "failure", "advice"),
+    [
+        (401, f"Incorrect API key provided: {KEY}", "key", "Check the API key"),
+        (403, "not yours", "key", "Check the API key"),
+        (404, "The model m does not exist", "model", "Check the model's name and the base URL"),
+        (402, "pay first", "quota", "billing"),
+        (429, "You exceeded your current quota", "quota", "billing"),
+        (400, "Your credit balance is too low", "quota", "billing"),
+        (400, "This model's maximum context length is 8192 tokens", "too long", "takes longer texts"),
+        (413, "large", "too long", "takes longer texts"),
+        (400, "blocked by our content management policy", "refusal", "Choose another model"),
+        (400, "image_url is only supported by vision models", "request", "a vision model"),
+        (422, "no", "request", "takes such requests"),
+    ],
+)
+def test_what_cannot_help_is_not_tried_again(
+    server: ScriptedServer,
+    connect: Connect,
+    interface: Interface,
+    status: int,
+    message: str,
+    failure: str,
+    advice: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.answer = lambda request: Said(status=status, body={"error": {"message": message}})
+    caplog.set_level(logging.DEBUG)
+    caller = connect(interface)
+    with pytest.raises(ChatError, match=str(status)) as caught:
+        caller.say(QUESTION)
+    assert (caught.value.failure, caught.value.retryable, len(server.requests)) == (failure, False, 1)
+    assert advice in caught.value.advice
+    assert caught.value.usage.calls == 0 and caught.value.usage.seconds > 0
+    shown = [*traceback.format_exception(caught.value), repr(caught.value), repr(caller), repr(caller.__dict__)]
+    assert KEY not in "".join(shown) + caplog.text
+
+
+@both
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+def test_trying_again_helps_or_ends(
+    server: ScriptedServer, connect: Connect, interface: Interface, status: int
+) -> None:
+    failing = Said(status=status, body={"error": {"message": "busy"}})
+    server.replies = [failing, failing]
+    assert connect(interface).ask(QUESTION, Found, patient=True).usage.calls == 1
+    server.requests.clear()
+    server.answer = lambda request: failing
+    with pytest.raises(ChatError, match=r"busy.*tried 3 times") as caught:
+        connect(interface).ask(QUESTION, Found, patient=True)
+    assert caught.value.retryable and len(server.requests) == 3
+    assert caught.value.failure in {429: ("rate limit",)}.get(status, ("overload",))
+
+
+@both
+def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
+    limiter = Limiter(8)
+    server.replies = [Said(status=429, headers={"Retry-After": "0.5"}, body={"error": {"message": "slow down"}})]
+    first, second = connect(interface, limiter=limiter), connect(interface, limiter=limiter)
+    start = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(first.ask, QUESTION, Found)
+        while not server.requests:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        other = pool.submit(second.ask, QUESTION, Found)
+        assert slow.result().value == other.result().value == Found(page=12)
+    assert 0.5 <= time.monotonic() - start < 30 and len(server.requests) == 3
+    server.replies = [Said(status=429, headers={"Retry-After": "86400"}, body={"error": {"message": "tomorrow"}})]
+    with pytest.raises(ChatError, match=r"tomorrow.*asks to wait 86400 s"):
+        connect(interface).ask(QUESTION, Found)
+
+
+@both
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_server_that_hangs(server: ScriptedServer, connect: Connect, interface: Interface, streamed: bool) -> None:
+    server.answer = lambda request: Said("ok", wait=60)
+    caller = connect(interface, timeout=0.2, retries=Retries(tries=2, first_wait=0.01))
+    start = time.monotonic()
+    with pytest.raises(ChatError, match=r"did not answer within 0\.2 s.*tried 2 times") as caught:
+        caller.say(QUESTION, on_text=(lambda text: None) if streamed else None)
+    assert caught.value.failure == "timeout" and 0.4 <= time.monotonic() - start < 30
+
+
+@both
+def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
+    caller = connect(interface, retries=Retries(tries=1000, first_wait=0.05, longest_wait=0.05))
+    caller.ask(QUESTION, Found)  # a first call takes longer
+    server.answer = lambda request: Said(status=503, body={"error": {"message": "busy"}})
+    start = time.monotonic()
+    with pytest.raises(ChatError, match="deadline"):
+        caller.ask(QUESTION, Found, deadline=1, patient=True)
+    assert time.monotonic() - start < 30 and len(server.requests) >= 3
+    with pytest.raises(ChatError) as caught:
+        connect(interface).ask(QUESTION, Found, deadline=-1)
+    assert caught.value.failure == "timeout"
+
+
+@both
+def test_a_stream_without_an_end(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
+    """Each word comes in time, and they never stop."""
+    connect(interface).say(QUESTION, on_text=lambda text: None)  # the first one imports much
+    caller = connect(interface, timeout=1.0)
+    server.answer = lambda request: Said("loop " * 5000, wait=0.02)
+    start = time.monotonic()
+    with pytest.raises(ChatError, match="did not come to an end") as caught:
+        caller.say(QUESTION, on_text=lambda text: None)
+    assert caught.value.failure == "timeout" and time.monotonic() - start < 30
+    assert len(server.requests) == 2, "what was shown cannot be taken back"
+
+
+def test_a_stream_that_ignores_the_limit(server: ScriptedServer, connect: Connect) -> None:
+    server.answer = lambda request: "loop " * 5000
+    reply = connect().say(QUESTION, on_text=lambda text: None, max_tokens=10)
+    assert not reply.finished and len(reply.text) < 1000
+
+
+@both
+def test_a_disconnect_in_the_middle_of_a_stream(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
+    heard: list[str] = []
+    server.answer = lambda request: Said("one two three", break_after=4)
+    with pytest.raises(ChatError, match="broke off") as caught:
+        connect(interface).say(QUESTION, on_text=heard.append)
+    assert heard == ["one"] and caught.value.failure == "connection" and len(server.requests) == 1
+    heard.clear()
+    server.replies = [Said("one two", break_after=0)]
+    server.answer = lambda request: "one two"
+    assert connect(interface).say(QUESTION, on_text=heard.append).text == "one two" == "".join(heard)
+    server.replies = [Said(GOOD, break_after=0)]
+    server.answer = lambda request: GOOD
+    assert connect(interface).ask(QUESTION, Found).value == Found(page=12), "a disconnect before an answer is retried"
+
+
+@both
+@pytest.mark.parametrize("streamed", [False, True])
+def test_refusals(server: ScriptedServer, connect: Connect, interface: Interface, streamed: bool) -> None:
+    for said in (Said(refusal="I must not."), Said("Half an", finish="content_filter")):
+        server.answer = lambda request, said=said: said  # type: ignore[misc]
+        with pytest.raises(ChatError, match="declined to answer") as caught:
+            connect(interface).say(QUESTION, on_text=(lambda text: None) if streamed else None)
+        assert caught.value.failure == "refusal" and not caught.value.retryable
+
+
+@both
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", "{'not': json", "", [], {}, {"choices": []}, {"content": 1}])
+def test_something_that_is_no_chat(server: ScriptedServer, connect: Connect, interface: Interface, body: Any) -> None:
+    server.answer = lambda request: Said(body=body)
+    with pytest.raises(ChatError, match="no usable answer") as caught:
+        connect(interface).ask(QUESTION, Found)
+    assert caught.value.failure == "reply" and "base URL" in caught.value.advice
+
+
+def test_a_page_where_a_stream_should_be(server: ScriptedServer, connect: Connect) -> None:
+    server.answer = lambda request: Said(body="<html>Welcome</html>")
+    with pytest.raises(ChatError, match="ended its answer before it began") as caught:
+        connect("openai").say(QUESTION, on_text=lambda text: None)
+    assert "base URL" in caught.value.advice
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        for endpoint in (OpenAIChat("m", base_url=url), AnthropicChat("m", api_key=KEY, base_url=url)):
+            with pytest.raises(ChatError, match=r"cannot be reached.*tried 2 times") as caught:
+                Caller(endpoint, retries=QUICK).say(QUESTION)
+            assert caught.value.failure == "connection" and caught.value.retryable
+            endpoint.close()
+
+
+def test_what_a_reader_of_pieces_raises_is_its_own(server: ScriptedServer, connect: Connect) -> None:
+    def stop(text: str) -> None:
+        raise ValueError("the terminal is gone")
+
+    caller = connect(limiter=Limiter(1))
+    with pytest.raises(ValueError, match="the terminal is gone"):
+        caller.say(QUESTION, on_text=stop)
+    assert caller.say(QUESTION).text == GOOD, "its place is free again"

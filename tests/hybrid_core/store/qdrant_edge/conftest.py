@@ -1,0 +1,36 @@
+"""A library, and its index as often as it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.store.index.qdrant_edge import EdgeIndex, open_edge
+from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    library = Library(tmp_path / "library.db")
+    library.publish(("a", "a1", 30), ("b", "b1", 5), ("c", "c1", 15))
+    return library
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def reopen(folder: Path, library: Library) -> Iterator[Callable[[], EdgeIndex]]:
+    opened: list[EdgeIndex] = []
+
+    def opener() -> EdgeIndex:
+        opened.append(open_edge(folder, library, MANIFEST))
+        return opened[-1]
+
+    yield opener
+    for index in opened:
+        index.close()

@@ -1,0 +1,21 @@
+"""The index of one library on a server, opened as the tests want it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hybrid_core.store.index.qdrant_server import ServerIndex, library_collection, open_server
+from hybrid_core.store.index.server_connection import Server
+
+NAME = library_collection("", "0123456789abcdef", "reports")
+MANIFEST: dict[str, str | int] = {"tokenizer": "test"}
+
+
+def opened(
+    server: Server, library: Any, manifest: dict[str, str | int] | None = None, dimension: int = 0
+) -> ServerIndex:
+    return open_server(server, NAME, library, manifest or MANIFEST, dimension)
+
+
+class Killed(BaseException):
+    """Ends a simulated process."""

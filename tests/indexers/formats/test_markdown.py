@@ -1,0 +1,374 @@
+"""Markdown: headings, clauses, pages of lines, metadata, encodings; and the whole way to answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core.errors import DocumentError, LimitError, UsageError
+from hybrid_core.text.tokens import clean
+from hybrid_core.types.documents import ParsedDocument, ParsedPage, Section
+from hybrid_pageindex import Engine, run
+from indexers.formats.info import FileInfo
+from indexers.formats.limits import ParseLimits
+from indexers.formats.markdown.read import MarkdownFile
+from indexers.outline.tree import build_tree
+from tests.conftest import Cli
+from tests.indexers.outline.outline_pages import check
+
+PROSE = "The ferry crosses the strait twice a day, and the harbour master keeps the log of every crossing in ink. "
+
+
+def read(path: Path, source: str | bytes) -> tuple[FileInfo, list[ParsedPage]]:
+    path.write_bytes(source if isinstance(source, bytes) else source.encode())
+    file = MarkdownFile(path)
+    pages = [page for page in file.read(range(1, file.pages + 1), lambda _: None) if isinstance(page, ParsedPage)]
+    assert len(pages) == file.pages
+    return file.info(), pages
+
+
+def tree_of(path: Path, source: str | bytes) -> tuple[Section, ...]:
+    info, pages = read(path, source)
+    tree = build_tree(ParsedDocument(info.format, tuple(pages), (), info.metadata, info.headings))
+    check(tree, pages)
+    return tree
+
+
+def shape(tree: tuple[Section, ...]) -> list[tuple[int, str]]:
+    return [(section.level, section.title) for section in tree]
+
+
+def spans(pages: list[ParsedPage]) -> list[tuple[int, int]]:
+    """First and last line of each page, from its label."""
+    ends = [page.label.removeprefix("lines ").removeprefix("line ").split("-") for page in pages]
+    return [(int(end[0]), int(end[-1])) for end in ends]
+
+
+def test_headings_by_syntax_with_their_marks_taken_off(tmp_path: Path) -> None:
+    source = f"""# The **Harbour** [Guide](https://example.org) ##
+
+{PROSE}
+
+Tides &amp; *moons*
+===================
+
+### `ebb` <br> table {{#ebb}}
+
+```sh
+# not a heading
+```
+
+~~~
+## nor this
+~~~
+
+    # nor indented code
+
+<!--
+# nor a comment
+-->
+
+> # nor a quotation
+
+- # nor an item
+
+#hashtag is no heading
+
+Soundings
+---
+Depths.
+"""
+    tree = tree_of(tmp_path / "a.md", source)
+    assert shape(tree) == [
+        (1, "The Harbour Guide"), (1, "Tides & moons"), (2, "ebb table"), (2, "Soundings"),
+    ]  # fmt: skip
+    assert {section.source for section in tree} == {"markup"}
+
+
+def test_text_before_the_first_heading_and_files_without_any(tmp_path: Path) -> None:
+    before = tree_of(tmp_path / "a.md", PROSE * 3 + "\n\n## Piers\n\nWood.\n")
+    assert [(s.title, s.synthetic, s.anchor > 0) for s in before] == [
+        ("Front matter", True, False),
+        ("Piers", False, True),
+    ]
+    without = tree_of(tmp_path / "b.md", "\n\n".join([PROSE * 5] * 100))
+    assert all(section.synthetic for section in without)
+    assert without[0].title.startswith("Pages 1–")
+
+
+def test_clauses_of_a_statute_are_sections_under_its_chapters(tmp_path: Path) -> None:
+    source = """# 港口法
+
+## 第一章　总则
+
+第一条　为了加强港口管理，制定本法。
+
+依照本法第三条的规定执行。
+
+第二条　本法适用于港口。
+
+第二条规定的港口不包括军港。
+
+第二条之一 【渔港】渔港另行规定。
+
+**第三条** 国家鼓励港口建设。
+第四条　港口应当安全。
+
+## 附则
+
+第五条　本法自公布之日起施行。
+"""
+    tree = tree_of(tmp_path / "a.md", source)
+    assert shape(tree) == [
+        (1, "港口法"), (2, "第一章 总则"), (3, "第一条"), (3, "第二条"), (3, "第二条之一 【渔港】"), (3, "第三条"),
+        (3, "第四条"), (2, "附则"), (3, "第五条"),
+    ]  # fmt: skip
+    assert [s.source for s in tree] == ["markup", "markup", *["clause"] * 5, "markup", "clause"]
+
+
+def test_plain_chapters_hold_their_clauses_and_a_list_of_contents_is_none(tmp_path: Path) -> None:
+    chapters = ["第一章 总则", "第二章 船舶", "第三章 船员", "第四章 附则"]
+    body = "\n\n".join(
+        f"{chapter}\n\n第{2 * at + 1}条 甲。\n\n第{2 * at + 2}条 乙。" for at, chapter in enumerate(chapters)
+    )
+    tree = tree_of(tmp_path / "a.md", "目录\n\n" + "\n".join(chapters) + "\n\n" + body)
+    assert shape(tree)[:6] == [
+        (1, "第一章 总则"), (2, "第1条"), (2, "第2条"), (1, "第二章 船舶"), (2, "第3条"), (2, "第4条"),
+    ]  # fmt: skip
+    assert len(tree) == 12
+
+
+def test_articles_and_paragraph_signs_count_where_they_run_on(tmp_path: Path) -> None:
+    source = """# Berth agreement
+
+ARTICLE I – BERTHS
+
+Section 1. Definitions. The "Berth" means berth seven.
+
+Section 2. The berth is let as it lies.
+
+Section 404 of the Act applies to it.
+
+ARTICLE II – DUES
+
+Section 1. Dues fall due on the first day.
+
+Section 2 describes nothing, since a small letter goes on.
+
+Section 2. Dues may be raised.
+
+Section 3 – Interest
+
+ARTICLE III – END
+
+The end.
+"""
+    assert shape(tree_of(tmp_path / "a.md", source)) == [
+        (1, "Berth agreement"),
+        (2, "ARTICLE I – BERTHS"), (3, "Section 1. Definitions"), (3, "Section 2"),
+        (2, "ARTICLE II – DUES"), (3, "Section 1"), (3, "Section 2"), (3, "Section 3 – Interest"),
+        (2, "ARTICLE III – END"),
+    ]  # fmt: skip
+    law = "\n\n".join(f"§ {n} Every pier has {n} lamps." for n in range(5, 9))
+    assert [title for _, title in shape(tree_of(tmp_path / "b.md", law))] == ["§ 5", "§ 6", "§ 7", "§ 8"]
+    two = tree_of(tmp_path / "c.md", "Section 2. It is so.\n\nSection 7. It is not.\n")
+    assert [section.title for section in two] == ["Page 1"]  # two numbers that do not run on
+
+
+BLOCKS = st.lists(
+    st.one_of(
+        st.sampled_from(["", " ", "# A", "## B", "Title\n===", "```\ncode  x\n```", "| a | b |\n|---|---|\n| 1 | 2 |"]),
+        st.integers(1, 40).map(lambda n: f"第{n}条 " + "港口应当安全。" * (n % 9)),
+        st.integers(1, 60).map(lambda n: PROSE * n),
+        st.text("abc \t#*`-—é港\u200b\u3000", max_size=60),
+    ),
+    max_size=60,
+)  # fmt: skip
+
+
+@given(BLOCKS)
+def test_every_line_lies_on_one_page_and_pages_give_back_the_text(
+    tmp_path_factory: pytest.TempPathFactory, blocks: list[str]
+) -> None:
+    source = "x\n" + "\n\n".join(blocks)
+    path = tmp_path_factory.mktemp("lines") / "a.md"
+    info, pages = read(path, source)
+    lines = source.removesuffix("\n").split("\n")
+    found = spans(pages)
+    assert [line for first, last in found for line in range(first, last + 1)] == list(range(1, len(lines) + 1))
+    for page, (first, last) in zip(pages, found, strict=True):
+        held = page.text.split("\n") if page.lines else []
+        held += [""] * (last - first + 1 - len(held))  # blank lines at a page's end are left out
+        for ours, theirs in zip(held, lines[first - 1 : last], strict=True):
+            assert "".join(ours.split()) == "".join(clean(theirs).split())
+        assert sum(map(len, held)) <= 4_000 or len([line for line in held if line]) == 1
+    for heading in info.headings or ():
+        assert pages[heading.page - 1].lines[heading.line].text
+    check(build_tree(ParsedDocument("markdown", tuple(pages), (), {}, info.headings)), pages)
+
+
+@given(BLOCKS, st.sampled_from(["## More\n\n" + PROSE * 30, "第五十条 " + "船。" * 400, "more"]))
+def test_what_is_added_at_the_end_leaves_earlier_pages_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, blocks: list[str], more: str
+) -> None:
+    folder = tmp_path_factory.mktemp("stable")
+    source = "x\n" + "\n\n".join(blocks)
+    _, before = read(folder / "a.md", source)
+    _, after = read(folder / "b.md", source + "\n\n" + more)
+    assert after[: len(before) - 1] == before[:-1]
+
+
+def test_pages_end_at_sections_and_clauses(tmp_path: Path) -> None:
+    chapters = [f"## 第{c}章 港\n\n" for c in "一二三四"]
+    source = "# 法\n\n"
+    for at, chapter in enumerate(chapters):
+        source += chapter + "".join(f"第{100 + 40 * at + n}条 {'港口应当安全。' * 12}\n\n二款。\n\n" for n in range(40))
+    info, pages = read(tmp_path / "a.md", source)
+    assert 8 < len(pages) < 20
+    starts = {(h.page, h.line) for h in info.headings or ()}
+    assert all((page.number, 0) in starts for page in pages)
+
+
+def test_front_matter_is_metadata_and_no_heading(tmp_path: Path) -> None:
+    yaml = (
+        "---\ntitle: Tide tables\nauthors: [Ada Marsh, Bo Reed]\ndate: 2024-05-01\ndraft: true\nnested: {a: 1}\n---\n"
+    )
+    info, pages = read(tmp_path / "a.md", yaml + "\n# Heading\n\nText.\n")
+    assert info.metadata == {
+        "title": "Tide tables", "author": "Ada Marsh, Bo Reed", "date": "2024-05-01", "draft": "True",
+    }  # fmt: skip
+    assert [h.title for h in info.headings or ()] == ["Heading"]
+    assert pages[0].label == "lines 1-11"
+    toml, _ = read(tmp_path / "b.md", '+++\ntitle = "Tides"\n+++\nText.\n')
+    assert toml.metadata == {"title": "Tides"}
+    broken, _ = read(tmp_path / "c.md", "---\ntitle: [unclosed\n---\nText.\n")
+    assert broken.metadata == {}
+    assert broken.headings == ()
+    assert broken.warnings == ("its front matter is damaged and was not read as metadata",)
+    rules, _ = read(tmp_path / "d.md", "---\n\nA rule above.\n\n---\n\nAnd below.\n")
+    assert (rules.metadata, rules.warnings) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "warning"),
+    [
+        ("\ufeff# 港口\r\n\r\n正文\r".encode(), "# 港口\n\n正文", ""),
+        ("# 港口\n正文".encode("utf-16"), "# 港口\n正文", ""),
+        ("# 港口管理办法\n第一条 正文".encode("gb18030"), "# 港口管理办法\n第一条 正文", "read as GB 18030"),
+        ("# Café à la carte\ndéjà vu".encode("cp1252"), "# Café à la carte\ndéjà vu", "read as Windows-1252"),
+        ("# Café 港口\n".encode() + b"\xff", "# Café 港口\n\ufffd", "not UTF-8 were replaced, first in line 2"),
+    ],
+)
+def test_encodings(tmp_path: Path, data: bytes, expected: str, warning: str) -> None:
+    info, pages = read(tmp_path / "a.md", data)
+    assert pages[0].text == expected
+    assert warning in "; ".join(info.warnings)
+    assert bool(info.warnings) == bool(warning)
+
+
+def test_what_is_no_text_and_what_is_over_a_limit_is_refused(tmp_path: Path) -> None:
+    for data, reason in ((b"", "the file is empty"), (b"PK\x03\x04\x00\x00md", "holds binary data")):
+        (tmp_path / "a.md").write_bytes(data)
+        with pytest.raises(DocumentError, match=reason):
+            MarkdownFile(tmp_path / "a.md")
+    (tmp_path / "b.md").write_text("\n\n".join([PROSE * 20] * 10))
+    with pytest.raises(LimitError, match=r"pages; the limit is 3\. Raise the setting max_pages"):
+        MarkdownFile(tmp_path / "b.md", ParseLimits(max_pages=3))
+    (tmp_path / "c.md").write_text("# A\n\n" + "word " * 1_000 + "\n\n# B\n\nEnd.\n")
+    file = MarkdownFile(tmp_path / "c.md", ParseLimits(max_page_characters=2_000, max_bookmarks=1))
+    found = list(file.read(range(1, file.pages + 1), lambda _: None))
+    assert any(isinstance(page, LimitError) for page in found)
+    assert any(isinstance(page, ParsedPage) for page in found)
+    assert file.info().headings == ()
+    assert "its headings were ignored" in file.info().warnings[0]
+
+
+GUIDE = f"""---
+title: Harbour guide
+---
+
+# Pilotage
+
+{PROSE}
+
+## Ordering
+
+```console
+$ pilot order --ship Merula
+```
+
+## Lamps
+
+```yaml
+lamps: on
+```
+
+| Lamp | Colour |
+|------|--------|
+| Pier | green |
+| Mole | red |
+
+## Chart
+
+![The strait](strait.png)
+
+[See the chart](https://example.org/chart) of the strait, which shows **every** sounding taken in the spring of 1911.
+
+## Watch
+
+The lighthouse keeper Odalric Venn lights the lamp at dusk and writes the hour into the book of the watch.
+"""
+
+
+def test_from_file_to_answer(engine: Engine, cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "guide.markdown").write_text(GUIDE)
+    (folder / "港口法.md").write_text(
+        "# 港口法\n\n"
+        + "\n\n".join(f"第{n}条 港口应当安全。" for n in range(1, 9))
+        + "\n\n第9条 渔港的泊位由渔政船管理。\n"
+    )
+    (folder / "bad.md").write_bytes(b"\x00\x01")
+    report = run(engine.index(folder))
+    assert {Path(f.path).name: (f.status, f.error) for f in report.files} == {
+        "guide.markdown": ("indexed", None), "港口法.md": ("indexed", None),
+        "bad.md": ("failed", "not a text file (it holds binary data)."),
+    }  # fmt: skip
+    found = run(engine.search("Who lights the lamp at dusk?")).results[0]
+    assert (found.doc_name, found.page, found.label, found.section.title) == (
+        "guide.markdown",
+        1,
+        "lines 1-34",
+        "Watch",
+    )
+    clause = run(engine.search("渔港的泊位由谁管理")).results[0]
+    assert (clause.doc_name, clause.section.path) == ("港口法.md", ("港口法", "第9条"))
+
+    tree = run(engine.outline("guide.markdown"))
+    assert tree.document.title == "Harbour guide"
+    assert {node.section.title: node.section.flags for node in tree.nodes} == {
+        "Pilotage": (), "Ordering": ("has_code", "has_command"), "Lamps": ("has_table", "has_code", "has_config"),
+        "Chart": ("has_figure",), "Watch": (),
+    }  # fmt: skip
+    chart = next(node.section for node in tree.nodes if node.section.title == "Chart")
+    assert chart.summary.endswith(
+        "See the chart of the strait, which shows every sounding taken in the spring of 1911."
+    )
+    nested = json.loads(cli("outline", "港口法.md", "--format", "pageindex", home=engine.home).stdout)
+    assert [node["title"] for node in nested["structure"][0]["nodes"]] == [f"第{n}条" for n in range(1, 10)]
+    assert "guide.markdown, page 1 (lines 1-34)" in cli("page", "guide.markdown", "1", home=engine.home).stdout
+    with pytest.raises(UsageError, match="markdown has no page images"):
+        run(engine.page_image("guide.markdown", 1))
+    assert {Path(f.path).name: f.status for f in run(engine.index(folder)).files}["guide.markdown"] == "unchanged"
+
+
+def test_a_number_of_thousands_of_digits_is_no_metadata(tmp_path: Path) -> None:
+    file = tmp_path / "long.md"
+    file.write_text("---\nauthor: A. Reed\ntitle: 0x" + "f" * 6000 + "\n---\n\n# Reeds\n\nThey grow.\n")
+    info = MarkdownFile(file).info()
+    assert info.metadata["author"] == "A. Reed" and "title" not in info.metadata

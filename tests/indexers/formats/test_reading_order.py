@@ -1,0 +1,118 @@
+"""Columns, tables, vertical and turned text come in the order a reader takes."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from hybrid_core.types.documents import Line, ParsedPage
+from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.reading_order import Piece, arrange
+from tests import pdfs
+
+
+def parsed(path: Path) -> ParsedPage:
+    with open_pdf(path) as document:
+        page = next(iter(read_pages(document, [1])))
+    assert isinstance(page, ParsedPage)
+    return page
+
+
+def columns(path: Path, count: int, *, by_row: bool, title: str = "") -> list[list[str]]:
+    """A page of running text in columns, stored row by row or column by column; gives the lines of each."""
+    width = {2: 42, 3: 27}[count]
+    texts = [textwrap.wrap(pdfs.prose(f"subject {n}", n, 12).lower(), width)[:14] for n in range(count)]
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    if title:
+        page.insert_text((60, 90), title, fontsize=20, fontname="hebo")
+    cells = [(n, row) for row in range(14) for n in range(count)]
+    for n, row in cells if by_row else sorted(cells):
+        page.insert_text((60 + n * 490 / count, 130 + 13 * row), texts[n][row], fontsize=9, fontname="tiro")
+    document.save(path)
+    return texts
+
+
+@pytest.mark.parametrize("by_row", [True, False])
+@pytest.mark.parametrize("count", [2, 3])
+def test_columns_are_read_one_after_the_other_however_they_are_stored(tmp_path: Path, count: int, by_row: bool) -> None:
+    title = "A long heading over all the columns of this page"
+    texts = columns(tmp_path / "a.pdf", count, by_row=by_row, title=title)
+    assert [line.text for line in parsed(tmp_path / "a.pdf").lines] == [
+        title,
+        *(line for text in texts for line in text),
+    ]
+
+
+def test_a_table_stays_in_rows_even_with_long_cells(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    rows = [(f"Subsidiary company number {n}", f"Limited liability company, {n} owners") for n in range(16)]
+    for n, cells in enumerate(rows):
+        for x, cell in zip((60, 310), cells, strict=True):
+            page.insert_text((x, 100 + 13 * n), cell, fontsize=9, fontname="tiro")
+    document.save(tmp_path / "a.pdf")
+    assert [line.text for line in parsed(tmp_path / "a.pdf").lines] == ["  ".join(cells) for cells in rows]
+
+
+def test_terms_beside_their_definitions_stay_together(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    for n in range(5):
+        y = 100 + 60 * n
+        page.insert_text((60, y), f"Defined term of the contract {n}", fontsize=9, fontname="tiro")
+        page.insert_text((310, y), textwrap.wrap(pdfs.prose("a term", n, 3), 44), fontsize=9, fontname="tiro")
+    document.save(tmp_path / "a.pdf")
+    terms = [n for n, line in enumerate(parsed(tmp_path / "a.pdf").lines) if line.text.startswith("Defined term")]
+    assert len(terms) == 5 and min(b - a for a, b in pairwise(terms)) >= 2
+
+
+def test_characters_set_one_below_the_other_are_lines_read_from_the_right(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    verse = ("春眠不觉晓", "处处闻啼鸟", "夜来风雨声", "花落知多少")
+    for n, line in enumerate(verse[::-1]):  # stored from left to right, read from right to left
+        for row, char in enumerate(line):
+            page.insert_text((200 + 40 * n, 100 + 22 * row), char, fontsize=20, fontname="china-s")
+    document.save(tmp_path / "a.pdf")
+    assert [line.text for line in parsed(tmp_path / "a.pdf").lines] == list(verse)
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_columns_of_a_turned_page_are_read_as_it_is_shown(tmp_path: Path, turn: int) -> None:
+    texts = columns(tmp_path / "flat.pdf", 2, by_row=True)
+    document = pymupdf.open()
+    page = document.new_page(width=842 if turn != 180 else 595, height=595 if turn != 180 else 842)
+    page.show_pdf_page(page.rect, pymupdf.open(tmp_path / "flat.pdf"), 0, rotate=turn)
+    page.set_rotation(turn)
+    document.save(tmp_path / "a.pdf")
+    found = parsed(tmp_path / "a.pdf")
+    assert [line.text for line in found.lines] == [line for text in texts for line in text]
+    assert (found.width, found.height) == (595, 842)
+    assert found.lines[0].y0 < found.lines[1].y0
+
+
+def test_a_line_running_up_the_margin_is_not_joined_to_the_text(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    sheet = pdfs.Sheet(document)
+    sheet.text(pdfs.prose("margins", 1, 6))
+    sheet.page.insert_text((40, 700), "Archive copy 17 of 20", fontsize=9, rotate=90)
+    document.save(tmp_path / "a.pdf")
+    assert "Archive copy 17 of 20" in [line.text for line in parsed(tmp_path / "a.pdf").lines]
+
+
+def test_an_ordinary_page_costs_well_under_a_millisecond() -> None:
+    lines = textwrap.wrap(pdfs.prose("cost", 1, 60), 88)[:60]
+    pieces = [
+        Piece(Line(text, 72, 60 + 12 * n, 500, 70 + 12 * n, 10, False, False, "f"), True)
+        for n, text in enumerate(lines)
+    ]
+    began = time.process_time()
+    for _ in range(200):
+        assert len(arrange(pieces)) == len(lines)
+    assert (time.process_time() - began) / 200 < 0.001

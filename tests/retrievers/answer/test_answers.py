@@ -1,0 +1,128 @@
+"""Answers taken apart and compared with their sources, and sources cut to size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core.llm.token_estimate import estimate, shares
+from hybrid_core.types.results import PageFound, Receipt, SectionFound
+from retrievers.answer.citations import check, split
+from retrievers.answer.sources import sources
+from retrievers.explain.snippet import excerpt
+
+PAGES = {
+    1: "Net sales were $1,577.0 million in fiscal 2018.\n"
+    "Purchases of property, plant and\nequipment (1,577) rose 4.8 %.",
+    2: "The company leases an office in Ghent. 公司2023年营业收入为12亿元。",
+}
+
+
+def why(answer: str, question: str = "") -> list[str]:
+    return [claim.why for claim in check(answer, PAGES, question)[1]]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Net sales were $1,577 million [[source:1]].",
+        "Net sales were $1.577 billion in 2018 [[source:1]].",
+        "They were $1.58 billion. [[source:1]]",
+        "The page says “purchases of property, plant and equipment” [[source:1]].",
+        "Spending rose 4.8% [[source: 2, 1]].",
+        "Inc. and Co. leases an office in Ghent [source:2].",
+        "营业收入为12亿元[[source:2]]。",
+        "In fiscal 2031 nothing else was leased by the company in Ghent [[source:2]].",
+    ],
+)
+def test_what_the_cited_page_holds_is_supported(answer: str) -> None:
+    assert why(answer, "What happened in fiscal 2031?") == [""]
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("Net sales were $1,677 million [[source:1]].", "1677 is not on the cited page"),
+        ("Net sales were $1,577 million [[source:2]].", "1577 is not on the cited page"),
+        ("Spending rose 12 and 13 percent [[source:1]].", "12, 13 are not on the cited page"),
+        (
+            "It “sold all of its property” last year [[source:1]].",
+            "«sold all of its property» is not on the cited page",
+        ),
+        ("Bananas flourish underneath volcanic archipelagos [[source:1]].", "few of its words are on the cited page"),
+        ("Net sales were $1,577 million.", "it cites no source"),
+        ("增长了15%[[source:2]]。", "15 is not on the cited page"),
+    ],
+)
+def test_what_it_does_not_hold_is_marked(answer: str, missing: str) -> None:
+    assert why(answer) == [missing]
+
+
+def test_citations_of_sources_that_were_not_given_are_taken_out() -> None:
+    text, claims, dropped = check(
+        "Sales rose 4.8% [[source:1]][[source:9]]. It leases in Ghent [[source:7]].", PAGES, ""
+    )
+    assert text == "Sales rose 4.8% [[source:1]]. It leases in Ghent."
+    assert dropped == ("9", "7")
+    assert [(claim.sources, claim.supported) for claim in claims] == [((1,), True), ((), False)]
+
+
+def test_sentences_keep_the_citations_that_follow_them() -> None:
+    answer = (
+        "The reasons are:\n- 3M Co. grew to $1.5 billion. [[source:1]] It shrank\nlater [[source:2]].\n"
+        "2. The U.S. unit closed [[source:1]]."
+    )
+    assert split(answer) == [
+        "3M Co. grew to $1.5 billion. [[source:1]]",
+        "It shrank later [[source:2]].",
+        "The U.S. unit closed [[source:1]].",
+    ]
+
+
+def test_a_long_page_keeps_the_lines_that_match_wherever_they_stand() -> None:
+    lines = [f"line {number} of this page" for number in range(400)]
+    lines[250], lines[20], lines[390] = "total revenue by segment", "revenue 2023 2022", "segment of the coast"
+    text = "\n".join(lines)
+    kept = excerpt(text, {"revenu": 2.0, "segment": 1.0}, 340)
+    assert estimate(kept) <= 340 and kept.startswith("…") and kept.endswith("…\n")
+    assert [line for line in kept.split("\n") if line in (lines[20], lines[250], lines[390])] == [
+        lines[20], lines[250], lines[390]
+    ]  # fmt: skip
+    around = kept.split("…")[2]
+    assert "line 249 of this page\n" in around and "line 254 of this page\n" in around
+    assert all(line in (*lines, "…", "") for line in kept.split("\n"))
+    assert excerpt(text, {}, 50).startswith("line 0 of this page\n") and excerpt("short", {}, 50) == "short"
+
+
+@given(st.text(), st.text(min_size=1, max_size=30), st.integers(1, 60))
+def test_what_is_kept_of_a_page_stands_there_and_fits(text: str, word: str, tokens: int) -> None:
+    kept = excerpt(text, {word: 1.0, "a": 0.5}, tokens)
+    assert estimate(kept) <= tokens and all(part.strip("…\n") in text for part in kept.split("…\n"))
+
+
+def found(number: int, reasoning: float | None = None) -> PageFound:
+    section = SectionFound("0001", "All", ("All",), 1, 9, 0.0)
+    receipt = Receipt({"harbour": 1.0}, None, None, 0, 0, 0, 0, 0, "", (), 0, "", reasoning=reasoning)
+    return PageFound("d", "a.pdf", number, "", 1.0, "", section, receipt)
+
+
+def test_pages_that_were_named_and_then_the_best_are_whole() -> None:
+    page = "\n".join(["The quay is long and was built of stone."] * 150 + ["The harbour fee is 12 crowns."])
+    long = [found(number, 0.5 if number == 3 else None) for number in range(1, 5)]
+    whole = estimate(page)
+    budget = 2 * whole + 400
+    given = sources("How high is the harbour fee?", long, [page] * 4, budget)
+    assert [source.cut for source in given] == [False, True, False, True]
+    assert sum(estimate(source.text) for source in given) <= budget
+    assert all("The harbour fee is 12 crowns." in source.text for source in given)
+    little = sources("How high is the harbour fee?", long, [page] * 4, 500)
+    assert [bool(source.text) for source in little] == [True, False, True, False]
+    assert sum(estimate(source.text) for source in little) <= 500
+
+
+@given(st.lists(st.integers(0, 500), max_size=12), st.integers(0, 2000))
+def test_shares_use_the_budget_and_nobody_gets_more_than_it_wants(lengths: list[int], budget: int) -> None:
+    given_ = shares(lengths, budget)
+    assert all(0 <= got <= wanted for got, wanted in zip(given_, lengths, strict=True))
+    assert sum(given_) <= budget and sum(given_) >= min(budget, sum(lengths)) - len(lengths)

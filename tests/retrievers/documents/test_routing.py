@@ -1,0 +1,279 @@
+"""Choosing documents by their fields and with a model: what is asked, what its reply does, what happens without one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from eval.scripted import Oracle, guess
+from hybrid_core.errors import ChatError, ReplyError, UsageError
+from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.types.documents import Document, Hit, Route
+from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex import Engine, Settings, run
+from retrievers.documents.route import Routing
+from retrievers.documents.routing import by_model
+from retrievers.documents.routing.calls import Calls
+from retrievers.documents.routing.choose import Choice, choose_documents, preferred
+from retrievers.query.options import Weights
+from retrievers.query.question import read_question
+from retrievers.reason.reasoner import Reasoner, ReasonLimits
+from tests.conftest import Cli
+from tests.doubles.fakes import ScriptedEndpoint
+from tests.models_over_http import data
+from tests.retrievers.made_documents import document, held
+
+NAMED = "What were the net sales of Corvane Optics in fiscal 2023?"
+OPEN = "What were the net sales in fiscal 2023?"  # two filings fit it equally well
+CORVANE, DUNLIN = "corvane-optics-2023-10k.pdf", "dunlin-freight-2023-10k.pdf"
+Rule = Callable[[Request], Any]
+
+
+def naming(*files: str) -> Rule:
+    """A model that picks the files that it is shown; asked for anything else it says nothing of use."""
+
+    def answer(request: Request) -> dict[str, Any]:
+        assert request.title == "Picks"
+        shown = dict(re.findall(r"^(d\d+) · (.+?) · ", data(request.messages[-1].text, "Documents"), re.MULTILINE))
+        return {
+            "reasoning": "It is theirs.",
+            "documents": [name for f in files for name, own in shown.items() if own == f],
+        }
+
+    return answer
+
+
+def filtering(*conditions: tuple[str, str, list[str]]) -> Rule:
+    said = [{"field": field, "operator": operator, "values": values} for field, operator, values in conditions]
+    return lambda _: {"reasoning": "The question says so.", "conditions": said}
+
+
+def refusing(_: Request) -> Any:
+    raise ChatError("no such key", failure="key")
+
+
+@contextmanager
+def asked(library: Engine, answer: Rule, **settings: Any) -> Iterator[tuple[Engine, ScriptedEndpoint]]:
+    """An engine that may ask this model for documents, but is always sure of its pages."""
+    endpoint = ScriptedEndpoint(answer)
+    said: dict[str, Any] = {"storage_path": library.home, "reason_below": 1e-6} | settings
+    engine = Engine(settings=Settings(**said), chat=Caller(endpoint))
+    try:
+        yield engine, endpoint
+    finally:
+        engine.close()
+
+
+def first(result: SearchResult) -> str:
+    return result.documents[0].doc_name
+
+
+def test_where_documents_are_close_auto_asks_once_and_the_pick_leads(library: Engine) -> None:
+    fast = run(library.search(OPEN, effort="fast"))
+    other = DUNLIN if first(fast) == CORVANE else CORVANE
+    steps: list[ReasoningStep] = []
+    with asked(library, naming(other)) as (engine, endpoint):
+        result = run(engine.search(OPEN, on_step=steps.append))
+    (request,) = endpoint.requests
+    shown = data(request.messages[-1].text, "Documents")
+    assert re.search(rf"^d\d · {CORVANE} · corvane-optics, annual report, 2023 · .*pages", shown, re.MULTILINE)
+    assert first(result) == other and result.results[0].doc_name == other
+    assert result.results[0].receipt.routing_reason.endswith("picked by the model: It is theirs.")
+    assert (result.route.asked, result.route.used) == ("auto", "description")
+    assert "2 documents fit about equally well" in result.route.why
+    assert result.usage.calls == 1 and result.usage.input_tokens > 0 and result.reasoning is None
+    assert [step.kind for step in result.route.steps] == ["asked", "thought", "verdict"]
+    assert result.route.steps == tuple(steps) and "routing" in result.timings_ms
+    assert not any("equally well" in note for note in result.notes)
+    assert {one.doc_name for one in result.documents} == {one.doc_name for one in fast.documents}, "a preference"
+    assert all(0 <= one.routing <= 1 for one in result.documents)
+
+
+@pytest.mark.parametrize(
+    ("question", "effort", "settings"),
+    [(NAMED, "auto", {}), (OPEN, "fast", {}), (OPEN, "auto", {"reason_below": 0}), ("zyzzyva quokka", "deep", {})],
+)
+def test_auto_asks_nothing_where_the_cards_tell_or_no_model_may_be_asked(
+    library: Engine, question: str, effort: Any, settings: dict[str, Any]
+) -> None:
+    with asked(library, refusing, **settings) as (engine, endpoint):
+        result = run(engine.search(question, effort=effort))
+    assert endpoint.requests == [] and (result.route.asked, result.route.used) == ("auto", "auto")
+    assert result.route.steps == () and "cards" in result.route.why
+
+
+FAILURES: dict[str, Rule] = {
+    "a refused key": refusing,
+    "no JSON, twice": lambda _: "I would rather not.",
+    "another shape": lambda _: {"answer": 42},
+    "only inventions": lambda _: {"reasoning": "", "documents": ["d99", "D1.0003", "../etc"]},
+    "none": lambda _: {"reasoning": "", "documents": []},
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("route", ["auto", "description"])
+def test_where_the_model_fails_the_cards_decide_and_it_is_said(library: Engine, route: Route, failure: str) -> None:
+    fast = run(library.search(OPEN, effort="fast"))
+    with asked(library, FAILURES[failure]) as (engine, _):
+        result = run(engine.search(OPEN, route=route))
+    assert result.results == fast.results and result.documents == fast.documents
+    assert (result.route.asked, result.route.used) == (route, "auto")
+    assert "cards" in result.route.why and result.route.why in result.notes
+    if failure == "only inventions":
+        (dropped,) = (step.text for step in result.route.steps if step.kind == "dropped")
+        assert "d99" in dropped
+
+
+def test_metadata_is_a_checked_restriction(library: Engine) -> None:
+    said = [("organisation", "is", ["Dunlin Freight"]), ("year", "is", ["FY2024"]), ("colour", "is", ["red"])]
+    with asked(library, filtering(*said)) as (engine, endpoint):
+        result = run(engine.search(NAMED, route="metadata", top_k=20))
+    (request,) = endpoint.requests
+    fields = data(request.messages[-1].text, "Fields")
+    assert re.search(r'^year \(number, \d values, 5 documents\):.* "2023" \d', fields, re.MULTILINE)
+    assert {found.doc_name for found in result.results} == {"dunlin-freight-2024-10k.pdf"}
+    assert result.route.used == "metadata" and result.route.filter[1] == "year is 2024"
+    assert result.route.filter[0].startswith("organisation is dunlin")
+    assert "a condition was left out: there is no field 'colour'" in result.notes
+    assert "year is 2024" in result.results[0].receipt.routing_reason
+    assert result.usage.calls == 1
+
+
+def test_metadata_without_a_model_reads_the_cards(library: Engine) -> None:
+    result = run(library.search(NAMED, route="metadata", top_k=20))
+    assert {found.doc_name for found in result.results} == {CORVANE}
+    assert result.route.used == "metadata" and "year is 2023" in result.route.filter
+    empty = run(library.search("How large are inventories?", route="metadata"))
+    assert (empty.route.used, empty.route.filter) == ("auto", ()) and empty.route.why in empty.notes
+    gone = run(library.search("What were the net sales of Corvane Optics in 2011?", route="metadata"))
+    assert any("no year '2011'" in note for note in gone.notes) and gone.results
+    with asked(library, refusing) as (engine, _):
+        failed = run(engine.search(NAMED, route="metadata", top_k=20))
+    assert failed.results == result.results
+    assert any("the model failed (no such key" in note for note in failed.notes)
+
+
+def test_semantic_leaves_the_cards_out(library: Engine) -> None:
+    result = run(library.search(NAMED, route="semantic"))
+    assert result.route.used == "semantic" and {one.routing for one in result.documents} == {0.0}
+    assert all(found.receipt.routing_reason == "" for found in result.results)
+    assert run(library.search(NAMED)).documents[0].routing > 0.5
+
+
+def test_description_without_a_model_and_a_route_that_does_not_exist(library: Engine) -> None:
+    result = run(library.search(NAMED, route="description"))
+    assert result.route.used == "auto" and "no model is asked" in result.route.why and result.route.why in result.notes
+    assert result.results == run(library.search(NAMED)).results
+    with pytest.raises(UsageError, match="route is 'oracle'"):
+        run(library.search(NAMED, route="oracle"))  # type: ignore[arg-type]
+
+
+def test_a_filter_within_a_filter(library: Engine) -> None:
+    with asked(library, filtering(("year", "is", ["2024"]))) as (engine, _):
+        result = run(engine.search(OPEN, route="metadata", where=["organisation=dunlin*"], top_k=20))
+    assert {found.doc_name for found in result.results} == {"dunlin-freight-2024-10k.pdf"}
+    with asked(library, refusing) as (engine, endpoint):
+        alone = run(engine.search(OPEN, route="description", documents=[DUNLIN]))
+    assert endpoint.requests == [] and "no two documents" in alone.route.why
+
+
+@pytest.mark.parametrize("route", ["auto", "description", "metadata"])
+def test_the_oracle_of_the_harness_leads_to_its_document_and_the_guess_to_one_that_was_shown(
+    library: Engine, route: Route
+) -> None:
+    other = ({CORVANE, DUNLIN} - {first(run(library.search(OPEN, effort="fast")))}).pop()
+    with asked(library, Oracle({OPEN: {(other, 5)}})) as (engine, endpoint):
+        result = run(engine.search(OPEN, route=route))
+    assert first(result) == other and len(endpoint.requests) == 1 and result.route.used != "auto"
+    with asked(library, guess) as (engine, endpoint):
+        guessed = run(engine.search(OPEN, route=route))
+    assert len(endpoint.requests) == 1 and guessed.results and guessed.route.used != "auto"
+
+
+def test_the_command_line_takes_the_route(cli: Cli, library: Engine) -> None:
+    found = cli("search", NAMED, "--route", "metadata", "--top-k", "20", home=library.home)
+    assert found.returncode == 0 and CORVANE in found.stdout and DUNLIN not in found.stdout
+    assert "filter" in found.stdout and "year is 2023" in found.stdout
+    assert cli("search", NAMED, "--route", "magic", home=library.home).returncode == 2
+
+
+# More documents than are described, and fewer tokens than they would take.
+
+MANY = held(*(document(f"report-{n}") for n in range(200)))
+ORDER = [(one, "") for one in MANY.values()]
+
+
+def calls(answer: Rule, tokens: int = 6000) -> tuple[Calls, ScriptedEndpoint]:
+    endpoint = ScriptedEndpoint(answer)
+    return Calls(Reasoner(Caller(endpoint), limits=ReasonLimits(tokens=tokens)), "Which?"), endpoint
+
+
+@pytest.mark.parametrize(("tokens", "fewest", "most"), [(6000, 72, 72), (2000, 10, 71)])
+def test_one_call_describes_as_many_documents_as_the_tokens_allow(tokens: int, fewest: int, most: int) -> None:
+    made, endpoint = calls(naming("report-7.pdf", "report-3.pdf"), tokens)
+    picked = by_model.pick(made, ORDER)
+    assert picked.documents == ("report-7", "report-3") and picked.reasoning == "It is theirs."
+    (request,) = endpoint.requests
+    shown = data(request.messages[-1].text, "Documents").splitlines()
+    assert fewest <= len(shown) <= most and shown[-1].startswith(f"d{len(shown)} · report-{len(shown) - 1}.pdf")
+    assert made.budget.left >= tokens // 2, "half of them stay for the pages"
+
+
+@pytest.mark.parametrize(("answer", "requests"), [(refusing, 1), (lambda _: "No.", 2)])
+def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) -> None:
+    made, endpoint = calls(answer)
+    with pytest.raises(ChatError):
+        by_model.pick(made, ORDER)
+    assert len(endpoint.requests) == requests  # a reply that cannot be read is repaired once
+
+
+# What a preference does to the scores.
+
+
+def choice(documents: Mapping[str, Document], hits: dict[str, float], cards: dict[str, float]) -> Choice:
+    found = [Hit(doc_id, "c", 1, score) for doc_id, score in hits.items()]
+    return Choice(read_question("Which?"), Routing(cards, {}), found, documents, None, Weights())
+
+
+def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> None:
+    documents = held(*(document(f"r{n}", years=(2000 + n % 3,)) for n in range(60)))
+    made = choice(documents, dict.fromkeys(documents, 1.0), {})
+    assert made.contenders() == 60
+    endpoint = ScriptedEndpoint(filtering(("year", "is", ["2001"]), ("year", "is", ["1066"])))
+    routed = choose_documents("auto", made, "auto", Reasoner(Caller(endpoint)))
+    assert len(endpoint.requests) == 1 and routed.scope is None and routed.used.used == "metadata"
+    assert set(routed.routing.scores) == {doc_id for doc_id, one in documents.items() if one.card.years == (2001,)}
+    assert routed.notes == ("a condition was left out: the library has no year '1066'",)
+
+
+@pytest.mark.parametrize("cards", [{}, {"a": 1.0, "b": 0.9, "c": 0.2}, {"a": 1.0, "b": 1.0, "c": 1.0}])
+def test_what_is_picked_leads_and_scores_stay_scores(cards: dict[str, float]) -> None:
+    made = choice(held(*map(document, "abc")), {"a": 5.0, "b": 4.9}, cards)
+    before = made.scores()
+    routing = preferred(made, [["c"], ["b"]], {"c": "picked"}, 0.5)
+    after = choice(made.documents, {"a": 5.0, "b": 4.9}, dict(routing.scores)).scores()
+    assert sorted(after, key=lambda doc_id: -after[doc_id]) == ["c", "b", "a"]
+    assert all(0 <= score <= 1 for score in routing.scores.values())
+    assert after["c"] - after["a"] == pytest.approx(0.5) or cards == {}
+    assert routing.reasons["c"] == "picked" and before["a"] == max(before.values())
+
+
+@pytest.mark.parametrize("route", ["metadata", "description"])
+def test_a_dead_model_is_not_asked_for_pages_too(library: Engine, route: Route) -> None:
+    with asked(library, refusing, reason_below=1.0) as (engine, endpoint):
+        found = run(engine.search(NAMED, route=route, effort="deep"))
+    assert len(endpoint.requests) == 1 and found.results
+    assert found.effort.used == "fast" and "was not asked again" in found.effort.why
+
+    def untidy(_: Request) -> Any:
+        raise ReplyError("the model said nothing of use")
+
+    with asked(library, untidy, reason_below=1.0) as (engine, endpoint):
+        run(engine.search(NAMED, route=route, effort="deep"))
+    assert len(endpoint.requests) > 1, "one that answers badly here may do better there"
