@@ -1,0 +1,1 @@
+"""From parsed pages to what is published of them."""
