@@ -10,14 +10,12 @@ from hybrid_core.text.plural import counted
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, ParsedDocument, ParsedPage, Section
 from hybrid_core.types.unread import empty_warning, unread_warning
-from indexers.build import chunks
-from indexers.build import description
-from indexers.build import summaries
+from indexers.build import chunks, description, summaries
 from indexers.build.flags import find_flags
-from indexers.formats.registry import PARSERS
-from indexers.ocr.sizes import level_sizes
 from indexers.build.prose import prose
 from indexers.build.title import find_title, marked_title
+from indexers.formats.registry import PARSERS
+from indexers.ocr.sizes import level_sizes
 from indexers.outline.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hybrid_core.embed.embedder import Embedder, SparseEmbedder
 from hybrid_core.embed.texts import EmbeddingText, embedding_texts
 from hybrid_core.errors import Cancelled
-from hybrid_core.embed.embedder import Embedder, SparseEmbedder
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.store.catalog.snapshot import Snapshot

@@ -9,8 +9,8 @@ from pathlib import Path
 from hybrid_core.cards.card import read_card
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
-from indexers.ocr.tesseract import NoOcr, Tesseract
 from indexers.build.versions import Kind, improved, with_ocr, without_models, without_ocr
+from indexers.ocr.tesseract import NoOcr, Tesseract
 
 
 def card_of(file: Path, content: IndexedContent) -> Card:

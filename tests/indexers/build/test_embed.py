@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.embed.texts import embedding_texts
-from hybrid_core.errors import ModelError, NotFoundError, UsageError
 from hybrid_core.embed import embedder as embedders
 from hybrid_core.embed.embedder import Embedder, Kind, Vectors
+from hybrid_core.embed.texts import embedding_texts
+from hybrid_core.errors import ModelError, NotFoundError, UsageError
 from hybrid_core.types.documents import Chunk, Page, Section
 from hybrid_pageindex import Engine, run
 from indexers.build.embed import EmbedProgress
