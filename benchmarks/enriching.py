@@ -29,8 +29,8 @@ from typing import Any
 
 from eval.datasets import data_folder
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import Said, said
 from hybrid_pageindex import Engine, Settings, run
-from tests.doubles.fakes import Said, said
 from tests.doubles.scripted_server import scripted_server
 
 FILINGS = ("NIKE_2018_10K", "ADOBE_2016_10K", "MICROSOFT_2016_10K")

@@ -22,9 +22,9 @@ from filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.fakes import Said, ScriptedEndpoint
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from tests.doubles.fakes import Said, ScriptedEndpoint
 
 _PAGE = {"document": "D1", "page": 1}
 _SAID = json.dumps({"reasoning": "", "expand": [], "read": [], "pages": [_PAGE], "sections": []})

@@ -23,6 +23,7 @@ from eval.scripted_trees import TreeOracle, guess
 from eval.trees import score
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import ScriptedEndpoint
 from hybrid_core.types.documents import Page, ParsedDocument, ParsedPage, Section
 from indexers.enrich.tree import improve_tree
 from indexers.enrich.tree.shown import seen
@@ -30,7 +31,6 @@ from indexers.formats.pdf.read import open_pdf, read_info, read_pages
 from indexers.ocr.sizes import level_sizes
 from indexers.outline.toc_pages import find_contents
 from indexers.outline.tree import TreeLimits, build_tree, tree_of
-from tests.doubles.fakes import ScriptedEndpoint
 
 SEARCH = TreeLimits().toc_pages
 

@@ -34,7 +34,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 
 SERVER = """
 import sys, time
-from tests.doubles.fakes import Said
+from hybrid_core.llm.fakes import Said
 from tests.doubles.scripted_server import scripted_server
 text = '{"page": 12, "why": "' + "because the table stands there " * 20 + '"}'
 with scripted_server(lambda request: Said(text, wait=float(sys.argv[1]))) as server:

@@ -15,7 +15,7 @@ from eval.scripted_routes import SHOWN, guessed, known
 from hybrid_core.llm.chat import ChatModel
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
-from tests.doubles.fakes import ScriptedEndpoint
+from hybrid_core.llm.fakes import ScriptedEndpoint
 
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ", re.MULTILINE)

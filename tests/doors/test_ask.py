@@ -16,11 +16,11 @@ from uuid import uuid4
 import pytest
 
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import AnswerStatus
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.doors.cli import main
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import data, engine_with
 

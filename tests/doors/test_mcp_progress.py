@@ -18,6 +18,7 @@ from typing import IO, Any
 import pytest
 from fastmcp import Client
 
+from hybrid_core.llm.fakes import Said
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.locks import DocumentLocks
@@ -25,7 +26,6 @@ from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import engine_with
 

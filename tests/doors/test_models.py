@@ -17,6 +17,7 @@ from hybrid_core.errors import ChatError, PageIndexError, UsageError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.speed import Speed
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.usage import Usage
@@ -25,7 +26,6 @@ from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.services.model_speed import advice
 from hybrid_pageindex.services.models import Models
 from tests.conftest import Cli
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 pytest.importorskip("openai", reason="the extra openai is not installed")

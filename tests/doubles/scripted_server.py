@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from hybrid_core.llm.client.endpoint import Request
-from tests.doubles.fakes import Answer, Said, pieces, read_request, said, tokens
+from hybrid_core.llm.fakes import Answer, Said, pieces, read_request, said, tokens
 
 
 class ScriptedServer:

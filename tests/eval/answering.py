@@ -9,7 +9,7 @@ from pathlib import Path
 from eval.questions import EvalQuestion
 from eval.scripted import Oracle
 from hybrid_core.llm.client.endpoint import Request
-from tests.doubles.fakes import Answer, Said
+from hybrid_core.llm.fakes import Answer, Said
 from tests.eval.sets import own_set
 
 REFERENCES = ("$418.2 million", "$455.9", "19.6", "Yes, $0.42 per share was paid.")

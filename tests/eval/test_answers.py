@@ -19,10 +19,10 @@ from eval.progress import Progress
 from eval.records import QUESTIONS_FILE, RUN_FILE, Run, read_run
 from eval.run import measure
 from hybrid_core.errors import UsageError
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prompts import prompt
 from hybrid_pageindex import Engine, run
 from tests import pdfs
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import scripted_server
 from tests.eval.answering import answered_set, checked, literal_judge, oracle_of, shown
 from tests.eval.sets import plan
@@ -73,7 +73,7 @@ def test_the_answer_is_the_one_that_ask_gives(made: tuple[Path, Path, Path], scr
     folder, docs, questions = made
     dataset = load("custom", docs=docs, questions=questions)
     from hybrid_core.llm.client.caller import Caller
-    from tests.doubles.fakes import ScriptedEndpoint
+    from hybrid_core.llm.fakes import ScriptedEndpoint
 
     (home,) = (folder / "homes").iterdir()
     engine = Engine(home, chat=Caller(ScriptedEndpoint(oracle_of(list(dataset.questions)))))

@@ -14,9 +14,9 @@ from eval.rankers.whole_tree import WholeTree
 from eval.run import measure
 from eval.scripted import guess
 from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.fakes import Answer, ScriptedEndpoint
 from hybrid_pageindex import Engine
 from tests import pdfs
-from tests.doubles.fakes import Answer, ScriptedEndpoint
 from tests.doubles.scripted_server import scripted_server
 from tests.eval.answering import answered_set, checked, oracle_of
 from tests.eval.sets import plan

@@ -17,12 +17,12 @@ from sqlalchemy import event
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.fakes import Answer, ScriptedEndpoint
 from hybrid_core.store.catalog import schema
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.running import THINKING
 from tests import pdfs
-from tests.doubles.fakes import Answer, ScriptedEndpoint
 from tests.models_over_http import engine_with
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 

@@ -7,10 +7,10 @@ import copy
 import pytest
 
 from hybrid_core.errors import ChatError, ReplyError
+from hybrid_core.llm import fakes
 from hybrid_core.llm.chat import Message
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prices import Price
-from tests.doubles import fakes
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found, Interface, both
 

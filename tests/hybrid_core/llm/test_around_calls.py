@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
+from hybrid_core.llm import fakes
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.usage import Usage
-from tests.doubles import fakes
-from tests.doubles.fakes import Said
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found
 

@@ -14,7 +14,7 @@ from hybrid_core.llm.cassette import Player, Recorder
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.remote import Retries
-from tests.doubles.fakes import Said
+from hybrid_core.llm.fakes import Said
 from tests.doubles.scripted_server import scripted_server
 
 pytest.importorskip("openai", reason="the extra openai is not installed")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from hybrid_core.errors import UsageError
+from hybrid_core.llm import fakes
 from hybrid_core.llm.prices import Price, read_prices
 from hybrid_core.llm.structured import json_schema, read_reply
-from tests.doubles import fakes
 
 
 class Entry(BaseModel):

@@ -18,6 +18,7 @@ from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import Cancelled
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.fakes import Answer, Said
 from hybrid_core.types.documents import Page, Section
 from hybrid_pageindex import Engine, run
 from indexers.enrich.choose import PageLook, choose
@@ -27,7 +28,6 @@ from indexers.formats.pdf.draw import draw
 from indexers.formats.pdf.drawing import Drawing, layout
 from indexers.jobs.report import FileResult, IndexProgress
 from tests import pdfs
-from tests.doubles.fakes import Answer, Said
 from tests.doubles.scripted_server import ScriptedServer
 from tests.models_over_http import data, engine_with
 

@@ -14,13 +14,13 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.fakes import Said, ScriptedEndpoint
 from hybrid_core.types.documents import Page, Section
 from indexers.build import description
 from indexers.enrich.describe import describe_document
 from indexers.enrich.sections import SectionsSaid, summarise_sections
 from indexers.enrich.tree.shown import seen
 from indexers.outline.tree import Mark, tree_of
-from tests.doubles.fakes import Said, ScriptedEndpoint
 from tests.doubles.scripted_server import scripted_server
 from tests.indexers.outline.outline_pages import filler
 from tests.models_over_http import data

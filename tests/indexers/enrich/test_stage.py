@@ -21,11 +21,11 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.fakes import Answer, Said, ScriptedEndpoint
 from hybrid_pageindex import Engine, Settings, run
 from indexers.build.versions import improved, with_models, without_models, without_ocr
 from indexers.enrich.guard import Guard
 from tests import pdfs
-from tests.doubles.fakes import Answer, Said, ScriptedEndpoint
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.indexers.enrich.test_pages import describing
 from tests.models_over_http import data, engine_with

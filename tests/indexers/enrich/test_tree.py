@@ -18,13 +18,13 @@ from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.fakes import Answer, Said, ScriptedEndpoint
 from hybrid_core.types.documents import Page, ParsedDocument, Section
 from indexers.build.flags import find_flags
 from indexers.enrich.tree import TreeImproved, improve_tree
 from indexers.enrich.tree.checking import SAMPLE, sample
 from indexers.enrich.tree.marks import marks_of
 from indexers.outline.tree import Mark, TreeLimits, tree_of
-from tests.doubles.fakes import Answer, Said, ScriptedEndpoint
 from tests.doubles.scripted_server import scripted_server
 from tests.indexers.outline.outline_pages import Sheet, check, document, outline_of
 

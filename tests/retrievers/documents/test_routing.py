@@ -13,6 +13,7 @@ from eval.scripted import Oracle, guess
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import ScriptedEndpoint
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex import Engine, Settings, run
@@ -24,7 +25,6 @@ from retrievers.query.options import Weights
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import Reasoner, ReasonLimits
 from tests.conftest import Cli
-from tests.doubles.fakes import ScriptedEndpoint
 from tests.models_over_http import data
 from tests.retrievers.made_documents import document, held
 

@@ -15,6 +15,7 @@ import pytest
 from eval.scripted import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Strategy
@@ -26,7 +27,6 @@ from retrievers.documents.candidates import Candidate, Valued
 from retrievers.pages.tree_walk import Reached
 from retrievers.reason.call_time import CallTime
 from retrievers.reason.sureness import sureness
-from tests.doubles.fakes import Said
 from tests.models_over_http import data, engine_with
 
 pytest.importorskip("openai", reason="the extra openai is not installed")

@@ -16,13 +16,13 @@ from hybrid_core.errors import ChatError, ReplyError
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Completion, Request
+from hybrid_core.llm.fakes import Said, ScriptedEndpoint, said
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Route, Strategy
 from hybrid_pageindex import Engine, Settings, run
-from tests.doubles.fakes import Said, ScriptedEndpoint, said
 from tests.hybrid_core.llm.said import Found
 
 QUESTIONS = ("What were the net sales in fiscal 2023?", "2023年的净销售额是多少？ net sales " * 12)
