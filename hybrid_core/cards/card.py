@@ -73,7 +73,7 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequenc
     if not time.years:
         time = time._replace(years=tuple(running_years(texts)[:1]))
     own = {name_key(n) for n in names}
-    # What the file is called names its subject often enough, and what it is about always: where the cover does not.
+    # Where the cover names somebody, what recurs adds nothing; in an agreement it is the parties, and words for them.
     recurring = recurring_names(texts) if not binding and len(names) < 2 else []
     return Card(
         names=tuple(names),

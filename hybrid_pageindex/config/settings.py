@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import yaml
 
@@ -19,6 +19,11 @@ from hybrid_core.store.home import close_to_others
 from hybrid_core.system.paths import exists
 from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
 from hybrid_pageindex.config.arguments import one_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Part = TypeVar("_Part", bound="DataclassInstance")
 
 PREFIX = "PAGEINDEX_"
 CONFIG_FILE = "config.yaml"
@@ -102,6 +107,10 @@ class Settings:
     qdrant_api_key: str = field(default="", repr=False)
     qdrant_prefix: str = "pageindex-"  # of the collections on that server
     mcp_token: str = field(default="", repr=False)  # what callers of mcp --http must show; needed beyond this machine
+
+    def part(self, kind: type[_Part]) -> _Part:
+        """The parameters of a part: each from the setting of its name."""
+        return kind(**{one.name: getattr(self, one.name) for one in fields(kind)})
 
     def __post_init__(self) -> None:
         _at_least("workers", self.workers, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,8 +61,8 @@ def _compared(
     with catalog.snapshot() as snapshot:
         documents = [document for library in snapshot.libraries() for document in snapshot.documents(library)]
     workers = settings.workers or os.cpu_count() or 1
-    limits = WorkerLimits(**{field.name: getattr(settings, field.name) for field in fields(WorkerLimits)})
-    parse = ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)})
+    limits = settings.part(WorkerLimits)
+    parse = settings.part(ParseLimits)
     with scratch_folder(settings.storage_path / "tmp") as folder:
         pool = WorkerPool(workers, limits)
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ def index_paths(
         seconds_per_task=settings.seconds_per_task,
         seconds_per_file=settings.seconds_per_file,
         max_worker_memory=settings.max_worker_memory,
-        parse=ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)}),
+        parse=settings.part(ParseLimits),
         ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
         max_cache_size=settings.max_cache_size,

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -60,11 +59,10 @@ class Pictures:
         from indexers.workers.protocol import PictureTask
 
         settings = self._settings
-        limits = ParseLimits(**{field.name: getattr(settings, field.name) for field in fields(ParseLimits)})
+        limits = settings.part(ParseLimits)
         with self._lock:
             if self._pool is None:
-                work = WorkerLimits(settings.seconds_per_task, settings.seconds_per_file, settings.max_worker_memory)
-                self._pool = WorkerPool(1, work)
+                self._pool = WorkerPool(1, settings.part(WorkerLimits))
             pool = self._pool
         task = PictureTask(path, password, tuple(pages), limits, picture)
         return cast(bytes, pool.submit(task, pool.allowance()).result())

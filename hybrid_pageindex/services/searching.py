@@ -122,7 +122,7 @@ class Searcher:
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         rounded = {name: round(value, 3) for name, value in timings.items()}
-        unread = unread_documents(found, documents)
+        unread = unread_documents(found, documents, view.unread)
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*found.notes, *((unfound,) if unfound else ()), *rebuilt)
         return replace(found, timings_ms=rounded, notes=notes, unread=unread)

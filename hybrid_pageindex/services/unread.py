@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from hybrid_core.types.documents import Document
 from hybrid_core.types.results import SearchResult, UnreadDocument
@@ -11,8 +11,10 @@ from hybrid_core.types.unread import unread_pages
 _SHOWN = 3
 
 
-def unread_documents(found: SearchResult, searched: Mapping[str, Document]) -> tuple[UnreadDocument, ...]:
-    """Those that matter to a question: documents that hold pages without text, those that it names first.
+def unread_documents(
+    found: SearchResult, searched: Mapping[str, Document], unread: Sequence[Document]
+) -> tuple[UnreadDocument, ...]:
+    """Those that matter to a question of the library's ``unread``, which hold pages without text; named ones first.
 
     Where the evidence is strong, only documents that it names and that are mostly pages without text.
     """
@@ -20,7 +22,7 @@ def unread_documents(found: SearchResult, searched: Mapping[str, Document]) -> t
     if found.evidence.level == "strong":
         holding = [document for doc_id in named if _mostly(document := searched[doc_id])]
     else:
-        holding = [document for document in searched.values() if document.unread]
+        holding = [document for document in unread if document.doc_id in searched]
     holding.sort(key=lambda d: (-_mostly(d) * named.get(d.doc_id, 0.0), -d.unread, d.name, d.doc_id))
     return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
 

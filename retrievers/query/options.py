@@ -69,6 +69,11 @@ class LibraryView:
         """Path -> what tells it from the others."""
         return short_paths(document.path for document in self.documents.values())
 
+    @cached_property
+    def unread(self) -> Sequence[Document]:
+        """The documents that hold pages without text."""
+        return [document for document in self.documents.values() if document.unread]
+
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
         """The types of the documents in a scope, None for all."""
         return self._all_types if scope is None else self._types(scope)
