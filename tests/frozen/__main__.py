@@ -23,7 +23,7 @@ def main() -> int:
         "--data", type=Path, default=os.environ.get("PAGEINDEX_EVAL_DATA"), help="(PAGEINDEX_EVAL_DATA)"
     )
     parser.add_argument("--work", type=Path, default=Path("benchmarks/out/frozen"), help="where the runs and homes lie")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if unknown := [name for name in options.names if name not in PARTS]:
         parser.error(f"no part is called {', '.join(unknown)}")
     work: Path = options.work.absolute()
