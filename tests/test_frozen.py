@@ -56,3 +56,17 @@ def test_every_change_is_seen(change, place: str) -> None:  # type: ignore[no-un
 
 def test_another_order_of_additions_is_no_change() -> None:
     assert not list(records.differences({"score": 0.3}, {"score": 0.1 + 0.2}))
+
+
+def test_no_word_of_a_document_or_a_question_is_kept() -> None:
+    record = {
+        "terms": {"revenu": 1.5, "总则": 0.5},
+        "title": "第一章总则",
+        "document": "Annual.pdf",
+        "effort": "deep",
+        "page": 7,
+    }
+    kept = records.wordless(record)
+    assert not any(word in str(kept) for word in ("revenu", "总则", "Annual"))
+    assert kept["effort"] == "deep" and kept["page"] == 7 and sorted(kept["terms"].values()) == [0.5, 1.5]
+    assert records.wordless(kept["title"]) == kept["title"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ PASSING = {  # what differs between two runs of the same code
     "timings_ms", "seconds", "ocr_seconds", "model_seconds", "mtime", "indexed_at", "vector_bytes", "version", "detail",
     "home", "elapsed",
 }  # fmt: skip
+_OWN = re.compile(r"[0-9./:-]*|[a-z]{1,10}|#[0-9a-f]{8}")
 _HERE = Path(__file__).parent / "records"
 
 
@@ -29,6 +31,19 @@ def condensed(value: Any, names: dict[str, str]) -> Any:
             value = value.replace(old, new)
         return _digest(value) if " " in value or len(value) > 60 else value
     return value
+
+
+def wordless(value: Any) -> Any:
+    """``value`` without any word of a document or a question: but for numbers and our own short words all is hashed."""
+    if isinstance(value, dict):
+        return {key: _hashed_keys(part) if key == "terms" else wordless(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [wordless(part) for part in value]
+    return value if not isinstance(value, str) or _OWN.fullmatch(value) else _digest(value)
+
+
+def _hashed_keys(terms: dict[str, Any]) -> dict[str, Any]:
+    return {_digest(term): value for term, value in terms.items()}
 
 
 def write(name: str, record: dict[str, Any]) -> Path:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.frozen.records import condensed
+from tests.frozen.records import condensed, wordless
 
 RUNS = {
     "financebench": ("financebench",),
@@ -52,5 +52,6 @@ def freeze(name: str, data: Path, work: Path) -> dict[str, Any]:
         raise SystemExit(f"{name}: {done.stderr.strip()[-2000:]}")
     records = [json.loads(line) for line in (out / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     return {
-        one["id"]: condensed({key: one[key] for key in _KEPT}, {}) for one in sorted(records, key=lambda r: r["id"])
+        one["id"]: wordless(condensed({key: one[key] for key in _KEPT}, {}))
+        for one in sorted(records, key=lambda r: r["id"])
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_pageindex import Engine, run
-from tests.frozen.records import condensed
+from tests.frozen.records import condensed, wordless
 
 FOLDERS = {
     "trees-books": "hips",
@@ -30,7 +30,7 @@ def freeze(name: str, data: Path, work: Path) -> dict[str, Any]:
             tree = run(engine.outline(document.doc_id)).to_dict() if document.published else {}
             kept = {"pages": document.pages, "title": document.title, "card": asdict(document.card)}
             kept |= {"error": document.error, "tree": _rows(tree.get("nodes", []))}
-            trees[place] = condensed(kept, {str(data): "data", document.doc_id: "id"})
+            trees[place] = wordless(condensed(kept, {str(data): "data", document.doc_id: "id"}))
     return trees
 
 
