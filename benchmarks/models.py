@@ -30,7 +30,7 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 
 SERVER = """
 import sys, time
@@ -76,7 +76,7 @@ def main() -> None:
     url = served.stdout.readline().strip()
     rows = []
     with tempfile.TemporaryDirectory() as folder, httpx2.Client(limits=httpx2.Limits(max_connections=100)) as http:
-        catalog = Catalog(Path(folder) / "catalog.sqlite")
+        kept = Cache(Path(folder) / "cache.sqlite", 10**9)
         for concurrency in LIMITS:
             calls = max(concurrency, given.calls * concurrency // 32)
             ideal = math.ceil(calls / concurrency) * wait
@@ -86,7 +86,7 @@ def main() -> None:
                 return http.post(f"{url}/chat/completions", json=body).json()  # noqa: B023
 
             taken = {"bare": timed(bare, calls, concurrency)}
-            for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(catalog, 10**9))):
+            for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(kept))):
                 caller = Caller(OpenAIChat("m", base_url=url), limiter=Limiter(concurrency), cache=cache)
 
                 def ask(n: int) -> object:
@@ -124,7 +124,7 @@ def main() -> None:
             most = limit / wait
             row = {"limit": limit, "callers": 2 * LIMITS[-1], "calls per second": round(calls / seconds, 1)}
             print(json.dumps(row | {"share of what is possible": round(calls / seconds / most, 3)}), flush=True)
-        catalog.close()
+        kept.close()
     served.stdin.close()
     served.wait(10)
 

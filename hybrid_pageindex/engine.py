@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hybrid_core.errors import UsageError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, Effort, Fusion, Route, Strategy
 from hybrid_core.types.results import ReasoningStep, SearchResult
@@ -94,6 +95,7 @@ class Engine:
         return await stoppable(
             lambda stop: index_paths(
                 self._catalog(),
+                self._cache(),
                 name,
                 listed,
                 settings,
@@ -362,7 +364,9 @@ class Engine:
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
         """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: remove(self._catalog(), name, arguments.several(documents)))
+        return await asyncio.to_thread(
+            lambda: remove(self._catalog(), self._cache(), name, arguments.several(documents))
+        )
 
     async def libraries(self) -> list[LibrarySize]:
         """Every library with its documents, pages and disk use."""
@@ -371,7 +375,7 @@ class Engine:
     async def clear(self, *, library: str | None = None) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay."""
         name = None if library is None else arguments.library(library, "")
-        return await asyncio.to_thread(lambda: clear(self._catalog(), self._indexes(), self.home, name))
+        return await asyncio.to_thread(lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name))
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
         """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
@@ -388,13 +392,15 @@ class Engine:
         takes out what is not the file's and indexes the file again. ``on_progress`` hears how many contents of how
         many are compared, from a worker thread.
         """
-        found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._indexes))
+        found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._cache, self._indexes))
         if not deep and not mend:
             return found
         from hybrid_pageindex.services.contents_check import check_contents  # with the pipeline
 
         chat, told = self._parts().chat, on_progress or _not_told
-        checks = await stoppable(lambda stop: check_contents(self._catalog(), self.settings, chat, mend, told, stop))
+        checks = await stoppable(
+            lambda stop: check_contents(self._catalog(), self._cache(), self.settings, chat, mend, told, stop)
+        )
         return replace(found, checks=(*found.checks, *checks))
 
     def close(self) -> None:
@@ -414,6 +420,9 @@ class Engine:
 
     def _catalog(self) -> Catalog:
         return self._parts().catalog
+
+    def _cache(self) -> Cache:
+        return self._parts().cache
 
     def _searcher(self) -> Searcher:
         return self._parts().searcher

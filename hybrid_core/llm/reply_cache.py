@@ -1,4 +1,4 @@
-"""Replies kept in the catalog's cache, so that the same question to the same model is paid for once."""
+"""Replies kept in the cache, so that the same question to the same model is paid for once."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hybrid_core.errors import StoreError
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 
 _GATHER = 0.2  # seconds in which replies gather before they are written in one transaction
 
 
 class ReplyCache:
-    """``limit`` bounds the whole cache of the catalog, in bytes. Safe for several threads.
+    """Safe for several threads.
 
     Replies are written by a thread of its own, several in one transaction, so that calls do not wait for the disk: one
     that is killed loses the replies of its last moment.
     """
 
-    def __init__(self, catalog: Catalog, limit: int) -> None:
-        self._catalog = catalog
-        self._limit = limit
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
         self._lock = threading.Lock()
         self._waiting: dict[str, bytes] = {}  # not yet written
         self._hurry = threading.Event()
@@ -33,7 +32,7 @@ class ReplyCache:
     def get(self, key: str) -> str | None:
         with self._lock:
             held = self._waiting.get(f"reply/{key}")
-        held = self._catalog.cached(f"reply/{key}") if held is None else held
+        held = self._cache.get(f"reply/{key}") if held is None else held
         return None if held is None else held.decode("utf-8")
 
     def put(self, key: str, text: str) -> None:
@@ -55,7 +54,7 @@ class ReplyCache:
                 together = dict(self._waiting)
             try:
                 with contextlib.suppress(StoreError):  # a reply that cannot be kept has been given all the same
-                    self._catalog.put_caches(together, self._limit)
+                    self._cache.put(together)
             finally:
                 with self._lock:
                     self._waiting = {key: kept for key, kept in self._waiting.items() if key not in together}

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from hybrid_core.errors import StoreError
 
-CATALOG = "catalog.sqlite"
+CATALOG, CACHE = "catalog.sqlite", "cache.sqlite"
 _FOLDERS = frozenset({"libraries", "locks", "tmp"})
-_FILES = ("config.yaml", "made-by-eval.json", f"{CATALOG}-wal", f"{CATALOG}-shm", CATALOG)
+_SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
+_FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHARED = stat.S_IWGRP | stat.S_IWOTH

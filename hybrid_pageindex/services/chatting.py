@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from hybrid_core.errors import ChatError, PageIndexError
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import ReasoningStep
 from hybrid_pageindex.config.settings import Settings
@@ -37,10 +37,10 @@ class _Unusable:
 class Chat:
     """The models of an engine. Safe for several threads."""
 
-    def __init__(self, settings: Settings, catalog: Catalog, given: ChatModel | None = None) -> None:
+    def __init__(self, settings: Settings, cache: Cache, given: ChatModel | None = None) -> None:
         """``given`` is used instead of those that the settings name, and is not closed."""
         self._settings, self._given = settings, given
-        self._models = Models(settings, catalog)
+        self._models = Models(settings, cache)
 
     def model(self, *, vision: bool = False) -> ChatModel | None:
         """The language model, or the one that sees; None where none is configured.

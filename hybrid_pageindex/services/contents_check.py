@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.scratch import scratch_folder
 from hybrid_pageindex.config.settings import Settings
@@ -29,6 +30,7 @@ _NOT_COMPARED: dict[State, str] = {
 
 def check_contents(
     catalog: Catalog,
+    cache: Cache,
     settings: Settings,
     chat: Chat,
     mend: bool,
@@ -46,7 +48,10 @@ def check_contents(
         advice = "mend it with doctor --deep --mend"
         return checks + [Check(_name(one), False, f"{one.detail} are not those of its file; {advice}") for one in wrong]
     catalog.discard([one.content_id for one in wrong], f"{_WRONG}; index it again.")
-    failed = _made_again(catalog, settings, chat, wrong, cancelled)
+    for one in wrong:
+        for kind in ("ocr", "image"):  # what was kept of the same bytes may be wrong too
+            cache.clear(f"{kind}/{one.documents[0].sha256}/")
+    failed = _made_again(catalog, cache, settings, chat, wrong, cancelled)
     return checks + [_mended(one, failed) for one in wrong]
 
 
@@ -73,7 +78,12 @@ def _compared(
 
 
 def _made_again(
-    catalog: Catalog, settings: Settings, chat: Chat, wrong: Sequence[Compared], cancelled: threading.Event
+    catalog: Catalog,
+    cache: Cache,
+    settings: Settings,
+    chat: Chat,
+    wrong: Sequence[Compared],
+    cancelled: threading.Event,
 ) -> dict[str, str]:
     """Why files could not be indexed again, by path."""
     by_library: dict[str, list[str]] = {}
@@ -82,7 +92,7 @@ def _made_again(
             by_library.setdefault(document.library, []).append(document.path)
     failed: dict[str, str] = {}
     for library, paths in by_library.items():
-        report = index_paths(catalog, library, paths, settings, None, False, False, _untold, cancelled, chat)
+        report = index_paths(catalog, cache, library, paths, settings, None, False, False, _untold, cancelled, chat)
         failed |= {file.path: file.error or "" for file in report.files if file.status == "failed"}
     return failed
 

@@ -5,14 +5,16 @@ The pipeline is imported on first use: a search needs none of it.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import UsageError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_pageindex.config.settings import Settings
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 def index_paths(
     catalog: Catalog,
+    cache: Cache,
     library: str,
     paths: Sequence[str | Path],
     settings: Settings,
@@ -55,13 +58,12 @@ def index_paths(
         seconds_per_file=settings.seconds_per_file,
         max_worker_memory=settings.max_worker_memory,
         parse=settings.part(ParseLimits),
-        ocr=cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
+        ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
-        max_cache_size=settings.max_cache_size,
         models=models,
         notes=() if told and not wished else without,
     )
-    report = index(catalog, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    report = index(catalog, cache, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
     unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)
     return replace(report, notes=report.notes + unmet)
 

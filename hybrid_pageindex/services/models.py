@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hybrid_core.errors import UsageError
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_pageindex.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Models:
     ``vlm_provider``, ``vlm_base_url`` and ``vlm_api_key`` says otherwise: a key is never sent to another server.
     """
 
-    def __init__(self, settings: Settings, catalog: Catalog | None) -> None:
-        """``catalog`` keeps replies; None: they are not kept."""
+    def __init__(self, settings: Settings, cache: Cache | None) -> None:
+        """``cache`` keeps replies; None: they are not kept."""
         self._settings = settings
-        self._catalog = catalog
+        self._cache = cache
         self._made: dict[Kind, ChatModel | None] = {}
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._lock = threading.Lock()
@@ -118,7 +118,7 @@ class Models:
         return Caller(
             endpoint,
             limiter=limiter,
-            cache=None if self._catalog is None or taped or probing else ReplyCache(self._catalog, said.max_cache_size),
+            cache=None if self._cache is None or taped or probing else ReplyCache(self._cache),
             price=read_prices(said.model_prices).get(named.model, Price()),
             retries=Retries(tries=1) if probing else Retries(),
             timeout=said.model_timeout,

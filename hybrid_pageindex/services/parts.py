@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache, partial
 
 from hybrid_core.llm.chat import ChatModel
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import CACHE, CATALOG
 from hybrid_pageindex.config import arguments
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
@@ -17,16 +19,17 @@ from hybrid_pageindex.services.upkeep import unread_advice
 
 
 class Parts:
-    """Catalog, vector indexes, embedders, pictures, language models and the searcher of one home."""
+    """Catalog, cache, vector indexes, embedders, pictures, language models and the searcher of one home."""
 
     def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
-        self.catalog = Catalog(settings.storage_path / "catalog.sqlite")
+        self.catalog = Catalog(settings.storage_path / CATALOG)
+        self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         fusion = arguments.fusion(settings.fusion)
-        self.pictures = Pictures(self.catalog, settings)
-        self.chat = Chat(settings, self.catalog, chat)
+        self.pictures = Pictures(self.catalog, self.cache, settings)
+        self.chat = Chat(settings, self.cache, chat)
         reading = cache(partial(unread_advice, settings))
         self.searcher = Searcher(
             self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat, reading
@@ -37,4 +40,5 @@ class Parts:
         self.chat.close()
         self.embedders.close()
         self.indexes.close()
+        self.cache.close()
         self.catalog.close()

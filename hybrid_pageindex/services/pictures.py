@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.scratch import scratch_folder
 from hybrid_core.types.documents import Document
@@ -28,8 +29,8 @@ MOST_BYTES = 300_000
 class Pictures:
     """Safe for several threads. The worker is started with the first picture and stays until ``close``."""
 
-    def __init__(self, catalog: Catalog, settings: Settings) -> None:
-        self._catalog, self._settings = catalog, settings
+    def __init__(self, catalog: Catalog, cache: Cache, settings: Settings) -> None:
+        self._catalog, self._cache, self._settings = catalog, cache, settings
         self._lock = threading.Lock()
         self._pool: WorkerPool | None = None
 
@@ -46,11 +47,11 @@ class Pictures:
         reading.check_inside(pages, found)
         shape = f"{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
         key = f"image/{found.sha256}/{','.join(map(str, pages))}/{shape}"
-        if (held := self._catalog.cached(key)) is not None:
+        if (held := self._cache.get(key)) is not None:
             return held
         with _original(found, self._settings.storage_path / "tmp") as original:
             image = self._drawn(original, pages, picture, password)
-        self._catalog.put_cache(key, image, self._settings.max_cache_size)
+        self._cache.put({key: image})
         return image
 
     def _drawn(self, path: Path, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:

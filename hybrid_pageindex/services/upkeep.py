@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.text.plural import counted
@@ -61,18 +62,18 @@ class Health:
         return all(check.ok for check in self.checks)
 
 
-def remove(catalog: Catalog, library: str, names: Sequence[str]) -> list[Document]:
+def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -> list[Document]:
     """Also forgets which pages models refused, so that indexing a document again asks for them again."""
     from indexers.enrich.cache import forget_refusals
 
     with catalog.snapshot() as snapshot:
         documents = select.by_name(known(snapshot, library), names)
     catalog.remove([document.doc_id for document in documents])
-    forget_refusals(catalog)
+    forget_refusals(cache)
     return documents
 
 
-def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -> list[str]:
+def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
     with catalog.snapshot() as snapshot:
         names = snapshot.libraries()
     if library is not None and library not in names:
@@ -83,7 +84,7 @@ def clear(catalog: Catalog, indexes: Indexes, home: Path, library: str | None) -
         catalog.remove_library(name)
         indexes.forget(name)
     if library is None:
-        catalog.clear_cache()
+        cache.clear()
     catalog.shrink()
     return cleared
 
@@ -123,7 +124,9 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
-def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> Health:
+def health(
+    settings: Settings, catalog: Callable[[], Catalog], cache: Callable[[], Cache], indexes: Callable[[], Indexes]
+) -> Health:
     """Try everything a search and an index run need."""
     home = settings.storage_path
     checks = [
@@ -131,6 +134,7 @@ def health(settings: Settings, catalog: Callable[[], Catalog], indexes: Callable
         _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
         _tried("vector index", lambda: indexes().check()),
         _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
+        _tried("cache", lambda: f"{cache().path} ({cache().check()})"),
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
     ]

@@ -7,7 +7,7 @@ import hashlib
 from typing import Protocol
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 
 REFUSED = "page-refused"  # the kind of part that says why a model does not describe a page
 
@@ -20,24 +20,24 @@ class PartCache(Protocol):
     def put(self, key: str, value: str) -> None: ...
 
 
-def forget_refusals(catalog: Catalog) -> None:
+def forget_refusals(cache: Cache) -> None:
     """Have models asked again about pages that they refused, once their documents are indexed anew."""
-    catalog.clear_cache(f"part/{REFUSED}/")
+    cache.clear(f"part/{REFUSED}/")
 
 
-class CatalogParts:
-    """Parts in the cache of a catalog, whose ``limit`` is in bytes; durable when ``put`` returns."""
+class CacheParts:
+    """Parts in the cache of a home; durable when ``put`` returns."""
 
-    def __init__(self, catalog: Catalog, limit: int) -> None:
-        self._catalog, self._limit = catalog, limit
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
 
     def get(self, key: str) -> str | None:
-        held = self._catalog.cached(f"part/{key}")
+        held = self._cache.get(f"part/{key}")
         return None if held is None else held.decode("utf-8")
 
     def put(self, key: str, value: str) -> None:
         with contextlib.suppress(StoreError):  # what cannot be kept has been given all the same
-            self._catalog.put_caches({f"part/{key}": value.encode("utf-8", "replace")}, self._limit)
+            self._cache.put({f"part/{key}": value.encode("utf-8", "replace")})
 
 
 def part_key(kind: str, *decisive: str | bytes) -> str:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.usage import Usage
 from indexers.build.stored import Stored, card_of
 from indexers.build.versions import Kind, completely_improved, improved, with_models, without_models
-from indexers.enrich.cache import CatalogParts, part_key
+from indexers.enrich.cache import CacheParts, part_key
 from indexers.enrich.options import EnrichOptions, Models
 from indexers.enrich.sight import WorkerSight
 from indexers.enrich.stage import Enricher, Sight
@@ -37,6 +38,7 @@ class Run:
     """The parts of an indexing run that a turn needs."""
 
     catalog: Catalog
+    cache: Cache
     library: str
     pool: WorkerPool
     publisher: Publisher
@@ -45,7 +47,6 @@ class Run:
     limits: ParseLimits
     password: str | None
     seconds_per_file: float
-    max_cache_size: int
 
 
 class Improver:
@@ -56,7 +57,7 @@ class Improver:
         self._stopped = threading.Event()
         self._threads = ThreadPoolExecutor(options.documents, thread_name_prefix="index-models")
         self._page_threads = ThreadPoolExecutor(options.pages, thread_name_prefix="index-pages")
-        self._cache = CatalogParts(run.catalog, run.max_cache_size)
+        self._cache = CacheParts(run.cache)
         self._made: Enricher | None = None
         self._lock = threading.Lock()
         self._threads.submit(self._enricher)  # what the trial of the models says is told at once

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, NotFoundError
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.scratch import scratch_folder
 from hybrid_core.text.plural import counted
@@ -49,8 +50,7 @@ class IndexOptions:
     ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
     ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
     read are published, and the others follow when every other file has had its turn, each turn longer.
-    ``max_cache_size``: bytes of the catalog's cache, where pages that were read by OCR are kept, and what models
-    said. ``models`` improve what is published, as ``enrich`` says; None: none does. ``notes`` are told with the run's.
+    ``models`` improve what is published, as ``enrich`` says; None: none does. ``notes`` are told with the run's.
     """
 
     workers: int = 0
@@ -63,13 +63,13 @@ class IndexOptions:
     parse: ParseLimits = field(default_factory=ParseLimits)
     ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
-    max_cache_size: int = 10**9
     models: tuple[Future[Models], EnrichOptions] | None = None
     notes: tuple[str, ...] = ()
 
 
 def index(
     catalog: Catalog,
+    cache: Cache,
     library: str,
     paths: Sequence[str | Path],
     options: IndexOptions,
@@ -79,8 +79,9 @@ def index(
 ) -> IndexReport:
     """Index what ``paths`` name into a library; every file that can be published is, whatever happens to others.
 
-    ``scratch`` is a folder for working files. Raises Cancelled once ``cancelled`` is set (what was
-    published stays), UsageError for a bad library name, StoreError where the catalog cannot be written.
+    ``cache`` keeps pages that were read by OCR, and what models said; ``scratch`` is a folder for working files.
+    Raises Cancelled once ``cancelled`` is set (what was published stays), UsageError for a bad library name, StoreError
+    where the catalog cannot be written.
     """
     found = discover(paths, empty_folders=options.prune)
     if found.files:
@@ -93,7 +94,7 @@ def index(
         tally.add(finished=problem)
     workers = options.workers or os.cpu_count() or 1
     with scratch_folder(scratch) as folder:
-        run = _Run(catalog, library, options, folder, tally, workers)
+        run = _Run(catalog, cache, library, options, folder, tally, workers)
         try:
             results += run.all(found.files, cancelled or threading.Event())
         finally:
@@ -137,15 +138,22 @@ class _Run:
     """One indexing run: a few documents at a time, their page ranges spread over the workers."""
 
     def __init__(
-        self, catalog: Catalog, library: str, options: IndexOptions, folder: Path, tally: Tally, workers: int
+        self,
+        catalog: Catalog,
+        cache: Cache,
+        library: str,
+        options: IndexOptions,
+        folder: Path,
+        tally: Tally,
+        workers: int,
     ) -> None:
-        self._catalog, self._library, self._options = catalog, library, options
+        self._catalog, self._cache, self._library, self._options = catalog, cache, library, options
         self._tally = tally
         work = WorkerLimits(options.seconds_per_task, options.seconds_per_file, options.max_worker_memory)
         self._pool = WorkerPool(workers, work)
         self._in_flight = workers + 1
-        scans = ScanOptions(options.password, options.parse, options.ocr, options.max_cache_size)
-        reader = ScanReader(catalog, self._pool, scans, self._in_flight, tally)
+        scans = ScanOptions(options.password, options.parse, options.ocr)
+        reader = ScanReader(cache, self._pool, scans, self._in_flight, tally)
         parser = Parser(
             self._pool, folder, options.parse, options.password, options.range_pages, self._in_flight
         )  # fmt: skip
@@ -171,8 +179,8 @@ class _Run:
         if options.models is None:
             return None
         parts = Run(
-            self._catalog, self._library, self._pool, self._publisher, self._stored, self._tally, options.parse,
-            options.password, options.seconds_per_file, options.max_cache_size,
+            self._catalog, self._cache, self._library, self._pool, self._publisher, self._stored, self._tally,
+            options.parse, options.password, options.seconds_per_file,
         )  # fmt: skip
         return Improver(parts, *options.models)
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import cast
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.files import PrivateCopy
 from indexers.jobs.report import Point, Tally
@@ -26,12 +26,11 @@ _SAID = 5  # pages of a file whose OCR failed that are named
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """``ocr`` is called when a page needs it. ``max_cache_size``: bytes of the cache that keeps them."""
+    """``ocr`` is called when a page needs it."""
 
     password: str | None
     limits: ParseLimits
     ocr: Callable[[], Tesseract | NoOcr]
-    max_cache_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ class _File:
 
 
 class ScanReader:
-    def __init__(self, catalog: Catalog, pool: WorkerPool, options: ScanOptions, at_once: int, tally: Tally) -> None:
-        self._catalog, self._pool, self._options = catalog, pool, options
+    def __init__(self, cache: Cache, pool: WorkerPool, options: ScanOptions, at_once: int, tally: Tally) -> None:
+        self._cache, self._pool, self._options = cache, pool, options
         self._at_once, self._tally = at_once, tally
         self._files: dict[str, _File] = {}
         self._lock = threading.Lock()
@@ -86,11 +85,11 @@ class ScanReader:
         with self._lock:
             of_file = self._files.setdefault(sha256, _File(self._pool.allowance()))
         keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
-        read = {number: page for number, key in keys.items() if (page := self._catalog.cached(key)) is not None}
+        read = {number: page for number, key in keys.items() if (page := self._cache.get(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
         self._show(file, of_file, len(read), len(numbers))
         for number, page in self._new(copy, ocr, waiting, of_file, seconds):
-            self._catalog.put_cache(keys[number], page, self._options.max_cache_size)
+            self._cache.put({keys[number]: page})
             read[number] = page
             self._show(file, of_file, len(read), len(numbers))
         left = len(numbers) - len(read) - len(of_file.failed)

@@ -19,7 +19,7 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.speed import Speed
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings, load_settings
@@ -50,8 +50,8 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    made = Catalog(tmp_path / "catalog.sqlite")
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    made = Cache(tmp_path / "cache.sqlite", 10**6)
     yield made
     made.close()
 
@@ -72,23 +72,23 @@ def test_the_names_of_the_settings_and_their_secrets(tmp_path: Path) -> None:
         load_settings(tmp_path, {"PAGEINDEX_VLM_PROVIDER": "opnai"})
 
 
-def test_none_without_a_name(catalog: Catalog) -> None:
-    models = Models(Settings(llm_api_key=KEY), catalog)
+def test_none_without_a_name(cache: Cache) -> None:
+    models = Models(Settings(llm_api_key=KEY), cache)
     assert models.get("llm") is None and models.get("vlm") is None
     assert models.check("llm") == "" and models.check("vlm") == ""
 
 
-def test_a_model_without_a_key_is_named(catalog: Catalog) -> None:
+def test_a_model_without_a_key_is_named(cache: Cache) -> None:
     with pytest.raises(UsageError, match=r"llm_model is 'gpt-4o': .*need an API key"):
-        Models(Settings(llm_model="gpt-4o"), catalog).get("llm")
+        Models(Settings(llm_model="gpt-4o"), cache).get("llm")
     with pytest.raises(UsageError, match=r"vlm_model is 'claude': .*need an API key"):
-        Models(Settings(vlm_model="claude", vlm_provider="anthropic", llm_api_key=KEY), catalog).get("vlm")
+        Models(Settings(vlm_model="claude", vlm_provider="anthropic", llm_api_key=KEY), cache).get("vlm")
 
 
-def test_a_key_goes_to_its_own_server_only(server: ScriptedServer, catalog: Catalog) -> None:
+def test_a_key_goes_to_its_own_server_only(server: ScriptedServer, cache: Cache) -> None:
     with scripted_server(answers) as other:
-        shared = Models(settings(server, vlm_model="v"), catalog)
-        apart = Models(settings(server, vlm_model="v", vlm_base_url=other.url), catalog)
+        shared = Models(settings(server, vlm_model="v"), cache)
+        apart = Models(settings(server, vlm_model="v", vlm_base_url=other.url), cache)
         for models in (shared, apart):
             found = models.get("vlm")
             assert found is not None
@@ -98,8 +98,8 @@ def test_a_key_goes_to_its_own_server_only(server: ScriptedServer, catalog: Cata
         assert len(other.headers) == 1 and KEY not in str(other.headers[0])
 
 
-def test_replies_are_kept_in_the_home_and_priced(server: ScriptedServer, catalog: Catalog) -> None:
-    models = Models(settings(server, model_prices="m=1000000/0"), catalog)
+def test_replies_are_kept_in_the_home_and_priced(server: ScriptedServer, cache: Cache) -> None:
+    models = Models(settings(server, model_prices="m=1000000/0"), cache)
     model = models.get("llm")
     assert model is not None and models.get("llm") is model
     first, again = (model.ask([Message("user", "Say so.")], Word).usage for _ in range(2))
@@ -107,16 +107,16 @@ def test_replies_are_kept_in_the_home_and_priced(server: ScriptedServer, catalog
     models.close()
 
 
-def test_recording_and_replaying_by_settings(server: ScriptedServer, catalog: Catalog, tmp_path: Path) -> None:
+def test_recording_and_replaying_by_settings(server: ScriptedServer, cache: Cache, tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     for _ in range(2):  # the cache does not keep anything from the recording
-        models = Models(settings(server, record_replies=str(tape)), catalog)
+        models = Models(settings(server, record_replies=str(tape)), cache)
         model = models.get("llm")
         assert model is not None
         model.say([Message("user", "Say so.")])
         models.close()
     assert len(tape.read_text().splitlines()) == len(server.requests) == 2
-    played = Models(Settings(replay_replies=str(tape)), catalog)
+    played = Models(Settings(replay_replies=str(tape)), cache)
     model = played.get("llm")
     assert model is not None and model.say([Message("user", "Say so.")]).text == '{"word": "ready"}'
     assert len(server.requests) == 2 and "recorded replies" in played.check("llm")
@@ -166,7 +166,7 @@ def test_speed_tells_what_is_advised() -> None:
 
 
 def test_a_model_that_is_still_loaded_has_the_time_of_a_call(
-    server: ScriptedServer, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    server: ScriptedServer, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[float] = []
     complete = OpenAIChat.complete
@@ -176,11 +176,11 @@ def test_a_model_that_is_still_loaded_has_the_time_of_a_call(
         return complete(self, request, timeout, *rest)
 
     monkeypatch.setattr(OpenAIChat, "complete", watched)
-    Models(settings(server, vlm_model="eyes", model_timeout=300), catalog).check("vlm")
+    Models(settings(server, vlm_model="eyes", model_timeout=300), cache).check("vlm")
     assert given == [pytest.approx(300, abs=1)]
     server.answer = lambda request: Said(answers(request), wait=30)
     with pytest.raises(ChatError, match=r"within 1 s.*model_timeout"):
-        Models(settings(server, vlm_model="eyes", model_timeout=1), catalog).check("vlm")
+        Models(settings(server, vlm_model="eyes", model_timeout=1), cache).check("vlm")
 
 
 def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
@@ -206,11 +206,11 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
     ],
 )
 def test_the_doctor_says_what_is_wrong_without_trying_for_long(
-    server: ScriptedServer, catalog: Catalog, said: Said, detail: str
+    server: ScriptedServer, cache: Cache, said: Said, detail: str
 ) -> None:
     server.answer = lambda request: said
     with pytest.raises(PageIndexError) as caught:
-        Models(settings(server, vlm_model="v"), catalog).check("vlm")
+        Models(settings(server, vlm_model="v"), cache).check("vlm")
     assert detail in str(caught.value) and KEY not in str(caught.value) and len(server.requests) <= 2
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import BusyError, StoreError
-from hybrid_core.store.catalog import schema
+from hybrid_core.store import sqlite
 from hybrid_core.store.catalog.catalog import Catalog
 
 
 def test_without_a_free_connection_the_store_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.2)
     catalog = Catalog(tmp_path / "catalog.sqlite")
     with ExitStack() as held:
-        for _ in range(schema.CONNECTIONS):
+        for _ in range(sqlite.CONNECTIONS):
             held.enter_context(catalog.snapshot())
         with pytest.raises(BusyError, match=r"all 10 connections of this process.*Try again") as caught:
             held.enter_context(catalog.snapshot())
@@ -33,13 +33,13 @@ def test_writers_that_wait_for_another_process_leave_connections_to_readers(tmp_
     catalog = Catalog(tmp_path / "catalog.sqlite")
     other = sqlite3.connect(catalog.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    begun = threading.Barrier(schema.CONNECTIONS + 6)
+    begun = threading.Barrier(sqlite.CONNECTIONS + 6)
 
     def write(number: int) -> None:
         begun.wait(60)
         catalog.ensure_library(f"library {number}")
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(schema.CONNECTIONS + 5)]
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(sqlite.CONNECTIONS + 5)]
     for thread in threads:
         thread.start()
     begun.wait(60)
@@ -57,7 +57,7 @@ def test_writers_that_wait_for_another_process_leave_connections_to_readers(tmp_
 
 def test_a_damaged_file_is_a_store_error(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "catalog.sqlite")
-    catalog.put_caches({f"key {n}": bytes(10_000) for n in range(50)}, 10**9)
+    catalog.ensure_library("one")
     catalog.close()
     catalog = Catalog(tmp_path / "catalog.sqlite")
     with sqlite3.connect(catalog.path) as other:
@@ -67,5 +67,5 @@ def test_a_damaged_file_is_a_store_error(tmp_path: Path) -> None:
         file.seek(4096)
         file.write(b"\xff" * (catalog.path.stat().st_size - 4096))
     with pytest.raises(StoreError, match=r"damaged.*index again"):
-        catalog.cached("key 1")
+        catalog.ensure_library("one more")
     catalog.close()

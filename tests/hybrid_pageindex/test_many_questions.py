@@ -18,7 +18,7 @@ from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.fakes import Answer, ScriptedEndpoint
-from hybrid_core.store.catalog import schema
+from hybrid_core.store.sqlite import CONNECTIONS
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.running import THINKING
@@ -44,14 +44,14 @@ def thinking(home: Path, answer: Answer, at_once: int = MANY, **settings: Any) -
 
 
 def in_use(engine: Engine) -> int:
-    return int(engine._catalog()._engine.pool.checkedout())  # type: ignore[attr-defined]
+    return int(engine._catalog()._file.engine.pool.checkedout())  # type: ignore[attr-defined]
 
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
     """How many connections were in use at each time that one was taken."""
     seen: list[int] = []
-    connections = engine._catalog()._engine
+    connections = engine._catalog()._file.engine
 
     def taken(*_: object) -> None:
         seen.append(in_use(engine))
@@ -75,7 +75,7 @@ def test_two_hundred_deep_searches_wait_for_the_model_side_by_side(tmp_path: Pat
 
     def look() -> tuple[int, ...]:
         """What is in use while all of them think, and what comes of folding back the write-ahead log."""
-        engine._catalog().put_cache("written while they think", b"1", 10**6)
+        engine._catalog().ensure_library("written while they think")
         with sqlite3.connect(engine._catalog().path, timeout=0) as other:
             found = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         other.close()
@@ -89,7 +89,7 @@ def test_two_hundred_deep_searches_wait_for_the_model_side_by_side(tmp_path: Pat
     engine.close()
     assert [result.effort.used for result in results] == ["deep"] * MANY
     assert {result.results[0].page for result in results} == {5}
-    assert 0 < max(seen) <= schema.CONNECTIONS
+    assert 0 < max(seen) <= CONNECTIONS
     assert folded == [(0, 0, 0, 0)], "connections in use; busy, pages in the log, pages folded back"
 
 
@@ -169,7 +169,7 @@ def test_nothing_is_held_while_a_model_or_an_embedder_works(
     monkeypatch.setattr(Pictures, "_drawn", drawn)
     server.answer = embed
     engine = thinking(home, answer, embedding_base_url=server.url, vlm_model="sees")
-    engine._catalog().clear_cache()
+    engine._cache().clear()
     run(WAYS[way](engine))
     engine.close()
     assert set(held["embedder"]) == {0}

@@ -170,7 +170,7 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
     file, a, b = three
     run(engine.index(file))
     first = run(engine.page_image("file.pdf", 2))
-    engine._catalog().clear_cache()
+    engine._cache().clear()
     drawn = Pictures._drawn
 
     def swapped(*given: Any) -> bytes:
@@ -179,7 +179,7 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
 
     monkeypatch.setattr(Pictures, "_drawn", swapped)
     assert run(engine.page_image("file.pdf", 2)) == first
-    engine._catalog().clear_cache()
+    engine._cache().clear()
     with pytest.raises(DocumentError, match=r"file\.pdf: it has changed since it was indexed\. Index it again"):
         run(engine.page_image("file.pdf", 2))
     copied(a, file)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import re
-import sqlite3
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.card import card_to_json
-from hybrid_core.errors import NotFoundError, StoreError, UsageError
+from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, IndexedContent
 
-_SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
 _LIBRARY_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
 
@@ -31,42 +26,24 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._engine = schema.open_engine(path)
-        self._writer = threading.Lock()
-        self._cache_room: dict[int, int] = {}  # by limit: bytes that may be written before the cache is measured again
+        self._file = schema.open_catalog(path)
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._file.close()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """A consistent view: nothing that is published meanwhile is seen.
 
-        For a short read only: it holds one of ``schema.CONNECTIONS``, and while it is open the write-ahead log
+        For a short read only: it holds one of ``sqlite.CONNECTIONS``, and while it is open the write-ahead log
         cannot be folded back. Raises BusyError where none gets free, StoreError where the catalog cannot be read.
         """
-        with self._read() as connection:
+        with self._file.reading() as connection:
             yield Snapshot(connection)
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise.
-
-        Threads take turns before they take a connection: SQLite lets one write at a time, and those that wait for
-        another process to finish must not leave none to readers.
-        """
-        with (
-            self._writer,
-            schema.told(self.path),
-            self._engine.connect().execution_options(writing=True) as connection,
-            connection.begin(),
-        ):
-            yield connection
-
-    @contextmanager
-    def _read(self) -> Iterator[Connection]:
-        with schema.told(self.path), self._engine.connect() as connection, connection.begin():
-            yield connection
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
+        return self._file.writing()
 
     def ensure_library(self, name: str) -> None:
         """Create a library unless it exists. Raises UsageError for a name that cannot be one."""
@@ -157,12 +134,11 @@ class Catalog:
 
     def discard(self, content_ids: Sequence[str], error: str) -> None:
         """Take out contents that are wrong: their documents stay with ``error``, not published, until they are indexed
-        again. What the cache keeps of the same bytes goes too.
+        again.
         """
-        documents, contents = schema.documents.c, schema.contents.c
+        documents = schema.documents.c
         with self.writing() as connection:
             for content_id in content_ids:
-                sha256 = connection.scalar(select(contents.sha256).where(contents.content_id == content_id))
                 users = connection.execute(
                     select(documents.library, documents.doc_id).where(documents.content_id == content_id)
                 ).all()
@@ -173,9 +149,6 @@ class Catalog:
                         insert(schema.changes).values(library=user.library, doc_id=user.doc_id, content_id=None)
                     )
                 rows.delete_content(connection, content_id)
-                for kind in ("ocr", "image"):
-                    key = schema.cache.c.key
-                    connection.execute(delete(schema.cache).where(key.startswith(f"{kind}/{sha256}/", autoescape=True)))
 
     def remove(self, doc_ids: Sequence[str]) -> None:
         """Remove documents, in one transaction; content that nothing else uses goes with them."""
@@ -204,74 +177,13 @@ class Catalog:
             connection.execute(delete(schema.libraries).where(schema.libraries.c.name == name))
             rows.drop_unused_vectors(connection)
 
-    def cached(self, key: str) -> bytes | None:
-        """A cached value, or None. One that is read stays longer in the cache."""
-        with self._read() as connection:
-            held = connection.execute(
-                select(schema.cache.c.value, schema.cache.c.used_at).where(schema.cache.c.key == key)
-            ).one_or_none()
-        if held is None:
-            return None
-        if time.time() - held.used_at > _SECONDS_BETWEEN_USES:
-            with contextlib.suppress(StoreError), self.writing() as connection:  # without it only the order suffers
-                connection.execute(update(schema.cache).where(schema.cache.c.key == key).values(used_at=time.time()))
-        value: bytes = held.value
-        return value
-
-    def put_cache(self, key: str, value: bytes, limit: int) -> None:
-        """Keep a value that can be made again; the longest unused go while the cache is over ``limit`` bytes."""
-        self.put_caches({key: value}, limit)
-
-    def put_caches(self, values: Mapping[str, bytes], limit: int) -> None:
-        """``put_cache`` for several values, in one transaction.
-
-        The cache is measured when this process has written an eighth of what was free when it was last measured: that
-        takes longer the more it holds. So it may be over ``limit`` for a while where several processes write.
-        """
-        with self.writing() as connection:
-            for key, value in values.items():
-                new = {"value": value, "used_at": time.time()}
-                connection.execute(
-                    upsert(schema.cache).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
-                )
-            room = self._cache_room.get(limit, 0) - sum(map(len, values.values()))
-            if room > 0:
-                self._cache_room = {limit: room}
-                return
-            total = connection.scalar(select(func.coalesce(func.sum(func.length(schema.cache.c.value)), 0))) or 0
-            self._cache_room = {limit: max(0, limit - total) // 8}
-            if total <= limit:
-                return
-            for old in connection.execute(
-                select(schema.cache.c.key, func.length(schema.cache.c.value).label("size")).order_by(
-                    schema.cache.c.used_at
-                )
-            ).all():
-                if total <= limit:
-                    break
-                connection.execute(delete(schema.cache).where(schema.cache.c.key == old.key))
-                total -= old.size
-
-    def clear_cache(self, prefix: str = "") -> None:
-        """Forget what is kept, or of it that whose keys begin so."""
-        with self.writing() as connection:
-            connection.execute(delete(schema.cache).where(schema.cache.c.key.startswith(prefix, autoescape=True)))
-
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
-        raised = (StoreError, sqlite3.OperationalError)
-        with contextlib.suppress(*raised), schema.told(self.path), self._engine.connect() as connection:
-            raw = connection.connection.cursor()
-            raw.execute("VACUUM")
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._file.shrink()
 
     def check(self) -> str:
-        """Schema version and SQLite's own quick check. Raises StoreError where that finds damage."""
-        with self._read() as connection:
-            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if found != "ok":
-            raise StoreError(f"{self.path}: damaged ({found}).", "Move it away and index again.")
-        return f"schema {schema.SCHEMA_VERSION}, {self.path.stat().st_size / 1e6:.1f} MB"
+        """Schema version and size, after SQLite's own quick check. Raises StoreError where that finds damage."""
+        return f"schema {schema.SCHEMA_VERSION}, {self._file.check()}"
 
 
 def now() -> str:

@@ -23,7 +23,7 @@ from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.usage import Usage
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found
@@ -79,14 +79,14 @@ def test_calls_per_minute_are_spread(server: ScriptedServer, connect: Connect) -
 
 
 def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "catalog.sqlite")
-    cache = ReplyCache(catalog, 10**6)
+    kept = Cache(tmp_path / "cache.sqlite", 10**6)
+    cache = ReplyCache(kept)
     caller = connect(cache=cache, price=Price(1, 1))
     server.replies = [Said("chat"), Said(fakes.fenced(GOOD))]
     first = caller.ask(QUESTION, Found, prompt="p@1")
     assert caller.ask(QUESTION, Found, prompt="p@1").usage == Usage(cached=1), "also before it is written"
     cache.flush()
-    second = connect(cache=ReplyCache(catalog, 10**6)).ask(QUESTION, Found, prompt="p@1")
+    second = connect(cache=ReplyCache(kept)).ask(QUESTION, Found, prompt="p@1")
     assert first.value == second.value and second.usage == Usage(cached=1) and first.usage.calls == 2
     heard: list[str] = []
     said = [caller.say(QUESTION, on_text=heard.append) for _ in range(2)]
@@ -110,19 +110,19 @@ def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp
     server.answer = lambda request: Said("cut", finish="length")
     assert [caller.say([Message("user", "Long?")]).usage.cached for _ in range(2)] == [0, 0]
     caller.close()
-    catalog.close()
+    kept.close()
 
 
 def test_replies_of_many_threads_are_all_kept(server: ScriptedServer, connect: Connect, tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "catalog.sqlite")
-    caller = connect(cache=ReplyCache(catalog, 10**6), limiter=Limiter(16))
+    kept = Cache(tmp_path / "cache.sqlite", 10**6)
+    caller = connect(cache=ReplyCache(kept), limiter=Limiter(16))
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda n: caller.ask([Message("user", f"Question {n}?")], Found), range(200)))
     caller.close()
-    again = connect(cache=ReplyCache(catalog, 10**6))
-    kept = [again.ask([Message("user", f"Question {n}?")], Found).usage for n in range(200)]
-    assert sum(kept, Usage()) == Usage(cached=200) and len(server.requests) == 200
-    catalog.close()
+    again = connect(cache=ReplyCache(kept))
+    usage = [again.ask([Message("user", f"Question {n}?")], Found).usage for n in range(200)]
+    assert sum(usage, Usage()) == Usage(cached=200) and len(server.requests) == 200
+    kept.close()
 
 
 def test_the_environment_is_not_read(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:

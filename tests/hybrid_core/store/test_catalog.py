@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +49,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 def rows(catalog: Catalog) -> dict[str, int]:
-    with catalog._engine.connect() as connection:
+    with catalog._file.engine.connect() as connection:
         tables = (schema.contents, schema.pages, schema.sections, schema.chunks, schema.terms)
         return {table.name: connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
 
@@ -169,95 +165,6 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def columns(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """(name, type, NOT NULL, default, part of the key) of the columns of each table."""
-    with sqlite3.connect(path) as direct:
-        tables = [row[0] for row in direct.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {t: sorted(row[1:] for row in direct.execute(f"PRAGMA table_info({t})")) for t in sorted(tables)}
-
-
-def version_1(path: Path) -> None:
-    """A catalog with an embedded document as version 1 wrote it."""
-    made = Catalog(path)
-    made.ensure_library("default")
-    publish(made, "d1", "c1", content(2, "alpha"))
-    target = Embeddings(made, "default", StoredEmbedder("f1", "hashed:2", 2))
-    target.begin()
-    target.put({"k": np.array([0.5, -1], np.float32)})
-    target.complete("c1", 1)
-    made.close()
-    downgrade(path, 1)
-
-
-def downgrade(path: Path, version: int) -> None:
-    """Take away what the versions after ``version`` added."""
-    steps = [statements for before, statements in schema._UPGRADES.items() if before >= version]
-    with sqlite3.connect(path) as direct:
-        for statement in itertools.chain.from_iterable(steps):
-            table, column = re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", statement)[0]
-            direct.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        direct.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (str(version),))
-
-
-def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.sqlite"
-    version_1(path)
-    opened = [Catalog(path), Catalog(path)]
-    with opened[1].snapshot() as snapshot:
-        assert snapshot.published("default") == {"d1": "c1"} and len(snapshot.pages("c1")) == 2
-        assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
-        assert snapshot.embedded("f1") == {"c1": 1}
-        assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
-    both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
-    both.begin()
-    both.put({"k": np.array([1, 0], np.float32)}, {"k": {7: 0.5}})
-    with opened[1].snapshot() as snapshot:
-        assert snapshot.embedder("default")[1] == both.embedder
-        assert [held.tolist() for held in snapshot.weights("f2", ["k"])["k"]] == [[7], [0.5]]
-    for catalog in opened:
-        catalog.close()
-    Catalog(tmp_path / "new.sqlite").close()
-    assert columns(path) == columns(tmp_path / "new.sqlite")
-
-
-def test_a_catalog_of_version_3_takes_what_models_say(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.sqlite"
-    made = Catalog(path)
-    made.ensure_library("default")
-    publish(made, "d1", "c1", content(2, "alpha"))
-    made.close()
-    downgrade(path, 3)
-    opened = Catalog(path)
-    said = replace(
-        content(1, "beta"),
-        pages=(replace(content(1, "beta").pages[0], described="a chart\nof tides", ocr=True),),
-        sections=(Section("0001", None, 1, "beta", 1, 1, gaps=("Annex 1", "the table below")),),
-        models={"vlm": "eyes", "steps": {"pages": {"done": 1}}},
-    )
-    publish(opened, "d2", "c2", said)
-    with opened.snapshot() as snapshot:
-        assert snapshot.content("c1") == content(2, "alpha") and snapshot.content("c2") == said
-        assert snapshot.content("c3") is None
-        assert [document.models for document in snapshot.documents("default")] == [{}, said.models]
-    opened.close()
-    Catalog(tmp_path / "new.sqlite").close()
-    assert columns(path) == columns(tmp_path / "new.sqlite")
-
-
-def test_two_processes_bring_a_catalog_up_at_the_same_time(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.sqlite"
-    version_1(path)
-    opened: list[Catalog] = []
-    threads = [threading.Thread(target=lambda: opened.append(Catalog(path))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(opened) == 8
-    for catalog in opened:
-        catalog.close()
-
-
 def test_term_weights_are_read_back_in_half_precision(catalog: Catalog) -> None:
     target = Embeddings(catalog, "default", StoredEmbedder("f", "m", 1, sparse=True))
     target.begin()
@@ -284,25 +191,6 @@ def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match=r"cannot be written.*--home"):
         Catalog(tmp_path / "file" / "home" / "catalog.sqlite")
-
-
-def test_the_cache_keeps_what_is_still_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [1_000_000.0]
-    monkeypatch.setattr(time, "time", lambda: clock[0])
-    for name in ("read", "unread"):
-        catalog.put_cache(name, b"x" * 100, limit=250)
-        clock[0] += 3600
-    assert catalog.cached("read") is not None
-    catalog.put_cache("new", b"x" * 100, limit=250)
-    assert [catalog.cached(name) is not None for name in ("read", "unread", "new")] == [True, False, True]
-
-
-def test_the_cache_drops_the_oldest_when_it_is_full(catalog: Catalog) -> None:
-    for number in range(4):
-        catalog.put_cache(f"image/{number}", b"x" * 100, limit=250)
-    assert [catalog.cached(f"image/{n}") is not None for n in range(4)] == [False, False, True, True]
-    catalog.clear_cache()
-    assert catalog.cached("image/3") is None
 
 
 @pytest.mark.parametrize("column", ["boxes", "text"])

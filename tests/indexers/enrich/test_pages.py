@@ -305,8 +305,8 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
         stop = threading.Event()
         with ThreadPoolExecutor(1) as threads:
             work: Future[Any] = threads.submit(
-                index_paths, engine._catalog(), "default", [path], engine.settings, None, False, False, lambda _: None,
-                stop, engine._parts().chat,
+                index_paths, engine._catalog(), engine._cache(), "default", [path], engine.settings, None, False,
+                False, lambda _: None, stop, engine._parts().chat,
             )  # fmt: skip
             assert asked.wait(30)
             began = time.monotonic()

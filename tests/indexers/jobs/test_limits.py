@@ -285,7 +285,6 @@ def test_limits_are_settings_with_the_same_defaults(tmp_path: Path) -> None:
         "max_worker_memory",
         "range_pages",
         "ocr_seconds",
-        "max_cache_size",
     )
     for name in shared:
         assert getattr(settings, name) == getattr(options, name), name

@@ -263,7 +263,16 @@ def test_cancelling_stops_soon_and_keeps_what_was_published(engine: Engine, tmp_
             stop.set()
 
     with pytest.raises(Cancelled, match="Run the same command again"):
-        index(engine._catalog(), "default", files, IndexOptions(workers=2), tmp_path / "tmp", on_progress, stop)
+        index(
+            engine._catalog(),
+            engine._cache(),
+            "default",
+            files,
+            IndexOptions(workers=2),
+            tmp_path / "tmp",
+            on_progress,
+            stop,
+        )
     done = run(engine.documents())
     assert 2 <= len(done) < 12
     assert not list((tmp_path / "tmp").iterdir()), "working files must be gone"

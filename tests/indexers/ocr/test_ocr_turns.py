@@ -96,7 +96,7 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
 
     options = IndexOptions(workers=1, ocr=lambda: find_ocr("auto", "eng"), ocr_seconds=3)
     with pytest.raises(Cancelled, match="Run the same command again"):
-        index(engine._catalog(), "default", [path], options, tmp_path / "tmp", on_progress, stop)
+        index(engine._catalog(), engine._cache(), "default", [path], options, tmp_path / "tmp", on_progress, stop)
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
     assert 0 < read <= 2, "it is published with the pages that could be read"
     assert "pages are still to be read by OCR" in run(engine.info("a.pdf")).warnings[-1]

@@ -17,7 +17,7 @@ from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
@@ -37,8 +37,8 @@ GOLD = Oracle({QUESTION: {(FILING, 5)}})  # not the page that the words find: on
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    made = Catalog(tmp_path / "catalog.sqlite")
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    made = Cache(tmp_path / "cache.sqlite", 10**6)
     yield made
     made.close()
 
@@ -195,14 +195,14 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
     assert result.effort.used == "fast" and f"({ended_by})" in result.effort.why
 
 
-def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(catalog: Catalog) -> None:
+def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(cache: Cache) -> None:
     slow = Settings(llm_model="m", llm_base_url="http://localhost:1/v1", model_timeout=300)
     for said, strategy, seconds, setting in (
         (slow, "outline", 4 * 300, "model_timeout"),
         (slow, "mcts", 9 * 300, "model_timeout"),
         (replace(slow, reason_seconds=45), "outline", 45, "reason_seconds"),
     ):
-        chat = Chat(said, catalog)
+        chat = Chat(said, cache)
         reasoner = chat.reasoner(cast(Strategy, strategy), None)
         chat.close()
         assert reasoner is not None

@@ -20,7 +20,7 @@ from hybrid_core.llm.fakes import Said, ScriptedEndpoint, said
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Route, Strategy
 from hybrid_pageindex import Engine, Settings, run
 from tests.hybrid_core.llm.said import Found
@@ -124,11 +124,9 @@ def test_an_endpoint_that_counts_more_has_later_requests_measured_by_its_own_cou
 def test_kept_replies_take_tokens_too_so_that_the_same_question_sends_nothing_new(
     library: Engine, strategy: Strategy, tmp_path: Path
 ) -> None:
-    endpoint, catalog = ScriptedEndpoint(MOODS["greedy"]), Catalog(tmp_path / "replies.sqlite")
-    engine = Engine(
-        settings=Settings(storage_path=library.home), chat=Caller(endpoint, cache=ReplyCache(catalog, 10**6))
-    )
+    endpoint, kept = ScriptedEndpoint(MOODS["greedy"]), Cache(tmp_path / "replies.sqlite", 10**6)
+    engine = Engine(settings=Settings(storage_path=library.home), chat=Caller(endpoint, cache=ReplyCache(kept)))
     asked = [run(engine.search(QUESTIONS[0], effort="deep", strategy=strategy)).usage for _ in range(2)]
     engine.close()
-    catalog.close()
+    kept.close()
     assert asked[0].calls == asked[1].cached == len(endpoint.requests) > 1 and asked[1].calls == 0

@@ -1,0 +1,1 @@
+"""What can be made again, in a file of its own."""

@@ -1,0 +1,146 @@
+"""Pictures of pages, pages read by OCR, models' replies: what can be made again, at a price.
+
+It lies in a file of its own, so that what is kept here never waits for a publication, nor a publication for it. While
+nothing runs the file may be deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    delete,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.sqlite import SqliteFile
+
+_VERSION = 1
+_SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
+
+_metadata = MetaData()
+_entries = Table(
+    "entries", _metadata,
+    Column("key", String, primary_key=True),  # begins with its kind, then the hashes it depends on
+    Column("value", LargeBinary, nullable=False),
+    Column("used_at", Float, nullable=False),
+    Index("entries_by_use", "used_at"),
+)  # fmt: skip
+
+
+class Cache:
+    """At most ``limit`` bytes of values; the longest unused go first. Opened with the first use.
+
+    Safe for several threads, and several processes. Methods raise StoreError where the file cannot be used.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self._limit = path, limit
+        self._opened: SqliteFile | None = None
+        self._lock = threading.Lock()
+        self._room = 0  # bytes that may be written before the cache is measured again
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def get(self, key: str) -> bytes | None:
+        """A value, or None. One that is read stays longer."""
+        with self._file().reading() as connection:
+            held = connection.execute(
+                select(_entries.c.value, _entries.c.used_at).where(_entries.c.key == key)
+            ).one_or_none()
+        if held is None:
+            return None
+        if time.time() - held.used_at > _SECONDS_BETWEEN_USES:
+            with contextlib.suppress(StoreError), self._file().writing() as connection:  # only the order suffers
+                connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
+        value: bytes = held.value
+        return value
+
+    def put(self, values: Mapping[str, bytes]) -> None:
+        """Keep values by their keys, in one transaction; durable when this returns.
+
+        The cache is measured when this process has written an eighth of what was free when it was last measured: that
+        takes longer the more it holds. So it may be over its limit for a while where several processes write.
+        """
+        now = time.time()
+        with self._file().writing() as connection:
+            for key, value in values.items():
+                new = {"value": value, "used_at": now}
+                connection.execute(
+                    upsert(_entries).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
+                )
+            self._room -= sum(map(len, values.values()))
+            if self._room <= 0:
+                self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
+
+    def _drop_oldest(self, connection: Connection) -> int:
+        """The bytes that were held; while they are over the limit, what was unused for longest goes."""
+        length = func.length(_entries.c.value)
+        total = held = connection.scalar(select(func.coalesce(func.sum(length), 0))) or 0
+        if total > self._limit:
+            for old in connection.execute(
+                select(_entries.c.key, length.label("size")).order_by(_entries.c.used_at)
+            ).all():
+                if total <= self._limit:
+                    break
+                connection.execute(delete(_entries).where(_entries.c.key == old.key))
+                total -= old.size
+        return held
+
+    def clear(self, prefix: str = "") -> None:
+        """Forget everything, or that whose keys begin so."""
+        if not self.path.exists():
+            return
+        with self._file().writing() as connection:
+            connection.execute(delete(_entries).where(_entries.c.key.startswith(prefix, autoescape=True)))
+        if not prefix:
+            self._file().shrink()
+
+    def check(self) -> str:
+        """How much it holds. Raises StoreError where it is damaged."""
+        if not self.path.exists():
+            return "empty"
+        size = self._file().check()
+        with self._file().reading() as connection:
+            entries = connection.scalar(select(func.count()).select_from(_entries))
+        return f"{entries:,} entries, {size}"
+
+    def _file(self) -> SqliteFile:
+        with self._lock:
+            if self._opened is None:
+                mend = "Delete it: what it holds can be made again."
+                self._opened = SqliteFile(self.path, "a cache", mend, self._prepare)
+            return self._opened
+
+    def _prepare(self, connection: Connection) -> None:
+        found = connection.exec_driver_sql("PRAGMA user_version").scalar() or 0
+        connection.rollback()
+        if found > _VERSION:
+            raise SchemaError(
+                f"{self.path}: written by a newer version ({found}, this one knows {_VERSION}).",
+                "Upgrade hybrid-pageindex, or delete the file: what it holds can be made again.",
+            )
+        if found < _VERSION:
+            with connection.execution_options(writing=True).begin():
+                _metadata.create_all(connection)
+                connection.exec_driver_sql(f"PRAGMA user_version = {_VERSION}")

@@ -1,0 +1,58 @@
+"""What makes a catalog of one version into one of the next, without indexing anything again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.home import CACHE
+
+_AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
+
+
+def upgrade(connection: Connection, path: Path, version: int) -> None:
+    """In one transaction, so that a kill leaves the catalog as it was; another process may have done it meanwhile."""
+    with connection.begin():
+        found = int(connection.exec_driver_sql("SELECT value FROM meta WHERE key = 'schema'").scalar() or 0)
+        for step in range(found, version):
+            for change in _STEPS[step]:
+                if isinstance(change, str):
+                    connection.exec_driver_sql(change)
+                else:
+                    change(connection, path)
+        connection.exec_driver_sql("UPDATE meta SET value = ? WHERE key = 'schema'", (str(version),))
+
+
+def _move_cache(connection: Connection, path: Path) -> None:
+    """Replies were paid for: they go along, into the file beside the catalog, before they leave it."""
+    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
+    together: dict[str, bytes] = {}
+    size = 0
+    for key, value in connection.exec_driver_sql("SELECT key, value FROM cache ORDER BY used_at"):
+        together[key] = value
+        size += len(value)
+        if size >= _AT_ONCE:
+            cache.put(together)
+            together, size = {}, 0
+    if together:
+        cache.put(together)
+    cache.close()
+    connection.exec_driver_sql("DROP TABLE cache")
+
+
+_STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
+    1: (
+        "ALTER TABLE embedders ADD COLUMN sparse BOOLEAN NOT NULL DEFAULT '0'",
+        "ALTER TABLE embeddings ADD COLUMN weights BLOB",
+    ),
+    2: ("ALTER TABLE pages ADD COLUMN ocr BOOLEAN NOT NULL DEFAULT '0'",),
+    3: (
+        "ALTER TABLE contents ADD COLUMN models TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE pages ADD COLUMN described TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sections ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'",
+    ),
+    4: (_move_cache,),
+}

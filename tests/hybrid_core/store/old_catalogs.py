@@ -1,0 +1,33 @@
+"""Catalogs as earlier versions wrote them, from one of this version."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+_SCHEMA_4 = Path(__file__).with_name("schema_4.sql")
+_ADDED = {
+    2: (("embedders", "sparse"), ("embeddings", "weights")),
+    3: (("pages", "ocr"),),
+    4: (("contents", "models"), ("pages", "described"), ("sections", "gaps")),
+}
+
+
+def older(path: Path, version: int) -> None:
+    """Make a catalog of this version one of version 1 to 4, with all that it holds."""
+    new = path.with_suffix(".new")
+    path.rename(new)
+    with sqlite3.connect(path) as old:
+        old.executescript(_SCHEMA_4.read_text())
+        old.execute("ATTACH ? AS new", (str(new),))
+        known = {row[0] for row in old.execute("SELECT name FROM new.sqlite_master WHERE type = 'table'")}
+        for (table,) in old.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            if table in known and not table.startswith("sqlite_"):
+                columns = ", ".join(f'"{row[1]}"' for row in old.execute(f"PRAGMA main.table_info({table})"))
+                old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
+        for step, added in _ADDED.items():
+            for table, column in added if step > version else ():
+                old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        old.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (str(version),))
+    old.close()
+    new.unlink()

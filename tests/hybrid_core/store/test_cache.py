@@ -1,0 +1,87 @@
+"""The cache: bounded, a file of its own, which may be deleted."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.cache.cache import Cache
+from hybrid_pageindex import Engine, run
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    made = Cache(tmp_path / "cache.sqlite", 250)
+    yield made
+    made.close()
+
+
+def test_what_is_still_read_stays(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    for name in ("read", "unread"):
+        cache.put({name: b"x" * 100})
+        clock[0] += 3600
+    assert cache.get("read") is not None
+    cache.put({"new": b"x" * 100})
+    assert [cache.get(name) is not None for name in ("read", "unread", "new")] == [True, False, True]
+
+
+def test_the_oldest_go_when_it_is_full(cache: Cache) -> None:
+    for number in range(4):
+        cache.put({f"image/{number}": b"x" * 100})
+    assert [cache.get(f"image/{n}") is not None for n in range(4)] == [False, False, True, True]
+    cache.put({"reply/1": b"x"})
+    cache.clear("image/")
+    assert cache.get("image/3") is None and cache.get("reply/1") == b"x"
+    cache.clear()
+    assert cache.get("reply/1") is None
+
+
+def test_it_is_opened_with_the_first_use(cache: Cache) -> None:
+    cache.clear("image/")
+    assert cache.check() == "empty" and not cache.path.exists()
+    cache.put({"a": b"1"})
+    assert cache.check().startswith("1 entries, 0.0 MB") and cache.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_damage_and_newer_versions_are_told(cache: Cache) -> None:
+    cache.put({"a": b"1"})
+    cache.close()
+    with sqlite3.connect(cache.path) as direct:
+        direct.execute("PRAGMA user_version = 99")
+    direct.close()
+    with pytest.raises(SchemaError, match="newer version"):
+        cache.get("a")
+    cache.path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
+    with pytest.raises(StoreError, match=r"not a cache.*Delete it"):
+        cache.get("a")
+
+
+def test_a_publication_under_way_keeps_nobody_from_the_cache(tmp_path: Path) -> None:
+    with Engine(tmp_path / "home")._catalog().writing():
+        cache = Cache(tmp_path / "home" / "cache.sqlite", 10**6)
+        cache.put({"a": b"1"})
+        assert cache.get("a") == b"1"
+        cache.close()
+
+
+def test_deleting_the_file_of_a_home_is_harmless(tmp_path: Path, filings: list[Path]) -> None:
+    home = tmp_path / "home"
+    engine = Engine(home)
+    run(engine.index(filings[:1], workers=1))
+    name = filings[0].name
+    first = run(engine.page_image(name, 1))
+    engine.close()
+    (home / "cache.sqlite").unlink()
+    again = Engine(home)
+    assert run(again.search("net sales")).results and run(again.page_image(name, 1)) == first
+    assert "cache" in {check.name for check in run(again.doctor()).checks if check.ok}
+    run(again.clear())
+    assert again._cache().check().startswith("0 entries")
+    again.close()

@@ -1,0 +1,130 @@
+"""Catalogs of older versions are brought up to this one, and keep what they hold."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.embeddings import Embeddings
+from hybrid_core.types.documents import Section, StoredEmbedder
+from tests.hybrid_core.store.old_catalogs import older
+from tests.hybrid_core.store.test_catalog import content, publish
+
+
+def version_1(path: Path) -> None:
+    """A catalog with an embedded document as version 1 wrote it."""
+    made = Catalog(path)
+    made.ensure_library("default")
+    publish(made, "d1", "c1", content(2, "alpha"))
+    target = Embeddings(made, "default", StoredEmbedder("f1", "hashed:2", 2))
+    target.begin()
+    target.put({"k": np.array([0.5, -1], np.float32)})
+    target.complete("c1", 1)
+    made.close()
+    older(path, 1)
+
+
+def columns(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """(name, type, NOT NULL, default, part of the key) of the columns of each table."""
+    with sqlite3.connect(path) as direct:
+        tables = [row[0] for row in direct.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {t: sorted(row[1:] for row in direct.execute(f"PRAGMA table_info({t})")) for t in sorted(tables)}
+
+
+def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_1(path)
+    opened = [Catalog(path), Catalog(path)]
+    with opened[1].snapshot() as snapshot:
+        assert snapshot.published("default") == {"d1": "c1"} and len(snapshot.pages("c1")) == 2
+        assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
+        assert snapshot.embedded("f1") == {"c1": 1}
+        assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
+    both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
+    both.begin()
+    both.put({"k": np.array([1, 0], np.float32)}, {"k": {7: 0.5}})
+    with opened[1].snapshot() as snapshot:
+        assert snapshot.embedder("default")[1] == both.embedder
+        assert [held.tolist() for held in snapshot.weights("f2", ["k"])["k"]] == [[7], [0.5]]
+    for catalog in opened:
+        catalog.close()
+    Catalog(tmp_path / "new.sqlite").close()
+    assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_a_catalog_of_version_3_takes_what_models_say(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    made = Catalog(path)
+    made.ensure_library("default")
+    publish(made, "d1", "c1", content(2, "alpha"))
+    made.close()
+    older(path, 3)
+    opened = Catalog(path)
+    said = replace(
+        content(1, "beta"),
+        pages=(replace(content(1, "beta").pages[0], described="a chart\nof tides", ocr=True),),
+        sections=(Section("0001", None, 1, "beta", 1, 1, gaps=("Annex 1", "the table below")),),
+        models={"vlm": "eyes", "steps": {"pages": {"done": 1}}},
+    )
+    publish(opened, "d2", "c2", said)
+    with opened.snapshot() as snapshot:
+        assert snapshot.content("c1") == content(2, "alpha") and snapshot.content("c2") == said
+        assert snapshot.content("c3") is None
+        assert [document.models for document in snapshot.documents("default")] == [{}, said.models]
+    opened.close()
+    Catalog(tmp_path / "new.sqlite").close()
+    assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_two_processes_bring_a_catalog_up_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_1(path)
+    opened: list[Catalog] = []
+    threads = [threading.Thread(target=lambda: opened.append(Catalog(path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    for catalog in opened:
+        catalog.close()
+
+
+def version_4(path: Path, kept: dict[str, bytes]) -> None:
+    """A catalog whose cache was a table of its own."""
+    Catalog(path).close()
+    older(path, 4)
+    with sqlite3.connect(path) as direct:
+        direct.executemany("INSERT INTO cache VALUES (?, ?, 1.0)", kept.items())
+
+
+def test_what_was_paid_for_moves_into_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_4(path, {f"reply/{n}": bytes([n]) * 1_000_000 for n in range(40)})
+    Catalog(path).close()
+    cache = Cache(tmp_path / "cache.sqlite", 10**9)
+    assert [cache.get(f"reply/{n}") for n in range(40)] == [bytes([n]) * 1_000_000 for n in range(40)]
+    cache.close()
+    Catalog(tmp_path / "new.sqlite").close()
+    assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_a_cache_that_cannot_be_written_leaves_the_catalog_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    version_4(path, {"reply/1": b"paid"})
+    (tmp_path / "cache.sqlite").write_bytes(b"something else entirely, and long enough to be looked at" * 50)
+    with pytest.raises(StoreError, match=r"cache\.sqlite: not a cache.*Delete it"):
+        Catalog(path)
+    (tmp_path / "cache.sqlite").unlink()
+    Catalog(path).close()
+    cache = Cache(tmp_path / "cache.sqlite", 10**9)
+    assert cache.get("reply/1") == b"paid"
+    cache.close()
