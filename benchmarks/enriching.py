@@ -29,8 +29,8 @@ from typing import Any
 
 from eval.datasets import data_folder
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Said, said
 from hybrid_pageindex import Engine, Settings, run
+from tests.doubles.replies import FakeReply, fake_reply
 from tests.doubles.scripted_server import scripted_server
 
 FILINGS = ("NIKE_2018_10K", "ADOBE_2016_10K", "MICROSOFT_2016_10K")
@@ -232,8 +232,8 @@ def main(typed: Sequence[str] | None = None) -> None:
     given = parser.parse_args(typed)
     if given.serve is not None:
 
-        def answer(request: Request) -> Said:
-            return Said(said(reads(request)).text, wait=0 if request.title == "Word" else given.serve)
+        def answer(request: Request) -> FakeReply:
+            return FakeReply(fake_reply(reads(request)).text, wait=0 if request.title == "Word" else given.serve)
 
         with scripted_server(answer) as served:
             print(served.url, flush=True)

@@ -22,9 +22,9 @@ from filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.fakes import Said, ScriptedEndpoint
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
+from tests.doubles.replies import FakeEndpoint, FakeReply
 
 _PAGE = {"document": "D1", "page": 1}
 _SAID = json.dumps({"reasoning": "", "expand": [], "read": [], "pages": [_PAGE], "sections": []})
@@ -75,7 +75,7 @@ def main() -> int:
     with indexed(options) as (home, plain, dataset):
         plain.close()
         questions = [dataset.questions[n % len(dataset.questions)].text for n in range(options.questions)]
-        endpoint = ScriptedEndpoint(lambda _: Said(_SAID, wait=options.seconds))
+        endpoint = FakeEndpoint(lambda _: FakeReply(_SAID, wait=options.seconds))
         engine = Engine(home, chat=Caller(endpoint, limiter=Limiter(options.at_once)))
         watch = Watch(home / "catalog.sqlite")
         began = time.perf_counter()

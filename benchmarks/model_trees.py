@@ -19,11 +19,9 @@ from statistics import mean
 from typing import Any
 
 from eval.datasets.registry import load
-from eval.scripted_trees import TreeOracle, guess
 from eval.trees import score
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import ScriptedEndpoint
 from hybrid_core.types.documents import Page, ParsedDocument, ParsedPage, Section
 from indexers.enrich.tree import improve_tree
 from indexers.enrich.tree.shown import seen
@@ -31,6 +29,8 @@ from indexers.formats.pdf.read import open_pdf, read_info, read_pages
 from indexers.ocr.sizes import level_sizes
 from indexers.outline.toc_pages import find_contents
 from indexers.outline.tree import TreeLimits, build_tree, tree_of
+from tests.doubles.replies import FakeEndpoint
+from tests.doubles.scripted_trees import TreeOracle, guess
 
 SEARCH = TreeLimits().toc_pages
 
@@ -85,7 +85,7 @@ def trees(files: Sequence[Path], outlines: Any) -> None:
                 "from the outline": TreeOracle(outline, [page.text for page in book.pages]), "by chance": guess,
             }  # fmt: skip
             for name, answer in models.items():
-                made = improve_tree(Caller(ScriptedEndpoint(answer)), book.pages, book.sections, book.name, Kept())
+                made = improve_tree(Caller(FakeEndpoint(answer)), book.pages, book.sections, book.name, Kept())
                 got, per = score(outline, made.sections), 100 / len(book.pages)
                 rows.setdefault((start, name), []).append(
                     (got.f1, got.precision, got.recall, got.parent, made.usage.calls * per,

@@ -34,10 +34,10 @@ from hybrid_core.store.cache.cache import Cache
 
 SERVER = """
 import sys, time
-from hybrid_core.llm.fakes import Said
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 text = '{"page": 12, "why": "' + "because the table stands there " * 20 + '"}'
-with scripted_server(lambda request: Said(text, wait=float(sys.argv[1]))) as server:
+with scripted_server(lambda request: FakeReply(text, wait=float(sys.argv[1]))) as server:
     print(server.url, flush=True)
     sys.stdin.read()
 """

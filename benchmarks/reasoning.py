@@ -29,7 +29,7 @@ from eval.locate import locate
 from eval.progress import Progress
 from eval.questions import EvalQuestion
 from eval.run import gold_pages
-from eval.scripted import Pages, scripted
+from eval.scripted.questions import Pages, scripted
 from hybrid_core.errors import PageIndexError
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import SearchResult

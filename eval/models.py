@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from eval.answers.judge import Judge, load_judge
 from eval.plan import Plan
-from eval.scripted import Pages, scripted
+from eval.scripted.questions import Pages, scripted
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Settings
 from hybrid_pageindex.services.models import Models

@@ -38,7 +38,7 @@ from eval.records import (
 from eval.resume import resumed
 from eval.sampling import sample
 from eval.scope import ask
-from eval.scripted import Pages
+from eval.scripted.questions import Pages
 from hybrid_core.errors import DocumentError, PageIndexError, UsageError
 from hybrid_core.system.extras import require
 from hybrid_pageindex import run

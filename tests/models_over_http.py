@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from hybrid_core.llm.fakes import Answer
 from hybrid_pageindex import Engine, Settings
+from tests.doubles.replies import Answer
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 

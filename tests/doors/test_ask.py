@@ -16,11 +16,11 @@ from uuid import uuid4
 import pytest
 
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import AnswerStatus
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.doors.cli import main
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import data, engine_with
 
@@ -85,7 +85,7 @@ LOOKED: dict[str, tuple[Any, AnswerStatus, int]] = {
     "it named a page": ({"pages": [{"document": "D1", "page": 3}]}, "answered", 1),
     "it named none": ({"pages": []}, "not_in_library", 0),
     "it named an invention": ({"pages": [{"document": "D9", "page": 3}]}, "answered", 1),
-    "it failed": (Said(refusal="not this"), "answered", 1),
+    "it failed": (FakeReply(refusal="not this"), "answered", 1),
 }
 
 
@@ -209,10 +209,15 @@ def test_without_a_model_the_best_passages_are_shown(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(
     "said",
-    [Said(status=401, body={"error": {"message": "bad key"}}), Said(""), Said(refusal="no"), Said(GOOD, break_after=8)],
+    [
+        FakeReply(status=401, body={"error": {"message": "bad key"}}),
+        FakeReply(""),
+        FakeReply(refusal="no"),
+        FakeReply(GOOD, break_after=8),
+    ],
 )
 def test_a_model_that_fails_costs_the_exit_code_not_the_passages(
-    capsys: pytest.CaptureFixture[str], library: Engine, said: Said, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], library: Engine, said: FakeReply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scripted_server(lambda _: said) as server:
         monkeypatch.setenv("PAGEINDEX_LLM_MODEL", uuid4().hex)
@@ -222,7 +227,7 @@ def test_a_model_that_fails_costs_the_exit_code_not_the_passages(
 
 
 def test_ctrl_c_does_not_wait_for_the_model(library: Engine) -> None:
-    with scripted_server(lambda _: Said(GOOD, wait=60)) as server:
+    with scripted_server(lambda _: FakeReply(GOOD, wait=60)) as server:
         program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(library.home), "ask", QUESTION]
         settings = {"PAGEINDEX_LLM_MODEL": uuid4().hex, "PAGEINDEX_LLM_BASE_URL": server.url}
         with subprocess.Popen(

@@ -18,7 +18,6 @@ from typing import IO, Any
 import pytest
 from fastmcp import Client
 
-from hybrid_core.llm.fakes import Said
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.locks import DocumentLocks
@@ -26,6 +25,7 @@ from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import engine_with
 
@@ -50,7 +50,7 @@ def _listened(client: Stdio, tool: str, **arguments: Any) -> tuple[dict[str, Any
 
 def test_no_call_is_silent_while_a_model_thinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = pdfs.numbered(tmp_path / "a.pdf", 12, "reeds")
-    with scripted_server(lambda _: Said("nothing of use", wait=SLOW)) as model:
+    with scripted_server(lambda _: FakeReply("nothing of use", wait=SLOW)) as model:
         for name, value in (("MODEL", "slow"), ("BASE_URL", model.url)):
             monkeypatch.setenv(f"PAGEINDEX_LLM_{name}", value)
         monkeypatch.setenv("PAGEINDEX_ENRICH", "never")
@@ -66,7 +66,10 @@ def test_no_call_is_silent_while_a_model_thinks(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_progress_reaches_clients_of_every_revision_and_nobody_else(tmp_path: Path) -> None:
-    with engine_with(tmp_path / "home", lambda _: Said("nothing of use", wait=SLOW), enrich="never") as (engine, model):
+    with engine_with(tmp_path / "home", lambda _: FakeReply("nothing of use", wait=SLOW), enrich="never") as (
+        engine,
+        model,
+    ):
         await engine.index(pdfs.numbered(tmp_path / "a.pdf", 12, "reeds"))
         server = build_server(engine, Access())
         for mode in ("auto", "legacy"):

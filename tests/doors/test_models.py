@@ -17,7 +17,6 @@ from hybrid_core.errors import ChatError, PageIndexError, UsageError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.speed import Speed
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.usage import Usage
@@ -26,6 +25,7 @@ from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.services.model_speed import advice
 from hybrid_pageindex.services.models import Models
 from tests.conftest import Cli
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -135,9 +135,13 @@ def test_the_doctor_asks_each_model_for_a_word_and_how_fast_it_is(server: Script
 
 
 def test_the_doctor_advises_on_a_slow_model(server: ScriptedServer, tmp_path: Path) -> None:
-    def slowly(request: Request) -> Said:
+    def slowly(request: Request) -> FakeReply:
         asked = request.messages[-1].text
-        return Said("one, two, three, four, five", wait=0.2) if "forty" in asked else Said(answers(request), wait=0.3)
+        return (
+            FakeReply("one, two, three, four, five", wait=0.2)
+            if "forty" in asked
+            else FakeReply(answers(request), wait=0.3)
+        )
 
     server.answer = slowly
     said = {"model_timeout": 9, "reason_seconds": 2, "vlm_model": "eyes", "storage_path": tmp_path / "home"}
@@ -178,7 +182,7 @@ def test_a_model_that_is_still_loaded_has_the_time_of_a_call(
     monkeypatch.setattr(OpenAIChat, "complete", watched)
     Models(settings(server, vlm_model="eyes", model_timeout=300), cache).check("vlm")
     assert given == [pytest.approx(300, abs=1)]
-    server.answer = lambda request: Said(answers(request), wait=30)
+    server.answer = lambda request: FakeReply(answers(request), wait=30)
     with pytest.raises(ChatError, match=r"within 1 s.*model_timeout"):
         Models(settings(server, vlm_model="eyes", model_timeout=1), cache).check("vlm")
 
@@ -197,16 +201,16 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "detail"),
     [
-        (Said(status=401, body={"error": {"message": f"Incorrect API key {KEY}"}}), "Check the API key"),
-        (Said(status=404, body={"error": {"message": "no model m"}}), "Check the model's name"),
-        (Said(status=400, body={"error": {"message": "image input is not supported"}}), "a vision model"),
-        (Said('{"word": "a blue sky"}'), "does not see images: it calls a red one 'a blue sky'"),
-        (Said("I see nothing."), "no usable answer"),
-        (Said(status=503, body={"error": {"message": "loading"}}), "Try again later"),
+        (FakeReply(status=401, body={"error": {"message": f"Incorrect API key {KEY}"}}), "Check the API key"),
+        (FakeReply(status=404, body={"error": {"message": "no model m"}}), "Check the model's name"),
+        (FakeReply(status=400, body={"error": {"message": "image input is not supported"}}), "a vision model"),
+        (FakeReply('{"word": "a blue sky"}'), "does not see images: it calls a red one 'a blue sky'"),
+        (FakeReply("I see nothing."), "no usable answer"),
+        (FakeReply(status=503, body={"error": {"message": "loading"}}), "Try again later"),
     ],
 )
 def test_the_doctor_says_what_is_wrong_without_trying_for_long(
-    server: ScriptedServer, cache: Cache, said: Said, detail: str
+    server: ScriptedServer, cache: Cache, said: FakeReply, detail: str
 ) -> None:
     server.answer = lambda request: said
     with pytest.raises(PageIndexError) as caught:
@@ -219,7 +223,7 @@ def test_the_doctor_on_the_command_line(server: ScriptedServer, cli: Cli, monkey
     monkeypatch.setenv("PAGEINDEX_LLM_API_KEY", KEY)
     monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
     assert "answers in" in cli("doctor").stdout
-    server.answer = lambda request: Said(status=401, body={"error": {"message": "bad"}})
+    server.answer = lambda request: FakeReply(status=401, body={"error": {"message": "bad"}})
     done = cli("doctor")
     assert done.returncode != 0 and "Check the API key" in done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr

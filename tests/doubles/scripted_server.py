@@ -12,8 +12,9 @@ from email.message import Message as Headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from eval.scripted.endpoint import pieces, tokens
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Answer, Said, pieces, read_request, said, tokens
+from tests.doubles.replies import Answer, FakeReply, fake_reply, read_request
 
 
 class ScriptedServer:
@@ -26,7 +27,7 @@ class ScriptedServer:
     def __init__(self, url: str, answer: Answer) -> None:
         self.url = url
         self.answer = answer
-        self.replies: list[Said] = []
+        self.replies: list[FakeReply] = []
         self.unknown: set[str] = set()
         self.requests: list[Request] = []
         self.bodies: list[dict[str, Any]] = []
@@ -36,7 +37,7 @@ class ScriptedServer:
         self._under_way: set[int] = set()  # the threads that serve a request
         self._lock = threading.Lock()
 
-    def reply(self, body: dict[str, Any], headers: Headers) -> Said:
+    def reply(self, body: dict[str, Any], headers: Headers) -> FakeReply:
         refused = sorted(self.unknown & set(body))
         with self._lock:
             self._under_way.add(threading.get_ident())
@@ -47,13 +48,13 @@ class ScriptedServer:
             self.requests.append(request)
             if refused:
                 message = f"Unsupported parameter: '{refused[0]}'."
-                return Said(status=400, body={"error": {"message": message, "type": "invalid_request_error"}})
+                return FakeReply(status=400, body={"error": {"message": message, "type": "invalid_request_error"}})
             if self.replies:
                 return self.replies.pop(0)
-        return said(self.answer(request))
+        return fake_reply(self.answer(request))
 
     def done(self) -> None:
-        """Said before a reply's last bytes leave: with them the client may already ask the next thing."""
+        """Called before a reply's last bytes leave: with them the client may already ask the next thing."""
         with self._lock:
             self._under_way.discard(threading.get_ident())
 
@@ -100,7 +101,7 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
         thread.join()
 
 
-def _send(handler: BaseHTTPRequestHandler, server: ScriptedServer, body: dict[str, Any], made: Said) -> None:
+def _send(handler: BaseHTTPRequestHandler, server: ScriptedServer, body: dict[str, Any], made: FakeReply) -> None:
     anthropic = handler.path.endswith("/messages")
     if body.get("stream") and made.status == 200 and made.body is None:
         _stream(handler, server, made, body, anthropic)
@@ -124,7 +125,7 @@ def _send(handler: BaseHTTPRequestHandler, server: ScriptedServer, body: dict[st
 
 
 def _stream(
-    handler: BaseHTTPRequestHandler, server: ScriptedServer, made: Said, body: dict[str, Any], anthropic: bool
+    handler: BaseHTTPRequestHandler, server: ScriptedServer, made: FakeReply, body: dict[str, Any], anthropic: bool
 ) -> None:
     handler.send_response(200)
     handler.send_header("Content-Type", "text/event-stream")
@@ -146,7 +147,7 @@ def _stream(
         handler.wfile.flush()
 
 
-def _openai(made: Said, body: dict[str, Any]) -> dict[str, Any]:
+def _openai(made: FakeReply, body: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": made.text, "refusal": made.refusal or None}
     return {
         "id": "chatcmpl-1",
@@ -158,12 +159,12 @@ def _openai(made: Said, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _openai_usage(made: Said, body: dict[str, Any]) -> dict[str, int]:
+def _openai_usage(made: FakeReply, body: dict[str, Any]) -> dict[str, int]:
     given, made_tokens = tokens(read_request(body)), len(made.text) // 4
     return {"prompt_tokens": given, "completion_tokens": made_tokens, "total_tokens": given + made_tokens}
 
 
-def _openai_events(made: Said, body: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _openai_events(made: FakeReply, body: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Name, data and text of each event of a stream."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
@@ -182,13 +183,13 @@ def _openai_events(made: Said, body: dict[str, Any]) -> Iterator[tuple[str, str,
     yield "", "[DONE]", ""
 
 
-def _stop_reason(made: Said) -> str:
+def _stop_reason(made: FakeReply) -> str:
     if made.refusal:
         return "refusal"
     return {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[made.finish]
 
 
-def _anthropic(made: Said, body: dict[str, Any]) -> dict[str, Any]:
+def _anthropic(made: FakeReply, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
@@ -201,7 +202,7 @@ def _anthropic(made: Said, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _anthropic_events(made: Said, body: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _anthropic_events(made: FakeReply, body: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     def event(kind: str, **data: Any) -> tuple[str, str]:
         return kind, json.dumps({"type": kind} | data)
 

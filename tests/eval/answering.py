@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eval.questions import EvalQuestion
-from eval.scripted import Oracle
+from eval.scripted.questions import Oracle
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Answer, Said
+from tests.doubles.replies import Answer, FakeReply
 from tests.eval.sets import own_set
 
 REFERENCES = ("$418.2 million", "$455.9", "19.6", "Yes, $0.42 per share was paid.")
@@ -40,7 +40,7 @@ def checked(answer: Answer) -> Answer:
     return lambda request: {"word": "ready"} if request.title == "Word" else answer(request)
 
 
-def literal_judge(request: Request) -> Said | dict[str, str]:
+def literal_judge(request: Request) -> FakeReply | dict[str, str]:
     """«right» where the reference stands in the answer, «partly» where its first word does, else «wrong»."""
     reference, said = shown(request, "Reference answer"), shown(request, "Answer")
     verdict = "right" if reference in said else "partly" if reference.split()[0].rstrip(",") in said else "wrong"

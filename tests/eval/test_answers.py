@@ -19,10 +19,10 @@ from eval.progress import Progress
 from eval.records import QUESTIONS_FILE, RUN_FILE, Run, read_run
 from eval.run import measure
 from hybrid_core.errors import UsageError
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prompts import prompt
 from hybrid_pageindex import Engine, run
 from tests import pdfs
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.eval.answering import answered_set, checked, literal_judge, oracle_of, shown
 from tests.eval.sets import plan
@@ -73,10 +73,10 @@ def test_the_answer_is_the_one_that_ask_gives(made: tuple[Path, Path, Path], scr
     folder, docs, questions = made
     dataset = load("custom", docs=docs, questions=questions)
     from hybrid_core.llm.client.caller import Caller
-    from hybrid_core.llm.fakes import ScriptedEndpoint
+    from tests.doubles.replies import FakeEndpoint
 
     (home,) = (folder / "homes").iterdir()
-    engine = Engine(home, chat=Caller(ScriptedEndpoint(oracle_of(list(dataset.questions)))))
+    engine = Engine(home, chat=Caller(FakeEndpoint(oracle_of(list(dataset.questions)))))
     try:
         for record in scripted_runs["oracle"].questions:
             asked = run(engine.ask(record.question, effort="fast"))
@@ -142,7 +142,7 @@ def test_a_judge_that_fails_has_not_judged(
     made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, docs, questions = made
-    answering, left = at_server.answer, [Said("no JSON")] * 2
+    answering, left = at_server.answer, [FakeReply("no JSON")] * 2
     at_server.answer = lambda r: left.pop() if r.title == "Judged" and left else answering(r)
     run = measure(plan(folder / "unjudged", docs, questions, answers=True), QUIET)
     counted = figures(run.questions)
@@ -189,7 +189,9 @@ def test_two_runs_are_compared_on_their_answers(
 def test_a_model_that_fails_is_a_wrong_answer(made: tuple[Path, Path, Path], at_server: Any) -> None:
     folder, docs, questions = made
     answering = at_server.answer
-    at_server.answer = lambda r: Said(status=400, body={"error": {"message": "no"}}) if not r.title else answering(r)
+    at_server.answer = lambda r: (
+        FakeReply(status=400, body={"error": {"message": "no"}}) if not r.title else answering(r)
+    )
     run = measure(plan(folder / "failing", docs, questions, answers=True, seed=1), QUIET)
     counted = figures(run.questions)
     assert counted is not None and counted.failed == COUNT - 1 and counted.not_judged == 0
@@ -200,7 +202,7 @@ def test_a_model_that_does_not_work_is_known_before_any_document_is_touched(
     made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, docs, questions = made
-    at_server.answer = lambda _: Said(status=401, body={"error": {"message": "Incorrect API key sk-very-secret"}})
+    at_server.answer = lambda _: FakeReply(status=401, body={"error": {"message": "Incorrect API key sk-very-secret"}})
     out = folder / "elsewhere" / "refused"
     arguments = ["--docs", str(docs), "--questions", str(questions), "--out", str(out)]
     for number, needing in enumerate((["--answers"], ["--effort", "deep"]), 1):
@@ -214,7 +216,7 @@ def test_searches_that_went_on_without_their_model_are_told(
     made: tuple[Path, Path, Path], at_server: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, docs, questions = made
-    refused = Said(status=401, body={"error": {"message": "no"}})
+    refused = FakeReply(status=401, body={"error": {"message": "no"}})
     at_server.answer = lambda r: '{"word": "ready"}' if r.title == "Word" else refused
     out = folder / "unreasoned"
     arguments = ["run", "custom", "--docs", str(docs), "--questions", str(questions), "--effort", "deep", "--out"]

@@ -21,7 +21,7 @@ from eval.rankers.okapi import Okapi
 from eval.rankers.page_bm25 import PageBM25
 from eval.rankers.page_scores import chinese
 from eval.rankers.ranker import Ranker
-from eval.scripted import scripted
+from eval.scripted.questions import scripted
 from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.documents import Section

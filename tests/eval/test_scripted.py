@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,9 @@ def test_an_unknown_model_is_refused(made: tuple[Path, Path, Path]) -> None:
     folder, docs, questions = made
     with pytest.raises(UsageError, match="no model 'gpt'"):
         plan(folder / "gpt", docs, questions, model="gpt")
+
+
+def test_the_scripted_models_need_nothing_of_the_tests(tmp_path: Path) -> None:
+    code = "import sys, eval.run, eval.scripted.questions as q; q.scripted('scripted:oracle', {}).close()"
+    code += "; sys.exit(any(name.partition('.')[0] == 'tests' for name in sys.modules))"
+    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=True)

@@ -12,11 +12,11 @@ from eval.progress import Progress
 from eval.rankers import whole_tree
 from eval.rankers.whole_tree import WholeTree
 from eval.run import measure
-from eval.scripted import guess
+from eval.scripted.questions import guess
 from hybrid_core.llm.client.caller import Caller
-from hybrid_core.llm.fakes import Answer, ScriptedEndpoint
 from hybrid_pageindex import Engine
 from tests import pdfs
+from tests.doubles.replies import Answer, FakeEndpoint
 from tests.doubles.scripted_server import scripted_server
 from tests.eval.answering import answered_set, checked, oracle_of
 from tests.eval.sets import plan
@@ -25,8 +25,8 @@ QUIET = Progress(quiet=True)
 QUESTION, NAME, PAGE = pdfs.FISCAL_QUESTIONS[0]
 
 
-def ranker(library: Engine, answer: Answer) -> tuple[WholeTree, ScriptedEndpoint]:
-    endpoint = ScriptedEndpoint(answer)
+def ranker(library: Engine, answer: Answer) -> tuple[WholeTree, FakeEndpoint]:
+    endpoint = FakeEndpoint(answer)
     return WholeTree(Corpus(library), Caller(endpoint)), endpoint
 
 

@@ -17,12 +17,12 @@ from sqlalchemy import event
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.fakes import Answer, ScriptedEndpoint
 from hybrid_core.store.sqlite import CONNECTIONS
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.running import THINKING
 from tests import pdfs
+from tests.doubles.replies import Answer, FakeEndpoint
 from tests.models_over_http import engine_with
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
@@ -39,7 +39,7 @@ NAMED = turn(pages=[{"document": "D1", "page": 5}])
 
 
 def thinking(home: Path, answer: Answer, at_once: int = MANY, **settings: Any) -> Engine:
-    chat = Caller(ScriptedEndpoint(answer), limiter=Limiter(at_once))
+    chat = Caller(FakeEndpoint(answer), limiter=Limiter(at_once))
     return Engine(settings=Settings(storage_path=home, **settings), chat=chat)
 
 
@@ -102,7 +102,7 @@ def test_waiting_for_a_place_is_no_part_of_a_question_s_seconds(library: Engine)
             assert go.wait(PATIENCE)
         return NAMED
 
-    endpoint = ScriptedEndpoint(answer)
+    endpoint = FakeEndpoint(answer)
     settings = Settings(storage_path=library.home, reason_seconds=1)
     engine = Engine(settings=settings, chat=Caller(endpoint, limiter=Limiter(1)))
 

@@ -6,11 +6,12 @@ import copy
 
 import pytest
 
+from eval.scripted.endpoint import tokens
 from hybrid_core.errors import ChatError, ReplyError
-from hybrid_core.llm import fakes
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prices import Price
+from tests.doubles import replies
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found, Interface, both
 
@@ -34,7 +35,7 @@ def test_what_is_sent_and_what_it_costs(server: ScriptedServer, connect: Connect
     assert sent.schema["required"] == ["page", "why", "sure"] and sent.schema["additionalProperties"] is False
     assert "minimum" not in sent.schema["properties"]["page"], "bounds are no part of what endpoints can force"
     usage = reply.usage
-    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, fakes.tokens(sent), len(GOOD) // 4)
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, tokens(sent), len(GOOD) // 4)
     assert usage.cost == pytest.approx((usage.input_tokens * 2.5 + usage.output_tokens * 10) / 1e6)
     assert 0 < usage.seconds < 10
     assert messages == before, "the caller's messages are its own"
@@ -46,7 +47,7 @@ def test_a_stream(server: ScriptedServer, connect: Connect, interface: Interface
     heard: list[str] = []
     reply = connect(interface).say(QUESTION, on_text=heard.append)
     assert reply.text == "".join(heard) == "Revenue was $418 million." and len(heard) == 4
-    assert reply.usage.input_tokens == fakes.tokens(server.requests[0]) and reply.usage.output_tokens == 6
+    assert reply.usage.input_tokens == tokens(server.requests[0]) and reply.usage.output_tokens == 6
 
 
 @both
@@ -54,12 +55,12 @@ def test_a_stream(server: ScriptedServer, connect: Connect, interface: Interface
     "said",
     [
         GOOD,
-        fakes.fenced(GOOD),
-        fakes.chatty(GOOD),
-        fakes.thoughtful(GOOD),
-        fakes.pythonic(GOOD),
-        fakes.trailing_commas(GOOD),
-        fakes.chatty(fakes.fenced(fakes.trailing_commas(fakes.pythonic(GOOD)))),
+        replies.fenced(GOOD),
+        replies.chatty(GOOD),
+        replies.thoughtful(GOOD),
+        replies.pythonic(GOOD),
+        replies.trailing_commas(GOOD),
+        replies.chatty(replies.fenced(replies.trailing_commas(replies.pythonic(GOOD)))),
     ],
 )
 def test_untidy_json_costs_no_second_call(
@@ -77,7 +78,7 @@ def test_untidy_json_costs_no_second_call(
         ("   ", "empty"),
         ("null", "no complete JSON value"),
         ("I cannot say.", "no complete JSON value"),
-        (fakes.truncated(GOOD), "no complete JSON value"),
+        (replies.truncated(GOOD), "no complete JSON value"),
         ('{"page": "twelve"}', "page: Input should be a valid integer"),
         ('{"page": "5,100"}', "page: Input should be a valid integer"),
         ('{"page": 0}', "page: Input should be greater than or equal to 1"),
@@ -87,7 +88,7 @@ def test_untidy_json_costs_no_second_call(
     ],
 )
 def test_one_repair_turn_with_the_reason(server: ScriptedServer, connect: Connect, said: str, told: str) -> None:
-    server.replies = [Said(said)]
+    server.replies = [FakeReply(said)]
     reply = connect().ask(QUESTION, Found)
     assert reply.value == Found(page=12) and reply.usage.calls == 2
     turns = server.requests[1].messages
@@ -103,18 +104,18 @@ def test_one_repair_turn_with_the_reason(server: ScriptedServer, connect: Connec
 
 
 def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer, connect: Connect) -> None:
-    server.replies = [Said('{"page": 1', finish="length")]
+    server.replies = [FakeReply('{"page": 1', finish="length")]
     assert connect().ask(QUESTION, Found, max_tokens=50).value == Found(page=12)
     assert [request.max_tokens for request in server.requests] == [50, 100]
     assert server.requests[1].messages == tuple(QUESTION), "a cut-off answer is not shown to the model"
-    server.answer = lambda request: Said('{"page": 1', finish="length")
+    server.answer = lambda request: FakeReply('{"page": 1', finish="length")
     with pytest.raises(ReplyError, match=r"cut off after 100 tokens.*max_tokens"):
         connect().ask(QUESTION, Found, max_tokens=50)
     assert connect().say(QUESTION).finished is False
 
 
 def test_nothing_said_is_never_an_answer(server: ScriptedServer, connect: Connect) -> None:
-    server.replies = [Said(" ")]
+    server.replies = [FakeReply(" ")]
     server.answer = lambda request: "Page 12."
     reply = connect().say(QUESTION)
     assert reply.text == "Page 12." and reply.usage.calls == 2
@@ -145,9 +146,9 @@ def test_an_endpoint_that_knows_neither_name_of_the_limit(server: ScriptedServer
 
 def test_a_refusal_without_reasons_is_tried_without_the_schema(server: ScriptedServer, connect: Connect) -> None:
     caller = connect()
-    server.replies = [Said(status=400, body="")]
+    server.replies = [FakeReply(status=400, body="")]
     assert caller.ask(QUESTION, Found).value == Found(page=12)
-    server.replies = [Said(status=400, body={"error": {"message": "bad"}})]
+    server.replies = [FakeReply(status=400, body={"error": {"message": "bad"}})]
     with pytest.raises(ChatError) as caught:
         caller.ask(QUESTION, Found)
     assert caught.value.failure == "request" and len(server.bodies) == 3

@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
-from hybrid_core.llm import fakes
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.usage import Usage
+from tests.doubles import replies
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found
 
 
 def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> None:
-    server.answer = lambda request: Said(status=429, headers={"Retry-After": "60"}, body={})
+    server.answer = lambda request: FakeReply(status=429, headers={"Retry-After": "60"}, body={})
     limiter = Limiter(1)
     caller = connect(limiter=limiter)
     caught: list[BaseException] = []
@@ -57,9 +57,9 @@ def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> No
 def test_one_limiter_for_all_threads_and_models(server: ScriptedServer, connect: Connect) -> None:
     together = threading.Barrier(4)
 
-    def answer(request: Request) -> Said:
+    def answer(request: Request) -> FakeReply:
         together.wait(30)
-        return Said(GOOD, wait=0.05)
+        return FakeReply(GOOD, wait=0.05)
 
     server.answer = answer
     limiter = Limiter(4)
@@ -82,7 +82,7 @@ def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp
     kept = Cache(tmp_path / "cache.sqlite", 10**6)
     cache = ReplyCache(kept)
     caller = connect(cache=cache, price=Price(1, 1))
-    server.replies = [Said("chat"), Said(fakes.fenced(GOOD))]
+    server.replies = [FakeReply("chat"), FakeReply(replies.fenced(GOOD))]
     first = caller.ask(QUESTION, Found, prompt="p@1")
     assert caller.ask(QUESTION, Found, prompt="p@1").usage == Usage(cached=1), "also before it is written"
     cache.flush()
@@ -107,7 +107,7 @@ def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp
         with pytest.raises(ReplyError):
             caller.ask([Message("user", "Other?")], Found)
     assert len(server.requests) == asked + 4, "what is unusable is not kept"
-    server.answer = lambda request: Said("cut", finish="length")
+    server.answer = lambda request: FakeReply("cut", finish="length")
     assert [caller.say([Message("user", "Long?")]).usage.cached for _ in range(2)] == [0, 0]
     caller.close()
     kept.close()
@@ -140,7 +140,9 @@ def test_the_environment_is_not_read(server: ScriptedServer, monkeypatch: pytest
 
 
 def test_secrets_in_the_url_are_not_shown(server: ScriptedServer) -> None:
-    server.answer = lambda request: Said(status=401, body={"error": {"message": "no access with pass-word, to-ken"}})
+    server.answer = lambda request: FakeReply(
+        status=401, body={"error": {"message": "no access with pass-word, to-ken"}}
+    )
     url = server.url.replace("//", "//user:pass-word@") + "?key=to-ken"
     endpoint = OpenAIChat("m", base_url=url)
     assert repr(endpoint) == f"OpenAIChat('openai:m@{server.url}')"

@@ -18,13 +18,13 @@ from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Said
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found
 
 
-def failing(status: int, said: str = "out of order") -> Callable[[Request], Said]:
-    return lambda _: Said(status=status, body={"error": {"message": said}})
+def failing(status: int, said: str = "out of order") -> Callable[[Request], FakeReply]:
+    return lambda _: FakeReply(status=status, body={"error": {"message": said}})
 
 
 def tired() -> Limiter:
@@ -53,13 +53,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     ("answer", "asked", "failure"),
     [(failing(500), 2, "overload"), (failing(401), 1, "key"), (failing(404), 1, "model"), (failing(402), 1, "quota"),
      (failing(429), 2, "rate limit"),
-     (lambda _: Said(break_after=0), 2, "connection")],
+     (lambda _: FakeReply(break_after=0), 2, "connection")],
 )  # fmt: skip
 def test_after_a_failure_for_good_calls_fail_at_once_until_one_finds_that_it_is_over(
     server: ScriptedServer,
     connect: Connect,
     clock: Clock,
-    answer: Callable[[Request], Said],
+    answer: Callable[[Request], FakeReply],
     asked: int,
     failure: str,
 ) -> None:
@@ -79,7 +79,7 @@ def test_after_a_failure_for_good_calls_fail_at_once_until_one_finds_that_it_is_
     assert len(server.requests) == asked
     clock.ahead += 31
     refused = threading.Event()
-    server.answer = lambda _: Said(GOOD) if refused.wait(8) else Said(status=500)
+    server.answer = lambda _: FakeReply(GOOD) if refused.wait(8) else FakeReply(status=500)
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(caller.ask, QUESTION, Found) for _ in range(8)]
         assert all(call.exception() is not None for call in islice(as_completed(calls), 7))
@@ -103,12 +103,12 @@ def test_one_that_finds_that_it_is_not_over_leaves_it_as_it_was(
     assert len(server.requests) == 4
 
 
-NO_REASON: dict[str, Callable[[Request], Said]] = {
-    "a refusal": lambda _: Said(refusal="I must not."),
-    "an empty reply": lambda _: Said(""),
+NO_REASON: dict[str, Callable[[Request], FakeReply]] = {
+    "a refusal": lambda _: FakeReply(refusal="I must not."),
+    "an empty reply": lambda _: FakeReply(""),
     "a text that is too long": failing(413),
     "a request that it does not take": failing(400),
-    "no chat": lambda _: Said(body="<html>Welcome</html>"),
+    "no chat": lambda _: FakeReply(body="<html>Welcome</html>"),
 }
 
 
@@ -119,7 +119,7 @@ def test_what_says_nothing_of_the_next_call(server: ScriptedServer, connect: Con
     for _ in range(3):
         with pytest.raises(ChatError):
             caller.say(QUESTION)
-    server.answer = lambda _: Said("Page 12.")
+    server.answer = lambda _: FakeReply("Page 12.")
     assert caller.say(QUESTION).text == "Page 12."
 
 
@@ -127,13 +127,13 @@ def test_a_hiccup_does_not_open_it_and_silence_does_the_second_time(server: Scri
     bad = failing(500)(Request((), 1))
     limiter = Limiter(8)
     caller, impatient = connect(limiter=limiter), connect(limiter=limiter, timeout=0.2)
-    server.replies = [bad, Said(GOOD), Said(break_after=0), Said(GOOD)]
+    server.replies = [bad, FakeReply(GOOD), FakeReply(break_after=0), FakeReply(GOOD)]
     assert [caller.ask(QUESTION, Found).usage.calls for _ in range(2)] == [1, 1]
-    server.answer = lambda _: Said("a few words", break_after=3)
+    server.answer = lambda _: FakeReply("a few words", break_after=3)
     for _ in range(2):
         with pytest.raises(ChatError, match="broke off"):
             caller.say(QUESTION, on_text=lambda _: None)
-    slow = Said(GOOD, wait=30)
+    slow = FakeReply(GOOD, wait=30)
     server.answer = lambda _: slow
     for number in range(3):
         with pytest.raises(ChatError) as caught:
@@ -145,7 +145,7 @@ def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_
     server: ScriptedServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hybrid_core.llm.client.sender._BRIEF", 0.1)
-    server.answer = lambda _: Said(status=500, wait=0.2, body={"error": {"message": "out of order"}})
+    server.answer = lambda _: FakeReply(status=500, wait=0.2, body={"error": {"message": "out of order"}})
     caller = connect()
     for number in range(3):
         with pytest.raises(ChatError, match="out of order") as caught:
@@ -156,8 +156,8 @@ def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_
 
 def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: ScriptedServer, connect: Connect) -> None:
     """Work that nobody waits for pauses as long as it is asked to; a question, which cannot, fails at once."""
-    slow = Said(status=429, headers={"Retry-After": "5"}, body={"error": {"message": "slow down"}})
-    server.answer = lambda _: Said("Page 12.")
+    slow = FakeReply(status=429, headers={"Retry-After": "5"}, body={"error": {"message": "slow down"}})
+    server.answer = lambda _: FakeReply("Page 12.")
     limiter = Limiter(1)
     caller, other = connect(limiter=limiter), connect("anthropic", limiter=limiter)
     for one in (caller, other):
@@ -184,7 +184,7 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
 
 def test_calls_side_by_side_that_one_deadline_ends_are_no_row(server: ScriptedServer, connect: Connect) -> None:
     caller = connect(retries=Retries(tries=1), timeout=1.6)  # so that a second of silence counts
-    slow = Said(GOOD, wait=30)
+    slow = FakeReply(GOOD, wait=30)
     server.answer = lambda _: slow
     together = threading.Barrier(3)
 
@@ -196,12 +196,12 @@ def test_calls_side_by_side_that_one_deadline_ends_are_no_row(server: ScriptedSe
 
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(late, range(3))) == ["timeout"] * 3
-    server.answer = lambda _: Said("Page 12.")
+    server.answer = lambda _: FakeReply("Page 12.")
     assert caller.say(QUESTION).text == "Page 12."
 
 
 def test_work_that_nobody_waits_for_asks_all_the_same(server: ScriptedServer, connect: Connect) -> None:
-    server.answer = lambda _: Said(break_after=0)
+    server.answer = lambda _: FakeReply(break_after=0)
     caller = connect(limiter=tired())
     for patient, tries in ((False, 2), (True, 3), (True, 3)):
         server.requests.clear()
@@ -226,7 +226,7 @@ def test_of_two_models_behind_one_endpoint_each_has_its_own_key_and_both_the_sam
     assert other.say(QUESTION).text == GOOD
     with pytest.raises(ChatError, match="was not asked"):
         one.say(QUESTION)
-    server.answer = lambda _: Said(break_after=0)
+    server.answer = lambda _: FakeReply(break_after=0)
     with pytest.raises(ChatError, match="tried 2 times"):
         other.say(QUESTION)
     for caller in (one, other):
@@ -241,11 +241,11 @@ def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
 ) -> None:
     began = threading.Event()
 
-    def answer(request: Request) -> Said:
+    def answer(request: Request) -> FakeReply:
         if "poison" not in request.messages[-1].text:
-            return Said(GOOD)
+            return FakeReply(GOOD)
         began.set()
-        return Said(status=500, wait=0.1, body={"error": {"message": "this one"}})
+        return FakeReply(status=500, wait=0.1, body={"error": {"message": "this one"}})
 
     server.answer = answer
     caller = connect(limiter=tired())

@@ -14,7 +14,7 @@ from hybrid_core.llm.cassette import Player, Recorder
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Said
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -31,12 +31,12 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
     path = tmp_path / "tapes" / "run.jsonl"
     with scripted_server() as server:
         server.replies = [
-            Said(status=500, body=KEY),
-            Said("chat"),
-            Said('{"page": 3}'),
-            Said("one"),
-            Said("two"),
-            Said("ü"),
+            FakeReply(status=500, body=KEY),
+            FakeReply("chat"),
+            FakeReply('{"page": 3}'),
+            FakeReply("one"),
+            FakeReply("two"),
+            FakeReply("ü"),
         ]
         url = server.url.replace("//", "//user:pass-word@")
         caller = Caller(Recorder(OpenAIChat("m", api_key=KEY, base_url=url), path), retries=Retries(first_wait=0.01))

@@ -17,7 +17,7 @@ from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Said
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found, Interface, both
 
@@ -49,7 +49,7 @@ def test_what_cannot_help_is_not_tried_again(
     advice: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server.answer = lambda request: Said(status=status, body={"error": {"message": message}})
+    server.answer = lambda request: FakeReply(status=status, body={"error": {"message": message}})
     caplog.set_level(logging.DEBUG)
     caller = connect(interface)
     with pytest.raises(ChatError, match=str(status)) as caught:
@@ -66,7 +66,7 @@ def test_what_cannot_help_is_not_tried_again(
 def test_trying_again_helps_or_ends(
     server: ScriptedServer, connect: Connect, interface: Interface, status: int
 ) -> None:
-    failing = Said(status=status, body={"error": {"message": "busy"}})
+    failing = FakeReply(status=status, body={"error": {"message": "busy"}})
     server.replies = [failing, failing]
     assert connect(interface).ask(QUESTION, Found, patient=True).usage.calls == 1
     server.requests.clear()
@@ -80,7 +80,7 @@ def test_trying_again_helps_or_ends(
 @both
 def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
     limiter = Limiter(8)
-    server.replies = [Said(status=429, headers={"Retry-After": "0.5"}, body={"error": {"message": "slow down"}})]
+    server.replies = [FakeReply(status=429, headers={"Retry-After": "0.5"}, body={"error": {"message": "slow down"}})]
     first, second = connect(interface, limiter=limiter), connect(interface, limiter=limiter)
     start = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
@@ -91,7 +91,7 @@ def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect:
         other = pool.submit(second.ask, QUESTION, Found)
         assert slow.result().value == other.result().value == Found(page=12)
     assert 0.5 <= time.monotonic() - start < 30 and len(server.requests) == 3
-    server.replies = [Said(status=429, headers={"Retry-After": "86400"}, body={"error": {"message": "tomorrow"}})]
+    server.replies = [FakeReply(status=429, headers={"Retry-After": "86400"}, body={"error": {"message": "tomorrow"}})]
     with pytest.raises(ChatError, match=r"tomorrow.*asks to wait 86400 s"):
         connect(interface).ask(QUESTION, Found)
 
@@ -99,7 +99,7 @@ def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect:
 @both
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_server_that_hangs(server: ScriptedServer, connect: Connect, interface: Interface, streamed: bool) -> None:
-    server.answer = lambda request: Said("ok", wait=60)
+    server.answer = lambda request: FakeReply("ok", wait=60)
     caller = connect(interface, timeout=0.2, retries=Retries(tries=2, first_wait=0.01))
     start = time.monotonic()
     with pytest.raises(ChatError, match=r"did not answer within 0\.2 s.*tried 2 times") as caught:
@@ -111,7 +111,7 @@ def test_a_server_that_hangs(server: ScriptedServer, connect: Connect, interface
 def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
     caller = connect(interface, retries=Retries(tries=1000, first_wait=0.05, longest_wait=0.05))
     caller.ask(QUESTION, Found)  # a first call takes longer
-    server.answer = lambda request: Said(status=503, body={"error": {"message": "busy"}})
+    server.answer = lambda request: FakeReply(status=503, body={"error": {"message": "busy"}})
     start = time.monotonic()
     with pytest.raises(ChatError, match="deadline"):
         caller.ask(QUESTION, Found, deadline=1, patient=True)
@@ -126,7 +126,7 @@ def test_a_stream_without_an_end(server: ScriptedServer, connect: Connect, inter
     """Each word comes in time, and they never stop."""
     connect(interface).say(QUESTION, on_text=lambda text: None)  # the first one imports much
     caller = connect(interface, timeout=1.0)
-    server.answer = lambda request: Said("loop " * 5000, wait=0.02)
+    server.answer = lambda request: FakeReply("loop " * 5000, wait=0.02)
     start = time.monotonic()
     with pytest.raises(ChatError, match="did not come to an end") as caught:
         caller.say(QUESTION, on_text=lambda text: None)
@@ -143,15 +143,15 @@ def test_a_stream_that_ignores_the_limit(server: ScriptedServer, connect: Connec
 @both
 def test_a_disconnect_in_the_middle_of_a_stream(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
     heard: list[str] = []
-    server.answer = lambda request: Said("one two three", break_after=4)
+    server.answer = lambda request: FakeReply("one two three", break_after=4)
     with pytest.raises(ChatError, match="broke off") as caught:
         connect(interface).say(QUESTION, on_text=heard.append)
     assert heard == ["one"] and caught.value.failure == "connection" and len(server.requests) == 1
     heard.clear()
-    server.replies = [Said("one two", break_after=0)]
+    server.replies = [FakeReply("one two", break_after=0)]
     server.answer = lambda request: "one two"
     assert connect(interface).say(QUESTION, on_text=heard.append).text == "one two" == "".join(heard)
-    server.replies = [Said(GOOD, break_after=0)]
+    server.replies = [FakeReply(GOOD, break_after=0)]
     server.answer = lambda request: GOOD
     assert connect(interface).ask(QUESTION, Found).value == Found(page=12), "a disconnect before an answer is retried"
 
@@ -159,7 +159,7 @@ def test_a_disconnect_in_the_middle_of_a_stream(server: ScriptedServer, connect:
 @both
 @pytest.mark.parametrize("streamed", [False, True])
 def test_refusals(server: ScriptedServer, connect: Connect, interface: Interface, streamed: bool) -> None:
-    for said in (Said(refusal="I must not."), Said("Half an", finish="content_filter")):
+    for said in (FakeReply(refusal="I must not."), FakeReply("Half an", finish="content_filter")):
         server.answer = lambda request, said=said: said  # type: ignore[misc]
         with pytest.raises(ChatError, match="declined to answer") as caught:
             connect(interface).say(QUESTION, on_text=(lambda text: None) if streamed else None)
@@ -169,14 +169,14 @@ def test_refusals(server: ScriptedServer, connect: Connect, interface: Interface
 @both
 @pytest.mark.parametrize("body", ["<html>Welcome</html>", "{'not': json", "", [], {}, {"choices": []}, {"content": 1}])
 def test_something_that_is_no_chat(server: ScriptedServer, connect: Connect, interface: Interface, body: Any) -> None:
-    server.answer = lambda request: Said(body=body)
+    server.answer = lambda request: FakeReply(body=body)
     with pytest.raises(ChatError, match="no usable answer") as caught:
         connect(interface).ask(QUESTION, Found)
     assert caught.value.failure == "reply" and "base URL" in caught.value.advice
 
 
 def test_a_page_where_a_stream_should_be(server: ScriptedServer, connect: Connect) -> None:
-    server.answer = lambda request: Said(body="<html>Welcome</html>")
+    server.answer = lambda request: FakeReply(body="<html>Welcome</html>")
     with pytest.raises(ChatError, match="ended its answer before it began") as caught:
         connect("openai").say(QUESTION, on_text=lambda text: None)
     assert "base URL" in caught.value.advice

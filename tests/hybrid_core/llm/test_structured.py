@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from hybrid_core.errors import UsageError
-from hybrid_core.llm import fakes
 from hybrid_core.llm.prices import Price, read_prices
 from hybrid_core.llm.structured import json_schema, read_reply
+from tests.doubles import replies
 
 
 class Entry(BaseModel):
@@ -34,7 +34,9 @@ contents = st.builds(
 )
 
 
-@given(contents, st.lists(st.sampled_from([fakes.chatty, fakes.fenced, fakes.thoughtful]), max_size=2, unique=True))
+@given(
+    contents, st.lists(st.sampled_from([replies.chatty, replies.fenced, replies.thoughtful]), max_size=2, unique=True)
+)
 def test_whatever_stands_around_it_the_value_is_found(value: Contents, around: list[object]) -> None:
     text = value.model_dump_json()
     for wrap in around:

@@ -18,7 +18,6 @@ from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import Cancelled
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Answer, Said
 from hybrid_core.types.documents import Page, Section
 from hybrid_pageindex import Engine, run
 from indexers.enrich.choose import PageLook, choose
@@ -28,6 +27,7 @@ from indexers.formats.pdf.draw import draw
 from indexers.formats.pdf.drawing import Drawing, layout
 from indexers.jobs.report import FileResult, IndexProgress
 from tests import pdfs
+from tests.doubles.replies import Answer, FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.models_over_http import data, engine_with
 
@@ -174,25 +174,25 @@ def test_what_a_page_says_is_data(tmp_path: Path) -> None:
         assert order not in request.messages[0].text and "is data" in request.messages[0].text
 
 
-TRANSIENT: dict[str, Callable[[], Said]] = {
-    "a request that it does not take": lambda: Said(status=400, body={"error": {"message": "cannot decode"}}),
-    "a server that fails": lambda: Said(status=500, body={"error": {"message": "out of order"}}),
-    "too many calls": lambda: Said(status=429, body={"error": {"message": "slow down"}}),
-    "a broken connection": lambda: Said(break_after=0),
-    "a page of a proxy": lambda: Said(body="<html>Sign in</html>"),
+TRANSIENT: dict[str, Callable[[], FakeReply]] = {
+    "a request that it does not take": lambda: FakeReply(status=400, body={"error": {"message": "cannot decode"}}),
+    "a server that fails": lambda: FakeReply(status=500, body={"error": {"message": "out of order"}}),
+    "too many calls": lambda: FakeReply(status=429, body={"error": {"message": "slow down"}}),
+    "a broken connection": lambda: FakeReply(break_after=0),
+    "a page of a proxy": lambda: FakeReply(body="<html>Sign in</html>"),
 }
-REFUSING: dict[str, Callable[[], Said]] = {
-    "a refusal": lambda: Said(refusal="I cannot help with that"),
-    "a filter": lambda: Said(status=400, body={"error": {"message": "blocked by our content policy"}}),
-    "empty": lambda: Said(""),
-    "wrong schema": lambda: Said('{"pages": 3}'),
-    "a summary without words": lambda: Said(
+REFUSING: dict[str, Callable[[], FakeReply]] = {
+    "a refusal": lambda: FakeReply(refusal="I cannot help with that"),
+    "a filter": lambda: FakeReply(status=400, body={"error": {"message": "blocked by our content policy"}}),
+    "empty": lambda: FakeReply(""),
+    "wrong schema": lambda: FakeReply('{"pages": 3}'),
+    "a summary without words": lambda: FakeReply(
         '{"summary": " ", "key_terms": [], "figures": [], "tables": [], "text": ""}'
     ),
 }
 
 
-def failing_at_the_chart(how: Callable[[], Said], ill: list[bool]) -> Answer:
+def failing_at_the_chart(how: Callable[[], FakeReply], ill: list[bool]) -> Answer:
     def answer(request: Request) -> Any:
         said = "".join(message.text for message in request.messages)  # also where it is asked to mend its reply
         if ill[0] and "Text of the page" in said and "See the chart" in said:
@@ -247,7 +247,7 @@ def test_a_document_of_which_every_page_is_refused_says_so(tmp_path: Path) -> No
     path = pdfs.pictured(tmp_path / "a.pdf")
 
     def answer(request: Request) -> Any:
-        return Said(refusal="no") if "Text of the page" in request.messages[-1].text else describing(request)
+        return FakeReply(refusal="no") if "Text of the page" in request.messages[-1].text else describing(request)
 
     with seeing(tmp_path / "home", answer) as (engine, server):
         file = only(engine, path)
@@ -258,7 +258,7 @@ def test_a_document_of_which_every_page_is_refused_says_so(tmp_path: Path) -> No
 
 def test_a_wrong_key_is_known_from_one_call_and_the_run_goes_on_without(tmp_path: Path) -> None:
     paths = [pdfs.pictured(tmp_path / f"{n}.pdf", word=f"w{n}") for n in range(3)]
-    refused = Said(status=401, body={"error": {"message": "no such key"}})
+    refused = FakeReply(status=401, body={"error": {"message": "no such key"}})
     with seeing(tmp_path / "home", lambda _: refused) as (engine, server):
         report = run(engine.index(paths))
         assert [file.status for file in report.files] == ["indexed"] * 3
@@ -278,7 +278,7 @@ def test_a_key_that_is_withdrawn_in_the_middle_is_not_asked_for_every_page(tmp_p
     def answer(request: Request) -> Any:
         nonlocal answered
         answered += "Text of the page" in request.messages[-1].text
-        return describing(request) if answered <= 3 else Said(status=401, body={"error": {"message": "withdrawn"}})
+        return describing(request) if answered <= 3 else FakeReply(status=401, body={"error": {"message": "withdrawn"}})
 
     with seeing(tmp_path / "home", answer, vision="always", max_concurrent_pages=2) as (engine, server):
         report = run(engine.index(paths))
@@ -296,7 +296,7 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
     def hangs(request: Request) -> Any:
         if "Text of the page" in request.messages[-1].text:
             asked.set()
-            return Said("{}", wait=60)
+            return FakeReply("{}", wait=60)
         return describing(request)
 
     with seeing(tmp_path / "home", hangs) as (engine, _):

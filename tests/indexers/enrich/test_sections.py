@@ -14,13 +14,13 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Said, ScriptedEndpoint
 from hybrid_core.types.documents import Page, Section
 from indexers.build import description
 from indexers.enrich.describe import describe_document
 from indexers.enrich.sections import SectionsSaid, summarise_sections
 from indexers.enrich.tree.shown import seen
 from indexers.outline.tree import Mark, tree_of
+from tests.doubles.replies import FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.indexers.outline.outline_pages import filler
 from tests.models_over_http import data
@@ -70,7 +70,7 @@ def competent(request: Request) -> dict[str, Any]:
 def say(
     answer: Callable[[Request], Any], pages: tuple[Page, ...], sections: tuple[Section, ...], cache: Kept | None = None
 ) -> tuple[SectionsSaid, list[Request]]:
-    endpoint = ScriptedEndpoint(answer)
+    endpoint = FakeEndpoint(answer)
     found = summarise_sections(Caller(endpoint), pages, sections, Kept() if cache is None else cache)
     assert [replace(s, summary="", gaps=()) for s in found.sections] == [
         replace(s, summary="", gaps=()) for s in sections
@@ -114,7 +114,7 @@ def test_replies_that_are_cut_off_come_in_smaller_batches() -> None:
 
     def short_of_breath(request: Request) -> Any:
         said = competent(request)
-        return said if len(said["summaries"]) <= 6 else Said('{"summaries": [', finish="length")
+        return said if len(said["summaries"]) <= 6 else FakeReply('{"summaries": [', finish="length")
 
     found, _ = say(short_of_breath, pages, sections)
     assert found.failure is None and found.notes == ()
@@ -254,14 +254,14 @@ def test_chinese_documents_are_asked_about_in_chinese() -> None:
         asked.extend(request.messages)
         return {"summaries": [{"section": 1, "summary": "登记的期限和通知。", "gaps": []}]}
 
-    found = summarise_sections(Caller(ScriptedEndpoint(answer)), [page], [section], Kept())
+    found = summarise_sections(Caller(FakeEndpoint(answer)), [page], [section], Kept())
     assert found.sections[0].summary == "登记的期限和通知。"
     assert "写摘要" in asked[0].text
 
 
 def test_a_document_is_described_in_one_line_from_its_beginning_and_main_sections() -> None:
     pages, sections = report()
-    endpoint = ScriptedEndpoint(lambda request: {"description": '"A report on\n  ropes, 2020."'})
+    endpoint = FakeEndpoint(lambda request: {"description": '"A report on\n  ropes, 2020."'})
     found = describe_document(Caller(endpoint), "Report", sections, pages, Kept())
     assert (found.line, found.failure) == ("A report on ropes, 2020.", None)
     shown = endpoint.requests[0].messages[-1].text
@@ -272,10 +272,10 @@ def test_a_document_is_described_in_one_line_from_its_beginning_and_main_section
 @pytest.mark.parametrize("said", ["", '{"description": "  "}', "{}"])
 def test_without_a_usable_line_the_one_by_rules_stays(said: str) -> None:
     pages, sections = report()
-    found = describe_document(Caller(ScriptedEndpoint(lambda request: said)), "Report", sections, pages, Kept())
+    found = describe_document(Caller(FakeEndpoint(lambda request: said)), "Report", sections, pages, Kept())
     assert found.line == description.describe("Report", sections, len(pages))
     assert found.failure == "reply" and found.notes[0].startswith("description: ")
     endless = describe_document(
-        Caller(ScriptedEndpoint(lambda request: {"description": "rope " * 999})), "Report", sections, pages, Kept()
+        Caller(FakeEndpoint(lambda request: {"description": "rope " * 999})), "Report", sections, pages, Kept()
     )
     assert len(endless.line) <= 400

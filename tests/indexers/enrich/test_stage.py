@@ -21,11 +21,11 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Answer, Said, ScriptedEndpoint
 from hybrid_pageindex import Engine, Settings, run
 from indexers.build.versions import improved, with_models, without_models, without_ocr
 from indexers.enrich.guard import Guard
 from tests import pdfs
+from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.indexers.enrich.test_pages import describing
 from tests.models_over_http import data, engine_with
@@ -114,14 +114,16 @@ def test_page_descriptions_come_before_the_summaries_of_their_sections(tmp_path:
 
 
 FAILING = {
-    "answers nothing": lambda: Said(""),
-    "another shape": lambda: Said('{"x": 1}'),
-    "cut off": lambda: Said('{"summaries": [', finish="length"),
-    "a refusal": lambda: Said(refusal="no"),
-    "overloaded": lambda: Said(status=500, body={"error": {"message": "overloaded"}}),
-    "a rate limit": lambda: Said(status=429, headers={"Retry-After": "0"}, body={"error": {"message": "slow down"}}),
-    "no connection": lambda: Said(break_after=0),
-    "a used-up account": lambda: Said(status=429, body={"error": {"message": "x", "code": "insufficient_quota"}}),
+    "answers nothing": lambda: FakeReply(""),
+    "another shape": lambda: FakeReply('{"x": 1}'),
+    "cut off": lambda: FakeReply('{"summaries": [', finish="length"),
+    "a refusal": lambda: FakeReply(refusal="no"),
+    "overloaded": lambda: FakeReply(status=500, body={"error": {"message": "overloaded"}}),
+    "a rate limit": lambda: FakeReply(
+        status=429, headers={"Retry-After": "0"}, body={"error": {"message": "slow down"}}
+    ),
+    "no connection": lambda: FakeReply(break_after=0),
+    "a used-up account": lambda: FakeReply(status=429, body={"error": {"message": "x", "code": "insufficient_quota"}}),
 }
 
 
@@ -171,7 +173,7 @@ def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> 
     ill = False
 
     def answer(request: Request) -> Any:
-        return Said(refusal="no") if ill and request.title == "SectionSummaries" else reading(request)
+        return FakeReply(refusal="no") if ill and request.title == "SectionSummaries" else reading(request)
 
     with thinking(tmp_path / "home", answer) as (engine, _):
         run(engine.index(path))
@@ -187,7 +189,7 @@ def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> 
 
 def test_a_model_that_is_given_is_asked_and_sees_only_where_that_is_wished(tmp_path: Path) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
-    given = ScriptedEndpoint(reading)
+    given = FakeEndpoint(reading)
     engine = Engine(tmp_path / "home", chat=Caller(given))
     assert [step.step for step in run(engine.index(path)).files[0].steps] == ["tree", "sections", "description"]
     assert not any(message.images for request in given.requests for message in request.messages)
@@ -219,7 +221,7 @@ def test_a_kill_in_the_middle_leaves_it_searchable_and_the_next_run_goes_on(tmp_
         if "Text of the page" in request.messages[-1].text:
             answered += 1
             if 3 <= answered <= 4:
-                return Said("{}", wait=60)
+                return FakeReply("{}", wait=60)
         return describing(request)
 
     with scripted_server(answer) as server:
@@ -266,7 +268,7 @@ def test_the_command_shows_what_models_did_and_took(cli: Any, tmp_path: Path, mo
         assert re.search(r"a\.pdf: 7 pages, .*, models [\d.]+ s \(7 calls\)", shown.stderr)
         assert "pages 7 done, 0 failed, 7 model calls, " in cli("info", "a.pdf").stdout
         assert "marlstone" in cli("page", "a.pdf", "2").stdout
-        server.answer = lambda _: Said(status=401, body={"error": {"message": "no"}})
+        server.answer = lambda _: FakeReply(status=401, body={"error": {"message": "no"}})
         wrong = cli("index", pdfs.numbered(tmp_path / "b.pdf", 1, "cove"))
         assert wrong.returncode == 0 and wrong.stdout.count("the vision model does not work") == 1
         assert wrong.stderr.count("note: the vision model does not work") == 1, "as soon as it is known"
@@ -277,12 +279,12 @@ def test_a_model_that_fails_three_times_in_a_row_is_left_alone() -> None:
 
     calls = 0
 
-    def answer(_: Request) -> Said:
+    def answer(_: Request) -> FakeReply:
         nonlocal calls
         calls += 1
         raise ChatError("no route.", failure="connection", retryable=True)
 
-    guard = Guard(Caller(ScriptedEndpoint(answer), retries=Retries(tries=1)), threading.Event())
+    guard = Guard(Caller(FakeEndpoint(answer), retries=Retries(tries=1)), threading.Event())
     model = guard.metered()
     for _ in range(5):
         with pytest.raises(ChatError, match="no route"):

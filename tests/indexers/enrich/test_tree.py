@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.scripted_trees import TreeOracle, data, entries_of, guess
 from eval.trees import score
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.fakes import Answer, Said, ScriptedEndpoint
 from hybrid_core.types.documents import Page, ParsedDocument, Section
 from indexers.build.flags import find_flags
 from indexers.enrich.tree import TreeImproved, improve_tree
 from indexers.enrich.tree.checking import SAMPLE, sample
 from indexers.enrich.tree.marks import marks_of
 from indexers.outline.tree import Mark, TreeLimits, tree_of
+from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
+from tests.doubles.scripted_trees import TreeOracle, data, entries_of, guess
 from tests.indexers.outline.outline_pages import Sheet, check, document, outline_of
 
 CHAPTERS = ("Ropes and cables", "Tar and pitch", "Masts and yards", "Anchors at sea", "Sails of canvas", "Boats aboard")
@@ -82,7 +82,7 @@ def stored(parsed: ParsedDocument) -> tuple[Page, ...]:
 
 def ask(answer: Answer, parsed: ParsedDocument, tree: Sequence[Section], **more: Any) -> tuple[TreeImproved, list[str]]:
     """What becomes of a tree, and the kinds of calls that it took."""
-    endpoint = ScriptedEndpoint(answer)
+    endpoint = FakeEndpoint(answer)
     cache = more.pop("cache", Kept())
     found = improve_tree(Caller(endpoint), stored(parsed), tree, "A handbook", cache, **more)
     check(found.sections, parsed.pages)
@@ -432,8 +432,8 @@ def test_a_model_that_talks_nonsense_changes_no_tree(answer: Answer, contents: s
         assert len(calls) <= 13 and found.failure is None
 
 
-@pytest.mark.parametrize("said", ["", "no JSON here", '{"headings": "none"}', Said("", refusal="I will not")])
-def test_a_model_that_fails_leaves_the_tree_and_says_so(said: str | Said) -> None:
+@pytest.mark.parametrize("said", ["", "no JSON here", '{"headings": "none"}', FakeReply("", refusal="I will not")])
+def test_a_model_that_fails_leaves_the_tree_and_says_so(said: str | FakeReply) -> None:
     parsed, _ = book()
     tree = groups(parsed)
     found, calls = ask(lambda request: said, parsed, tree)

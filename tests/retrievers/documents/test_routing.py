@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.scripted import Oracle, guess
+from eval.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import ScriptedEndpoint
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex import Engine, Settings, run
@@ -25,6 +24,7 @@ from retrievers.query.options import Weights
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import Reasoner, ReasonLimits
 from tests.conftest import Cli
+from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.made_documents import document, held
 
@@ -58,9 +58,9 @@ def refusing(_: Request) -> Any:
 
 
 @contextmanager
-def asked(library: Engine, answer: Rule, **settings: Any) -> Iterator[tuple[Engine, ScriptedEndpoint]]:
+def asked(library: Engine, answer: Rule, **settings: Any) -> Iterator[tuple[Engine, FakeEndpoint]]:
     """An engine that may ask this model for documents, but is always sure of its pages."""
-    endpoint = ScriptedEndpoint(answer)
+    endpoint = FakeEndpoint(answer)
     said: dict[str, Any] = {"storage_path": library.home, "reason_below": 1e-6} | settings
     engine = Engine(settings=Settings(**said), chat=Caller(endpoint))
     try:
@@ -209,8 +209,8 @@ MANY = held(*(document(f"report-{n}") for n in range(200)))
 ORDER = [(one, "") for one in MANY.values()]
 
 
-def calls(answer: Rule, tokens: int = 6000) -> tuple[Calls, ScriptedEndpoint]:
-    endpoint = ScriptedEndpoint(answer)
+def calls(answer: Rule, tokens: int = 6000) -> tuple[Calls, FakeEndpoint]:
+    endpoint = FakeEndpoint(answer)
     return Calls(Reasoner(Caller(endpoint), limits=ReasonLimits(tokens=tokens)), "Which?"), endpoint
 
 
@@ -245,7 +245,7 @@ def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> N
     documents = held(*(document(f"r{n}", years=(2000 + n % 3,)) for n in range(60)))
     made = choice(documents, dict.fromkeys(documents, 1.0), {})
     assert made.contenders() == 60
-    endpoint = ScriptedEndpoint(filtering(("year", "is", ["2001"]), ("year", "is", ["1066"])))
+    endpoint = FakeEndpoint(filtering(("year", "is", ["2001"]), ("year", "is", ["1066"])))
     routed = choose_documents("auto", made, "auto", Reasoner(Caller(endpoint)))
     assert len(endpoint.requests) == 1 and routed.scope is None and routed.used.used == "metadata"
     assert set(routed.routing.scores) == {doc_id for doc_id, one in documents.items() if one.card.years == (2001,)}

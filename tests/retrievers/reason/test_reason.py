@@ -12,10 +12,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from eval.scripted import Oracle, guess
+from eval.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import Said
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Strategy
@@ -27,6 +26,7 @@ from retrievers.documents.candidates import Candidate, Valued
 from retrievers.pages.tree_walk import Reached
 from retrievers.reason.call_time import CallTime
 from retrievers.reason.sureness import sureness
+from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -125,11 +125,11 @@ def test_a_section_named_without_a_page_stands_for_its_best_pages(library: Engin
 
 
 FAILURES: dict[str, Callable[[Request], Any]] = {
-    "a server error": lambda _: Said(status=500, body={"error": {"message": "out of order"}}),
-    "a wrong key": lambda _: Said(status=401, body={"error": {"message": "no such key"}}),
+    "a server error": lambda _: FakeReply(status=500, body={"error": {"message": "out of order"}}),
+    "a wrong key": lambda _: FakeReply(status=401, body={"error": {"message": "no such key"}}),
     "no JSON, twice": lambda _: "I would rather not.",
     "another shape": lambda _: {"answer": 42},
-    "a refusal": lambda _: Said(refusal="not this"),
+    "a refusal": lambda _: FakeReply(refusal="not this"),
     "an empty reply": lambda _: "",
     "only inventions": lambda _: turn(pages=[page("D9", 1)], sections=["D1.7777"]),
     "nothing named": lambda _: turn(),
@@ -154,7 +154,10 @@ def test_where_the_model_fails_the_deterministic_walk_answers_and_it_is_said(
 
 
 def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_doctor_asks_it(library: Engine) -> None:
-    with engine_with(library.home, lambda _: Said(status=500, body={"error": {"message": "down"}})) as (engine, server):
+    with engine_with(library.home, lambda _: FakeReply(status=500, body={"error": {"message": "down"}})) as (
+        engine,
+        server,
+    ):
         results = [run(engine.search(QUESTION, effort="deep")) for _ in range(2)]
         assert len(server.requests) == 2, "of the first alone"
         first, second = (result.effort.why for result in results)
@@ -169,7 +172,7 @@ def test_a_failure_after_the_first_round_keeps_what_was_named(library: Engine) -
     def answer(request: Request) -> Any:
         if "Round 1 of" in request.messages[-1].text:
             return turn(pages=[page("D1", 5)], read=[page("D1", 5)])
-        return Said(status=400, body={"error": {"message": "no more"}})
+        return FakeReply(status=400, body={"error": {"message": "no more"}})
 
     with engine_with(library.home, answer) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep"))
@@ -182,7 +185,7 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
     def answer(request: Request) -> Any:
         if "Round 1 of" in request.messages[-1].text:
             return turn(pages=[page("D1", 5)], read=[page("D1", 5)])
-        return Said("", wait=30)
+        return FakeReply("", wait=30)
 
     other = {"reason_seconds": 0, "model_timeout": 60} | {ended_by: 2}
     with engine_with(library.home, answer, **other) as (engine, _):
@@ -190,7 +193,7 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
         assert places(result)[0] == (FILING, 5) and result.effort.used == "deep"
         (note,) = (note for note in result.notes if "asked no further" in note)
         assert f"({ended_by})" in note
-    with engine_with(library.home, lambda _: Said("", wait=30), **other) as (engine, _):
+    with engine_with(library.home, lambda _: FakeReply("", wait=30), **other) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
     assert result.effort.used == "fast" and f"({ended_by})" in result.effort.why
 

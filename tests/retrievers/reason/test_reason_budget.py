@@ -16,13 +16,13 @@ from hybrid_core.errors import ChatError, ReplyError
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Completion, Request
-from hybrid_core.llm.fakes import Said, ScriptedEndpoint, said
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Route, Strategy
 from hybrid_pageindex import Engine, Settings, run
+from tests.doubles.replies import FakeEndpoint, FakeReply, fake_reply
 from tests.hybrid_core.llm.said import Found
 
 QUESTIONS = ("What were the net sales in fiscal 2023?", "2023年的净销售额是多少？ net sales " * 12)
@@ -41,7 +41,7 @@ REPLIES: dict[str, dict[str, Any]] = {
 MOODS: dict[str, Callable[[Request], Any]] = {
     "greedy": lambda request: REPLIES[request.title],
     "of no use": lambda _: "I would rather tell you a long story. " * 90,
-    "cut off": lambda _: Said('{"reasoning": "', finish="length"),
+    "cut off": lambda _: FakeReply('{"reasoning": "', finish="length"),
     "empty": lambda _: "",
 }
 
@@ -64,7 +64,7 @@ class Counting:
         mood = self._moods[len(self.requests) % len(self._moods)]
         self.requests.append(request)
         self.counted += tokens
-        made = said(MOODS[mood](request))
+        made = fake_reply(MOODS[mood](request))
         return Completion(made.text, made.finish != "length", tokens)
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ def test_no_question_has_more_tokens_than_it_may(
 
 def test_a_repair_that_the_tokens_do_not_allow_is_not_made() -> None:
     question = [Message("user", "Which page? " * 40)]
-    endpoint = ScriptedEndpoint(lambda _: "none that I know of")
+    endpoint = FakeEndpoint(lambda _: "none that I know of")
     budget = InputBudget(300)
     with pytest.raises(
         ReplyError, match=r"no usable answer \(it holds.*\) and was not asked again: .*of the question's 300"
@@ -124,7 +124,7 @@ def test_an_endpoint_that_counts_more_has_later_requests_measured_by_its_own_cou
 def test_kept_replies_take_tokens_too_so_that_the_same_question_sends_nothing_new(
     library: Engine, strategy: Strategy, tmp_path: Path
 ) -> None:
-    endpoint, kept = ScriptedEndpoint(MOODS["greedy"]), Cache(tmp_path / "replies.sqlite", 10**6)
+    endpoint, kept = FakeEndpoint(MOODS["greedy"]), Cache(tmp_path / "replies.sqlite", 10**6)
     engine = Engine(settings=Settings(storage_path=library.home), chat=Caller(endpoint, cache=ReplyCache(kept)))
     asked = [run(engine.search(QUESTIONS[0], effort="deep", strategy=strategy)).usage for _ in range(2)]
     engine.close()

@@ -1,9 +1,8 @@
-"""Models that answer from rules: for tests, for floors and ceilings in the harness, for trying out without a key."""
+"""Replies of scripted models: answers, failures, and the untidy ways in which models write JSON."""
 
 from __future__ import annotations
 
 import base64
-import json
 import re
 import time
 from collections.abc import Callable
@@ -12,13 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from eval.scripted.endpoint import ScriptedEndpoint, as_text, tokens
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.endpoint import Completion, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FakeReply:
     """One answer, or one failure: all but ``text``, ``finish``, ``refusal`` and ``wait`` exist over HTTP only.
 
     ``break_after`` cuts the connection after so many characters of the text; ``body`` is sent in place of an answer.
@@ -34,53 +34,26 @@ class Said:
     body: Any = None
 
 
-Answer = Callable[[Request], "Said | BaseModel | dict[str, Any] | str"]
+Answer = Callable[[Request], "FakeReply | BaseModel | dict[str, Any] | str"]
 
 
-def said(answer: Said | BaseModel | dict[str, Any] | str) -> Said:
-    """What a rule returned as an answer; models and dictionaries become JSON."""
-    if isinstance(answer, BaseModel):
-        return Said(answer.model_dump_json())
-    if isinstance(answer, dict):
-        return Said(json.dumps(answer, ensure_ascii=False))
-    return Said(answer) if isinstance(answer, str) else answer
+def fake_reply(answer: FakeReply | BaseModel | dict[str, Any] | str) -> FakeReply:
+    """What a rule returned as an answer."""
+    return answer if isinstance(answer, FakeReply) else FakeReply(as_text(answer))
 
 
-def tokens(request: Request) -> int:
-    """What a scripted model counts: four characters a token, 500 an image."""
-    return sum(len(m.text) // 4 + 500 * len(m.images) for m in request.messages)
-
-
-class ScriptedEndpoint:
-    """An ``Endpoint`` without a network: ``answer`` says what it replies. Keeps every request in ``requests``."""
+class FakeEndpoint(ScriptedEndpoint):
+    """One whose rule may also wait, be cut off, and decline."""
 
     def __init__(self, answer: Answer, name: str = "rules") -> None:
-        self._answer = answer
-        self._name = f"scripted:{name}"
-        self.requests: list[Request] = []
+        def rule(request: Request) -> Completion:
+            made = fake_reply(answer(request))
+            time.sleep(made.wait)
+            if made.refusal or made.finish == "content_filter":
+                raise ChatError(f"{self.name} declined to answer ({made.refusal}).", failure="refusal")
+            return Completion(made.text, made.finish != "length", tokens(request), len(made.text) // 4)
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
-        self.requests.append(request)
-        made = said(self._answer(request))
-        time.sleep(made.wait)
-        if made.refusal or made.finish == "content_filter":
-            raise ChatError(f"{self._name} declined to answer ({made.refusal}).", failure="refusal")
-        if on_text is not None:
-            for piece in pieces(made.text):
-                on_text(piece)
-        return Completion(made.text, made.finish != "length", tokens(request), len(made.text) // 4)
-
-    def close(self) -> None:
-        pass
-
-
-def pieces(text: str) -> list[str]:
-    """A text as it is streamed, word by word."""
-    return re.findall(r"\s*\S+|\s+$", text)
+        super().__init__(rule, name)
 
 
 def read_request(body: dict[str, Any]) -> Request:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.scripted_routes import SHOWN, guessed, known
+from eval.scripted.endpoint import ScriptedEndpoint
+from eval.scripted.routes import SHOWN, guessed, known
 from hybrid_core.llm.chat import ChatModel
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.fakes import ScriptedEndpoint
 
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ", re.MULTILINE)

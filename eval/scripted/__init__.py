@@ -1,0 +1,1 @@
+"""Models that need no endpoint: a run's ceiling and its floor."""
