@@ -26,7 +26,7 @@ class Description(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescriptionResult:
     """``line`` is the rules' own where ``failure`` says that the model gave none."""
 
     line: str
@@ -43,7 +43,7 @@ def describe_document(
     cache: PartCache,
     *,
     deadline: float | None = None,
-) -> Described:
+) -> DescriptionResult:
     """What kind of document it is, whose, of when, about what: one line, from its beginning and its main sections."""
     asker = Asker(model, cache, language=language_of([page.text for page in pages]), deadline=deadline)
     beginning = "\n".join(page.text or page.summary for page in pages[:3])
@@ -55,8 +55,8 @@ def describe_document(
             raise ChatError("the description is empty.", failure="reply")
     except ChatError as error:
         note = f"description: {error.message} The one made without a model stays."
-        return Described(description.describe(title, sections, len(pages)), asker.usage, (note,), error.failure)
-    return Described(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", asker.usage)
+        return DescriptionResult(description.describe(title, sections, len(pages)), asker.usage, (note,), error.failure)
+    return DescriptionResult(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", asker.usage)
 
 
 def _main(sections: Sequence[Section]) -> list[str]:

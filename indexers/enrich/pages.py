@@ -42,7 +42,7 @@ class PageSaid(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class PagesDescribed:
+class PageDescriptions:
     """All pages, those described changed. ``kept`` of the described came from the cache; ``failed`` says why by number,
     and so does ``refused`` of those that the model declines or cannot answer for, which it is not asked again.
 
@@ -65,7 +65,7 @@ def describe_pages(
     cache: PartCache,
     at_once: Executor,
     on_page: Callable[[], None],
-) -> PagesDescribed:
+) -> PageDescriptions:
     """Describe the pages ``chosen`` (1-based), as many side by side as ``at_once`` has threads.
 
     ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no model's and no
@@ -95,7 +95,7 @@ def describe_pages(
         ahead.close()
     read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
     changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
-    return PagesDescribed(
+    return PageDescriptions(
         changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())), dict(sorted(refused.items()))
     )
 

@@ -49,7 +49,7 @@ class _Said(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class SectionsSaid:
+class SectionOutcome:
     """The sections with their summaries and gaps. What ``failure`` kept from being asked has the summaries of before;
     what was answered is kept, so that another run asks for the rest only.
     """
@@ -67,7 +67,7 @@ def summarise_sections(
     cache: PartCache,
     *,
     deadline: float | None = None,
-) -> SectionsSaid:
+) -> SectionOutcome:
     """Summaries and gaps of all sections: first of the leaves, then of the branches over them."""
     asker = Asker(model, cache, language=language_of([page.text for page in pages]), deadline=deadline)
     round_ = _Round(asker, [section.summary for section in sections])
@@ -81,10 +81,10 @@ def summarise_sections(
     lost += round_.take(branches, round_.ask(round_.take(branches, said)))
     made = [replace(s, summary=round_.summaries[at], gaps=round_.gaps[at]) for at, s in enumerate(sections)]
     if not lost:
-        return SectionsSaid(tuple(made), (), asker.usage)
+        return SectionOutcome(tuple(made), (), asker.usage)
     why = round_.error.message if round_.error else "the model left them out."
     note = f"section summaries: {len(lost)} have those made without a model: {why}"
-    return SectionsSaid(tuple(made), (note,), asker.usage, round_.error.failure if round_.error else "reply")
+    return SectionOutcome(tuple(made), (note,), asker.usage, round_.error.failure if round_.error else "reply")
 
 
 class _Round:

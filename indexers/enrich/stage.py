@@ -22,13 +22,13 @@ from indexers.build.versions import Kind
 from indexers.enrich.cache import PartCache
 from indexers.enrich.choose import PageLook, choose
 from indexers.enrich.compose import compose
-from indexers.enrich.describe import Described, describe_document
+from indexers.enrich.describe import DescriptionResult, describe_document
 from indexers.enrich.guard import Guard, Metered
 from indexers.enrich.options import EnrichOptions, Models
 from indexers.enrich.pages import describe_pages
 from indexers.enrich.rebuild import rebuilt, within
-from indexers.enrich.sections import SectionsSaid, summarise_sections
-from indexers.enrich.tree import TreeImproved, improve_tree
+from indexers.enrich.sections import SectionOutcome, summarise_sections
+from indexers.enrich.tree import TreeImprovement, improve_tree
 from indexers.jobs.report import Stage, StepDone, StepName
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Sight(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Enriched:
+class Enrichment:
     """``content`` is None where nothing was added. ``partly`` tells what came out from what another run will make of
     the same, "" where everything was done.
     """
@@ -106,7 +106,7 @@ class Enricher:
 
     def enrich(
         self, base: IndexedContent, sight: Sight | None, tags: Mapping[Kind, str], told: Told, moot: str = ""
-    ) -> Enriched:
+    ) -> Enrichment:
         """``sight`` is None where pages cannot be drawn; ``tags`` are of the models to ask. Raises Cancelled.
 
         ``moot`` is a warning that falls away where every page has text then.
@@ -133,13 +133,13 @@ class Enricher:
             sections = compose(sections, pages, seen)
         failed = work.unfinished
         if not work.refused and (pages, sections, description) == (base.pages, base.sections, base.description):
-            return Enriched(None, not failed, "", tuple(work.steps), tuple(work.notes))
+            return Enrichment(None, not failed, "", tuple(work.steps), tuple(work.notes))
         names = {kind: guard.model.name for kind, guard in self._guards.items()}
         content = rebuilt(
             base, pages, sections, description=description, said=work.notes, moot=moot,
             models=names | _record(work.steps),
         )  # fmt: skip
-        return Enriched(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
+        return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 
     def _pages(self, work: _Work, pages: Pages, sight: Sight, told: Told) -> tuple[Pages, tuple[int, ...]]:
         """The pages, and the numbers of those that were described."""
@@ -223,7 +223,7 @@ def _line(model: Metered, base: IndexedContent, pages: Pages, sections: Sections
     return _Made(line, int(not failed), int(failed), found.notes, _kept(found, model))
 
 
-def _kept(found: TreeImproved | SectionsSaid | Described, model: Metered) -> int:
+def _kept(found: TreeImprovement | SectionOutcome | DescriptionResult, model: Metered) -> int:
     """How many replies came from the cache of parts, which the model knows nothing of."""
     return found.usage.cached - model.usage.cached
 

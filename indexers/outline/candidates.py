@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hybrid_core.types.documents import Line
 from indexers.outline.geometry import spacing, tabular
 from indexers.outline.numbering import STRONG, Numbering, numbering
-from indexers.outline.standing import Style, standing, style
+from indexers.outline.prominence import Style, prominence, style
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView, PageView, Unit
 
@@ -36,7 +36,7 @@ _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[�
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PossibleHeading:
     """A possible heading. ``unit`` to ``last`` are its units on the page."""
 
     title: str
@@ -45,7 +45,7 @@ class Candidate:
     last: int
     style: Style
     number: Numbering | None
-    standing: float  # how much it stands out, 0 to 1
+    prominence: float  # how much it stands out, 0 to 1
     plain: bool  # only its numbering, font or place tells it from body text
     rise: float = 0.0  # how much larger than body text it is set, 0 where about as large
     follows: bool = False  # stands right below another, larger candidate
@@ -60,11 +60,11 @@ class Candidate:
         return self.style[0], self.style[1] & 5, self.style[2]
 
 
-def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Candidate]:
+def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
     """All lines that may be headings, in reading order; of pages in ``skip`` (printed contents) only their heads."""
     if doc.body is None:
         return []
-    found: list[Candidate] = []
+    found: list[PossibleHeading] = []
     for page in doc.pages:
         if page.units:
             on_page = _on_page(page, doc.body, doc.gap)
@@ -72,11 +72,11 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Ca
     return found
 
 
-def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
+def _on_page(page: PageView, body: Line, gap: float) -> list[PossibleHeading]:
     units = page.units
     above, below = spacing(units)
     in_table = tabular(units)
-    found: list[Candidate] = []
+    found: list[PossibleHeading] = []
     i = 0
     while i < len(units):
         end = _run(units, i, body.size, gap)
@@ -84,7 +84,9 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
             if ended and units[i].size > 0.97 * body.size:
                 number = numbering(begins)
-                c = Candidate(begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True)
+                c = PossibleHeading(
+                    begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True
+                )
                 found.append(c)
         elif end - i <= _MOST_LINES:
             run = units[i:end]
@@ -92,10 +94,10 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
             number = numbering(title)
             large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG)
             if _plausible(title, number) and (large or not any(in_table[i:end])):
-                stands = standing(run, title, number, body, gap, above[i], below[end - 1], page.page.width)
+                stands = prominence(run, title, number, body, gap, above[i], below[end - 1], page.page.width)
                 if stands.score > 0:
                     ratio = run[0].size / body.size if body.size else 1.0
-                    c = Candidate(
+                    c = PossibleHeading(
                         title,
                         page.page.number,
                         i,
@@ -111,7 +113,7 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[Candidate]:
     return found
 
 
-def _add(found: list[Candidate], c: Candidate, above: float) -> None:
+def _add(found: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
     """Add a candidate; words below an "Article VI" that stands alone become its title."""
     last = found[-1] if found else None
     if last is not None and last.last == c.unit - 1:

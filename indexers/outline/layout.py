@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from indexers.outline.candidates import Candidate
+from indexers.outline.candidates import PossibleHeading
 from indexers.outline.numbering import STRONG, as_letter, compact
 from indexers.outline.plates import find_plates
-from indexers.outline.standing import WEAK, look
+from indexers.outline.prominence import WEAK, look
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView
 
 
-def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], list[Candidate]]:
+def settle(found: list[PossibleHeading], doc: DocumentView) -> tuple[list[PossibleHeading], list[PossibleHeading]]:
     """The candidates that are headings; and those left over that could split a section without headings of its own.
 
     Out go labels that repeat all over (table heads), styles most of whose lines are something else or
@@ -29,15 +29,15 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
     follow: Counter[tuple[float, int, str]] = Counter()
     for c in found:
         used[c.look] += c.last - c.unit + 1
-        if c.number is None and c.standing > WEAK:
+        if c.number is None and c.prominence > WEAK:
             counts[c.look] += 1
             follow[c.look] += c.follows
     supported = in_sequence(found)
     plates = find_plates([page.page for page in doc.pages])
     often = max(6, len(doc.pages) // 12)
     least = 1 if len(doc.pages) <= 5 else 2 if len(doc.pages) <= 20 else 3
-    kept: list[Candidate] = []
-    spare: list[Candidate] = []
+    kept: list[PossibleHeading] = []
+    spare: list[PossibleHeading] = []
     for c, in_order in zip(found, supported, strict=True):
         ratio = c.size / doc.body.size if doc.body.size else 1.0
         if opens_contents(c.title) or _numbered_well(c, in_order, ratio):
@@ -45,7 +45,7 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
             continue
         if c.page in plates:
             continue
-        if (c.number and c.plain) or texts[compact(c.title)] > often or (per_page[c.page] > 14 and c.standing < 0.6):
+        if (c.number and c.plain) or texts[compact(c.title)] > often or (per_page[c.page] > 14 and c.prominence < 0.6):
             continue
         share = used[c.look] / lines[c.look] if lines[c.look] else 1.0
         enough = 0.08 if ratio > 1.15 else 0.3 if c.style[1] & 4 else 0.55
@@ -53,20 +53,20 @@ def settle(found: list[Candidate], doc: DocumentView) -> tuple[list[Candidate], 
         rare = counts[c.look] < least and ratio < 1.25
         if share < enough or subtitle:
             continue
-        if not rare and c.standing > WEAK:
+        if not rare and c.prominence > WEAK:
             kept.append(c)
         elif c.style[1] & 4 or ratio > 1.15:
             spare.append(c)
     return kept, spare
 
 
-def _numbered_well(c: Candidate, in_order: bool, ratio: float) -> bool:
-    if c.number is None or c.standing <= WEAK:
+def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:
+    if c.number is None or c.prominence <= WEAK:
         return False
     return c.number.kind in STRONG or in_order or (not c.plain and ratio > 1.15)
 
 
-def in_sequence(found: list[Candidate]) -> list[bool]:
+def in_sequence(found: list[PossibleHeading]) -> list[bool]:
     """For each candidate whether the one before or after it in its numbering is there too."""
     out = [False] * len(found)
     seen: dict[tuple[str, int], int] = {}  # (scheme, depth) -> the last candidate so numbered

@@ -96,7 +96,7 @@ def _numbers(text: str, letters: int) -> bool:
     return found is not None and len(compact(text[: found.end])) == letters
 
 
-class TitleIndex:
+class LinePrefixIndex:
     """Where in the document lines begin a given title: (page, unit) by the first letters of each line."""
 
     def __init__(self, doc: DocumentView, skip: frozenset[int]) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import ParsedDocument
 from indexers.outline.bookmarks import from_bookmarks
-from indexers.outline.candidates import Candidate, candidates
+from indexers.outline.candidates import PossibleHeading, candidates
 from indexers.outline.heading import Heading
 from indexers.outline.layout import settle
-from indexers.outline.nesting import Item, levels
+from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import bare, compact
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
 from indexers.outline.toc_pages import opens_contents
@@ -21,7 +21,7 @@ _SMALLEST_FRAME = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class HeadingList:
     """A document's headings in reading order, levels from 1 (they may jump).
 
     ``spare`` are weaker headings (level 0) for sections that turn out too large and have no others.
@@ -31,7 +31,7 @@ class Outline:
     spare: tuple[Heading, ...]
 
 
-def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Outline:
+def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> HeadingList:
     """Bookmarks or printed contents, whichever says more, with what the layout adds."""
     bookmarks = from_bookmarks(document.bookmarks, doc)
     printed = from_printed_toc(doc, toc_pages)
@@ -45,27 +45,27 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Outl
     standing = {compact(c.title)[:_START] for c in kept}
     frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
-    pairs = [(h, Item(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
+    pairs = [(h, FlatHeading(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
     pairs += _graft(frame, kept, at, printed, doc)
     pairs.sort(key=lambda pair: (pair[0].page, pair[0].unit))
     found = levels([item for _, item in pairs])
-    return Outline(
+    return HeadingList(
         tuple(replace(h, level=level) for (h, _), level in zip(pairs, found, strict=True)),
         tuple(_heading(c) for c in spare),
     )
 
 
-def _heading(c: Candidate) -> Heading:
+def _heading(c: PossibleHeading) -> Heading:
     return Heading(c.title, c.page, c.unit, 0, "layout")
 
 
 def _graft(
     frame: list[Heading],
-    looked: list[Candidate],
-    at: dict[tuple[int, int], Candidate],
+    looked: list[PossibleHeading],
+    at: dict[tuple[int, int], PossibleHeading],
     printed: PrintedToc,
     doc: DocumentView,
-) -> Iterable[tuple[Heading, Item]]:
+) -> Iterable[tuple[Heading, FlatHeading]]:
     """What is not in the frame yet: entries of chapters' own contents, and headings by layout."""
     titles = {(h.page + d, bare(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
@@ -73,7 +73,7 @@ def _graft(
     for h in printed.finer:
         if (h.page, h.unit) not in taken and (h.page, bare(h.title)) not in titles:
             taken.add((h.page, h.unit))
-            yield h, Item(h.title, 0, at.get((h.page, h.unit)))
+            yield h, FlatHeading(h.title, 0, at.get((h.page, h.unit)))
     looks = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     front = _front(doc, frame, printed.pages)
     cover = [c for c in looked if c.page <= front]
@@ -88,7 +88,7 @@ def _graft(
             of_text = c.look in looks and c.page > cover[0].page and _long_lines(doc, c.page) >= 8
             if not of_text:
                 continue  # a title page's other lines
-        yield _heading(c), Item(c.title, 0, c, flat=c is title)
+        yield _heading(c), FlatHeading(c.title, 0, c, flat=c is title)
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
@@ -116,7 +116,7 @@ def _compressed(frame: list[Heading]) -> list[Heading]:
     return [replace(h, level=ranks[h.level]) for h in frame]
 
 
-def _title_worth(c: Candidate, cover: list[Candidate]) -> tuple[float, ...]:
+def _title_worth(c: PossibleHeading, cover: list[PossibleHeading]) -> tuple[float, ...]:
     """The document's title: on the earliest page, repeated on the next title page, in words, large."""
     again = any(other is not c and bare(other.title) == bare(c.title) for other in cover)
     return (-c.page, c.size * (1 + 0.5 * again + 0.5 * (len(c.title.split()) > 2)), -c.unit)

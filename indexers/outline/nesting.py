@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from indexers.outline.candidates import Candidate
+from indexers.outline.candidates import PossibleHeading
 from indexers.outline.numbering import PARTS, RANKS, STRONG, Numbering, as_letter, numbering
 
 Kind = tuple[str, float, int, str]
@@ -14,23 +14,23 @@ Over = Counter[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FlatHeading:
     """A heading to be given its level. ``level``: what the frame says, 0 where it is from layout alone."""
 
     title: str
     level: int
-    look: Candidate | None
+    look: PossibleHeading | None
     flat: bool = False  # stands alone at the top (the document's title): nothing goes below it
 
 
 @dataclass(slots=True)
 class _Open:
-    item: Item
+    item: FlatHeading
     number: Numbering | None
     level: int
 
 
-def levels(items: list[Item]) -> list[int]:
+def levels(items: list[FlatHeading]) -> list[int]:
     """A level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
     items = _under_parts(items)
     known = _known(items)
@@ -54,7 +54,7 @@ def levels(items: list[Item]) -> list[int]:
     return out
 
 
-def _under_parts(items: list[Item]) -> list[Item]:
+def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
     """Where the frame knows no parts and the layout shows them, the frame's headings go below them."""
     parts = []
     for i, item in enumerate(items):
@@ -75,12 +75,12 @@ def _under_parts(items: list[Item]) -> list[Item]:
     return out
 
 
-def _kind(item: Item) -> Kind | None:
+def _kind(item: FlatHeading) -> Kind | None:
     c = item.look
     return (c.number.kind if c.number else "", *c.style) if c else None
 
 
-def _known(items: list[Item]) -> dict[Kind, int]:
+def _known(items: list[FlatHeading]) -> dict[Kind, int]:
     """Kinds of heading that the frame puts at one level nearly always, and mostly knows."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
@@ -98,7 +98,7 @@ def _known(items: list[Item]) -> dict[Kind, int]:
     return out
 
 
-def _over(items: list[Item]) -> Over:
+def _over(items: list[FlatHeading]) -> Over:
     """How often a heading of one weight stands right above another of the same size: that puts it higher."""
     over: Over = Counter()
     for item, after in pairwise(items):
@@ -115,7 +115,7 @@ def _over(items: list[Item]) -> Over:
     return over
 
 
-def _number(item: Item, stack: list[_Open]) -> Numbering | None:
+def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
     letter = as_letter(item.title)
     if letter is not None:
         for node in reversed(stack):
@@ -124,7 +124,7 @@ def _number(item: Item, stack: list[_Open]) -> Numbering | None:
     return item.look.number if item.look else numbering(item.title)
 
 
-def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
+def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
     """Close what this heading does not belong to and say its level."""
     c = item.look
     if number is not None:
@@ -163,7 +163,7 @@ def _place(item: Item, number: Numbering | None, stack: list[_Open], known: dict
     return stack[-1].level + 1 if stack else 1
 
 
-def _held(item: Item, top: _Open) -> bool:
+def _held(item: FlatHeading, top: _Open) -> bool:
     """A part, chapter, item or note holds every heading without such a number that is not clearly larger."""
     strong = top.number is not None and top.number.kind in STRONG
     mine = item.look.number if item.look else None
@@ -187,11 +187,11 @@ def _deeper(number: Numbering, other: Numbering) -> bool:
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 
-def _alike(c: Candidate | None, other: Candidate | None) -> bool:
+def _alike(c: PossibleHeading | None, other: PossibleHeading | None) -> bool:
     return c is None or other is None or abs(c.size - other.size) <= 0.12 * max(c.size, other.size)
 
 
-def _below(c: Candidate | None, top: Candidate | None, first: bool, over: Over) -> bool:
+def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, over: Over) -> bool:
     """Whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
     if c is None or top is None:
         return True
@@ -204,7 +204,7 @@ def _below(c: Candidate | None, top: Candidate | None, first: bool, over: Over) 
     return told > 0 if abs(told) > 1 else mine < its
 
 
-def _weight(c: Candidate) -> int:
+def _weight(c: PossibleHeading) -> int:
     """Bold over capitals over upright over italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from indexers.outline.heading import Heading
-from indexers.outline.locate import TitleIndex, find_title
+from indexers.outline.locate import LinePrefixIndex, find_title
 from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, numbering
-from indexers.outline.toc_entries import Entry, entries
-from indexers.outline.toc_pages import Contents, find_contents
-from indexers.outline.toc_rows import Row, label_value
+from indexers.outline.toc_entries import TocEntry, entries
+from indexers.outline.toc_pages import ContentsPages, find_contents
+from indexers.outline.toc_rows import TocRow, label_value
 from indexers.outline.view import DocumentView
 
 _LEAST_LOCATED = 0.4  # of the entries; with less it was no table of contents of this document
@@ -35,7 +35,7 @@ def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     if not found:
         return PrintedToc((), frozenset(), 0.0)
     skip = frozenset[int]().union(*(contents.full for contents in found))
-    index = TitleIndex(doc, skip)
+    index = LinePrefixIndex(doc, skip)
     labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
     if all(label == str(number) for label, number in labels.items()):
         labels = {}  # a writer's default, which says nothing of what is printed on the pages
@@ -65,7 +65,7 @@ def _span(toc: PrintedToc) -> int:
 
 
 def _place(
-    contents: Contents, doc: DocumentView, index: TitleIndex, labels: dict[str, int], skip: frozenset[int]
+    contents: ContentsPages, doc: DocumentView, index: LinePrefixIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
     rows = entries(contents.rows, labelled=contents.labelled)
     places = [next((found for title in row.titles if (found := index.places(title))), []) for row in rows]
@@ -106,7 +106,7 @@ def _size(doc: DocumentView, place: tuple[int, int]) -> int:
     return round(doc[place[0]].units[place[1]].size)
 
 
-def _offsets(rows: list[Entry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
+def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
     """Per entry what to add to its label to get its physical page, None where nothing tells.
 
     Titles found in the body vote for their offset; the votes of the nearest entries of the same kind
@@ -138,8 +138,8 @@ def _offsets(rows: list[Entry], places: list[list[tuple[int, int]]], labels: dic
     return out
 
 
-def _in_order(rows: list[Entry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
-    """Contents without page numbers: each title where it first stands after the one before it."""
+def _in_order(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
+    """ContentsPages without page numbers: each title where it first stands after the one before it."""
     headings = []
     last = (0, 0)
     depth = _depths(rows)
@@ -153,7 +153,7 @@ def _in_order(rows: list[Entry], places: list[list[tuple[int, int]]], skip: froz
     return PrintedToc(tuple(headings), skip, share)
 
 
-def _stands(rows: list[Entry]) -> list[bool]:
+def _stands(rows: list[TocEntry]) -> list[bool]:
     """Which entries are headings: those with a label, and those set off from them (parts), not authors."""
     labelled = [entry.row for entry in rows if entry.label]
     if not labelled:
@@ -174,7 +174,11 @@ def _stands(rows: list[Entry]) -> list[bool]:
 
 
 def _unlabelled(
-    rows: list[Entry], places: list[list[tuple[int, int]]], placed: list[Heading], depth: list[int], doc: DocumentView
+    rows: list[TocEntry],
+    places: list[list[tuple[int, int]]],
+    placed: list[Heading],
+    depth: list[int],
+    doc: DocumentView,
 ) -> tuple[list[Heading], frozenset[str]]:
     """Entries without a label: parts, which stand in the body before the next entry; and no headings (authors)."""
     parts: list[Heading] = []
@@ -202,10 +206,10 @@ def _unlabelled(
     return parts, frozenset(names)
 
 
-def _depths(entries: list[Entry]) -> list[int]:
+def _depths(entries: list[TocEntry]) -> list[int]:
     """Levels from numbering, indentation and type, by nesting; 1 for what is no heading."""
     shift = _shifts([entry.row for entry in entries])
-    stack: list[tuple[Row, Numbering | None]] = []
+    stack: list[tuple[TocRow, Numbering | None]] = []
     out = []
     for entry, stands in zip(entries, _stands(entries), strict=True):
         if not stands:
@@ -227,7 +231,7 @@ def _depths(entries: list[Entry]) -> list[int]:
     return out
 
 
-def _shifts(rows: list[Row]) -> dict[int, float]:
+def _shifts(rows: list[TocRow]) -> dict[int, float]:
     """How far each page's rows are set off sideways: by its right-aligned labels."""
     right: dict[int, float] = {}
     for row in rows:
@@ -246,7 +250,7 @@ def _next(before: Numbering, number: Numbering) -> bool:
 _CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
-def _inside(row: Row, number: Numbering | None, top: Row, top_number: Numbering | None) -> bool:
+def _inside(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
     """Whether an entry goes below the open one."""
     if number and number.kind in PARTS and not row.label:
         return False

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from indexers.outline.numbering import PARTS, Numbering, compact, numbering
-from indexers.outline.toc_rows import Row
+from indexers.outline.toc_rows import TocRow
 
 _OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a|an|against|between|vs\.?)|[,–—-])$")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TocEntry:
     """One entry: its first row, its label, and how its title may read, best first (which one the body tells)."""
 
-    row: Row
+    row: TocRow
     label: str
     titles: tuple[str, ...]
 
 
-def entries(rows: Sequence[Row], *, labelled: bool) -> list[Entry]:
+def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
     """Rows put together into entries: a title may wrap before or after its label, an author may stand between.
 
     Where rows are not ``labelled`` (contents without page numbers), each is an entry.
     """
-    out: list[Entry] = []
-    held: list[Row] = []
+    out: list[TocEntry] = []
+    held: list[TocRow] = []
     last_integer = 0
     for row in rows:
         if not (row.title or row.label):
@@ -50,7 +50,7 @@ def entries(rows: Sequence[Row], *, labelled: bool) -> list[Entry]:
                 and _set_alike(last.row, row)
                 and row.x0 > last.row.x0 - 3
             ):
-                out[-1] = Entry(
+                out[-1] = TocEntry(
                     replace(last.row, y1=row.y1), last.label, (f"{last.titles[0]} {row.title}", *last.titles)
                 )
             held.append(row)
@@ -71,35 +71,35 @@ def entries(rows: Sequence[Row], *, labelled: bool) -> list[Entry]:
             else:
                 titles = [_join([*others, *wrapped]), *titles, _join(others)]
                 out += _alone(others)
-        out.append(Entry(replace(first, y1=row.y1), row.label, tuple(titles)))
+        out.append(TocEntry(replace(first, y1=row.y1), row.label, tuple(titles)))
         held = []
     out += _alone(held)
     return [entry for entry in out if compact(entry.titles[0])]
 
 
-def _alone(held: list[Row]) -> list[Entry]:
+def _alone(held: list[TocRow]) -> list[TocEntry]:
     """Rows without a label as entries of their own, wrapped ones put together."""
-    out: list[Entry] = []
+    out: list[TocEntry] = []
     at = 0
     while at < len(held):
         end = at + 1
         while end < len(held) and _set_alike(held[end - 1], held[end]):
             end += 1
         titles = (_join(held[at:end]), held[at].title) if end > at + 1 else (held[at].title,)
-        out.append(Entry(held[at], "", titles))
+        out.append(TocEntry(held[at], "", titles))
         at = end
     return out
 
 
-def _join(rows: list[Row]) -> str:
+def _join(rows: list[TocRow]) -> str:
     return " ".join(row.title for row in rows).strip()
 
 
-def _near(above: Row, row: Row) -> bool:
+def _near(above: TocRow, row: TocRow) -> bool:
     return row.page == above.page and row.y0 - above.y1 < 0.6 * max(above.size, 8)
 
 
-def _goes_on(above: Row, row: Row, number: Numbering | None) -> bool:
+def _goes_on(above: TocRow, row: TocRow, number: Numbering | None) -> bool:
     """Whether a row set at a distance still ends a numbered title that has no label yet."""
     opening = numbering(above.title)
     if number is not None or opening is None or opening.kind in PARTS or opening.end >= len(above.title):
@@ -107,17 +107,17 @@ def _goes_on(above: Row, row: Row, number: Numbering | None) -> bool:
     return row.page == above.page and row.y0 - above.y1 < 1.5 * max(above.size, 8) and _set_alike(above, row)
 
 
-def _set_alike(above: Row, row: Row) -> bool:
+def _set_alike(above: TocRow, row: TocRow) -> bool:
     return abs(row.size - above.size) < 0.6 and row.font == above.font
 
 
-def _like(above: Row, row: Row) -> bool:
+def _like(above: TocRow, row: TocRow) -> bool:
     """Whether a row may continue the one above it."""
     same = abs(row.size - above.size) < 0.6 and (row.font == above.font or row.x0 > above.x0 + 3)
     return same and row.x0 > above.x0 - 3
 
 
-def _begins(row: Row, number: Numbering | None, last_integer: int) -> bool:
+def _begins(row: TocRow, number: Numbering | None, last_integer: int) -> bool:
     """Whether a row's numbering shows that it is no continuation of the row above."""
     if number is None:
         return False

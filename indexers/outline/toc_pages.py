@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indexers.outline.numbering import compact
-from indexers.outline.toc_rows import Row, label_value, page_rows
+from indexers.outline.toc_rows import TocRow, label_value, page_rows
 from indexers.outline.view import DocumentView
 
 HEADS = frozenset(
@@ -25,7 +25,7 @@ LISTS = re.compile(
 
 
 @dataclass(slots=True)
-class Contents:
+class ContentsPages:
     """A printed table of contents, its rows without heads and lists of figures.
 
     ``full``: those of its pages that hold nothing else.
@@ -33,7 +33,7 @@ class Contents:
 
     pages: list[int] = field(default_factory=list)
     full: set[int] = field(default_factory=set)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TocRow] = field(default_factory=list)
 
     @property
     def labelled(self) -> bool:
@@ -47,13 +47,13 @@ def opens_contents(title: str) -> bool:
     return compact(title) in HEADS or LISTS.match(title) is not None
 
 
-def find_contents(doc: DocumentView, search: int) -> list[Contents]:
+def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
     """The tables of contents that begin in the first ``search`` pages.
 
     A page counts only by its own rows, never by its neighbours alone, so that one page wrongly taken
     costs nothing but the headings on it.
     """
-    found: list[Contents] = []
+    found: list[ContentsPages] = []
     listing = False
     last, number = min(len(doc.pages), search), 0
     while number < min(len(doc.pages), last):
@@ -64,7 +64,7 @@ def find_contents(doc: DocumentView, search: int) -> list[Contents]:
         if not rows or not _is_contents(rows, opens, continuing, len(doc.pages)):
             continue
         if not continuing or (opens and found[-1].rows):
-            found.append(Contents())
+            found.append(ContentsPages())
             listing = False
         contents = found[-1]
         contents.pages.append(number)
@@ -79,7 +79,7 @@ def find_contents(doc: DocumentView, search: int) -> list[Contents]:
     return found
 
 
-def _is_contents(rows: list[Row], opens: bool, continuing: bool, pages: int) -> bool:
+def _is_contents(rows: list[TocRow], opens: bool, continuing: bool, pages: int) -> bool:
     labelled = [row for row in rows if row.label and row.title and label_value(row.label) <= pages + 200]
     firm = sum(row.firm for row in labelled)
     long = sum(len(row.title) > 140 for row in rows)

@@ -18,7 +18,7 @@ _LEADERS = " \t.·…_|/"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TocRow:
     """One printed row of a contents page: its words, its page label ("" where none), where and how it stands."""
 
     title: str
@@ -35,7 +35,7 @@ class Row:
     page: int
 
 
-def page_rows(page: PageView) -> list[Row]:
+def page_rows(page: PageView) -> list[TocRow]:
     """The page's lines put together row by row, whatever order the file draws them in."""
     lines = sorted(
         (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: line.y0 + line.y1
@@ -49,7 +49,7 @@ def page_rows(page: PageView) -> list[Row]:
         else:
             groups.append([i])
             top, bottom = line.y0, line.y1
-    rows: list[Row] = []
+    rows: list[TocRow] = []
     texts: list[str] = []
     for group in groups:
         parts = sorted((lines[i] for i in group), key=lambda line: line.x0)
@@ -57,7 +57,7 @@ def page_rows(page: PageView) -> list[Row]:
         main = max(parts, key=lambda part: len(part.text))
         title, label, firm = _split_label(text)
         rows.append(
-            Row(" ".join(title.split()), label, parts[0].x0, max(p.x1 for p in parts), min(p.y0 for p in parts),
+            TocRow(" ".join(title.split()), label, parts[0].x0, max(p.x1 for p in parts), min(p.y0 for p in parts),
                 max(p.y1 for p in parts), main.size, all(p.bold for p in parts), main.italic, main.font, firm,
                 page.page.number)
         )  # fmt: skip

@@ -36,7 +36,7 @@ class TreeLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HeadingMark:
     """A heading in its place: at character ``anchor`` of the page's text, ``y`` points from the page's top.
 
     Levels count from 1 and may jump.
@@ -79,7 +79,7 @@ def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> t
 
 
 def tree_of(
-    marks: Sequence[Mark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
+    marks: Sequence[HeadingMark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
 ) -> tuple[Section, ...]:
     """The tree of headings that are known, in any order; page groups where text runs over the limits."""
     if not pages:

@@ -19,7 +19,7 @@ from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import unit_of
 from indexers.enrich.tree.shown import passage
 from indexers.outline.numbering import compact
-from indexers.outline.tree import Mark
+from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView
 
 SAMPLE = 16
@@ -42,7 +42,7 @@ class Checks(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckOutcome:
     """``right`` says of each heading that was checked, by its place, whether its section begins where it should.
 
     ``trusted`` is False where the model took many of the wrong entries for right ones, or left entries out; ``sure``
@@ -59,7 +59,7 @@ class Checked:
         return sum(asked) / len(asked) if asked else 1.0
 
 
-def sample(marks: Sequence[Mark], among: Sequence[int]) -> list[int]:
+def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
     """Places of headings from the beginning, the middle and the end, and of those with the longest text.
 
     Titles decide by their hash, not by their number, so that a heading more or less leaves nearly all of the others.
@@ -86,8 +86,8 @@ def sample(marks: Sequence[Mark], among: Sequence[int]) -> list[int]:
 
 
 def check(
-    asker: Asker, doc: DocumentView, marks: Sequence[Mark], places: Sequence[int], verdicts: dict[str, str]
-) -> Checked:
+    asker: Asker, doc: DocumentView, marks: Sequence[HeadingMark], places: Sequence[int], verdicts: dict[str, str]
+) -> CheckOutcome:
     """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError.
 
     Verdicts of a model that was to be trusted are added to ``verdicts``, for whoever keeps them for the next time.
@@ -129,20 +129,20 @@ def check(
         if trusted:
             words = ("right" if begins_there else "wrong", "sure" if 0 == fooled < false else "")
             verdicts[_key(asker, marks[at], text)] = " ".join(words).strip()
-    return Checked(right, trusted, sure and bool(right))
+    return CheckOutcome(right, trusted, sure and bool(right))
 
 
-def checked_before(asker: Asker, doc: DocumentView, marks: Sequence[Mark]) -> frozenset[int]:
+def checked_before(asker: Asker, doc: DocumentView, marks: Sequence[HeadingMark]) -> frozenset[int]:
     """The places of headings of which a verdict is kept."""
     passages = ((at, mark, _passage(doc, mark)) for at, mark in enumerate(marks))
     return frozenset(at for at, mark, text in passages if text and asker.keeps(_key(asker, mark, text)))
 
 
-def _key(asker: Asker, mark: Mark, text: str) -> str:
+def _key(asker: Asker, mark: HeadingMark, text: str) -> str:
     return asker.key("headings-check", mark.title, text)
 
 
-def _passage(doc: DocumentView, mark: Mark) -> str:
+def _passage(doc: DocumentView, mark: HeadingMark) -> str:
     page = doc[mark.page]
     if not page.units:
         return ""
@@ -153,7 +153,7 @@ def _passage(doc: DocumentView, mark: Mark) -> str:
 
 
 def _false(
-    doc: DocumentView, marks: Sequence[Mark], shown: Sequence[tuple[int, str]], start: int
+    doc: DocumentView, marks: Sequence[HeadingMark], shown: Sequence[tuple[int, str]], start: int
 ) -> list[tuple[int, str, str]]:
     """Titles beside passages that do not hold them: (where to put it, title, passage)."""
     made: list[tuple[int, str, str]] = []

@@ -1,4 +1,4 @@
-"""Printed contents that a model reads: with page labels, whose offset the titles vote on, and without."""
+"""PrintedEntries contents that a model reads: with page labels, whose offset the titles vote on, and without."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from hybrid_core.llm.token_estimate import cut
 from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import Counts, in_order, mark_at
-from indexers.enrich.tree.placing import Wanted, ask_places
-from indexers.outline.locate import TitleIndex, find_title
+from indexers.enrich.tree.placing import TitleSearch, ask_places
+from indexers.outline.locate import LinePrefixIndex, find_title
 from indexers.outline.numbering import compact
-from indexers.outline.toc_pages import Contents, find_contents
+from indexers.outline.toc_pages import ContentsPages, find_contents
 from indexers.outline.toc_rows import label_value
-from indexers.outline.tree import Mark
+from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView
 
 _ROWS = 3500  # tokens of rows in one call
@@ -40,7 +40,7 @@ class ContentsEntries(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedEntries:
     """Entries as they are printed, and the pages that hold them and nothing else."""
 
     entries: tuple[ContentsEntry, ...]
@@ -52,7 +52,7 @@ class Printed:
         return len(values) >= max(_LEAST_ENTRIES, _LABELLED * len(self.entries))
 
 
-def read_contents(asker: Asker, doc: DocumentView, search: int, counts: Counts) -> Printed | None:
+def read_contents(asker: Asker, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
     """The entries of the longest printed contents in the first ``search`` pages, None where there are none.
 
     Raises ChatError.
@@ -72,10 +72,10 @@ def read_contents(asker: Asker, doc: DocumentView, search: int, counts: Counts) 
                 entries.append(entry)
             else:
                 counts.missing += 1
-    return Printed(tuple(entries), frozenset(best.full)) if len(entries) >= _LEAST_ENTRIES else None
+    return PrintedEntries(tuple(entries), frozenset(best.full)) if len(entries) >= _LEAST_ENTRIES else None
 
 
-def _lines(contents: Contents) -> list[str]:
+def _lines(contents: ContentsPages) -> list[str]:
     left = min(row.x0 for row in contents.rows)
     return [
         cut(f"{' ' * min(12, int((row.x0 - left) / _INDENT))}{row.title}  {row.label}".rstrip(), 100)
@@ -96,12 +96,12 @@ def _parts(lines: Sequence[str]) -> list[str]:
     return ["\n".join(part) for part in parts]
 
 
-def with_labels(asker: Asker, doc: DocumentView, printed: Printed, counts: Counts) -> list[Mark]:
+def with_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
     """Each entry at its label plus the offset that most of the titles found in the text have.
 
     What does not stand there, two pages to either side included, is looked for between its neighbours.
     """
-    index = TitleIndex(doc, printed.pages)
+    index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
     offsets = _offsets(printed.entries, places)
     found: list[Place | None] = []
@@ -117,9 +117,9 @@ def with_labels(asker: Asker, doc: DocumentView, printed: Printed, counts: Count
     return _settled(asker, doc, printed, found, counts)
 
 
-def without_labels(asker: Asker, doc: DocumentView, printed: Printed, counts: Counts) -> list[Mark]:
+def without_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
     """Each entry where its title stands alone in the text, in order; what is left, the model places."""
-    index = TitleIndex(doc, printed.pages)
+    index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
     found = in_order([anywhere[0] if len(anywhere) == 1 else None for anywhere in places])
     last = (0, 0)
@@ -148,8 +148,8 @@ def _value(label: str) -> tuple[int, bool]:
 
 
 def _settled(
-    asker: Asker, doc: DocumentView, printed: Printed, found: Sequence[Place | None], counts: Counts
-) -> list[Mark]:
+    asker: Asker, doc: DocumentView, printed: PrintedEntries, found: Sequence[Place | None], counts: Counts
+) -> list[HeadingMark]:
     """Entries in order; those without a place between their neighbours are asked for. Raises ChatError."""
     settled = in_order(found)
     wanted = []
@@ -157,7 +157,7 @@ def _settled(
         if settled[i] is None:
             after = next((place[0] for place in reversed(settled[:i]) if place), 1)
             until = next((place[0] for place in settled[i + 1 :] if place), len(doc.pages))
-            wanted.append(Wanted(i, entry.title, after, until))
+            wanted.append(TitleSearch(i, entry.title, after, until))
     for i, place in ask_places(asker, doc, wanted, printed.pages, counts).items():
         settled[i] = place
     places = in_order(settled)

@@ -20,16 +20,16 @@ from hybrid_core.types.documents import Page, ParsedPage, Section
 from hybrid_core.types.usage import Usage
 from indexers.enrich.asking import Asker, language_of
 from indexers.enrich.cache import PartCache
-from indexers.enrich.tree.checking import Checked, check, checked_before, sample
+from indexers.enrich.tree.checking import CheckOutcome, check, checked_before, sample
 from indexers.enrich.tree.contents import read_contents, with_labels, without_labels
 from indexers.enrich.tree.finish import finish
 from indexers.enrich.tree.judge import Stretch, judge, stretches
 from indexers.enrich.tree.marks import SURE, Counts, graft, in_places, mark_at, marks_of, unit_of
-from indexers.enrich.tree.placing import Wanted, ask_places
+from indexers.enrich.tree.placing import TitleSearch, ask_places
 from indexers.enrich.tree.reading import read_pages, split
 from indexers.enrich.tree.shown import seen
 from indexers.outline.printed_toc import from_printed_toc
-from indexers.outline.tree import Mark, TreeLimits, tree_of
+from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from indexers.outline.view import DocumentView
 
 TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
@@ -43,7 +43,7 @@ _ALL = 240  # headings that are checked one by one at most
 
 
 @dataclass(frozen=True, slots=True)
-class TreeImproved:
+class TreeImprovement:
     """``path`` is how the headings came about. Where ``failure`` says that the model failed, the sections are those
     of the last step that succeeded, the first of which is the tree as it was.
     """
@@ -64,7 +64,7 @@ def improve_tree(
     *,
     deadline: float | None = None,
     limits: TreeLimits = TreeLimits(),
-) -> TreeImproved:
+) -> TreeImprovement:
     """A tree over the same pages, with the same invariants. ``deadline`` is in seconds."""
     doc = seen(pages)
     most = _CALLS + len(pages) // _PAGES_PER_CALL
@@ -88,9 +88,11 @@ def improve_tree(
     if not work.changed and judged.action == "rebuild":
         work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
     if not work.changed:
-        return TreeImproved(tuple(sections), work.path, work.told(), work.asker.usage, failure)
+        return TreeImprovement(tuple(sections), work.path, work.told(), work.asker.usage, failure)
     made = tree_of(work.marks, work.parsed, limits)
-    return TreeImproved(finish(made, sections, pages, work.parsed), work.path, work.told(), work.asker.usage, failure)
+    return TreeImprovement(
+        finish(made, sections, pages, work.parsed), work.path, work.told(), work.asker.usage, failure
+    )
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ class _Work:
     doc: DocumentView
     title: str
     limits: TreeLimits
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[HeadingMark] = field(default_factory=list)
     path: TreePath = "kept"
     changed: bool = False
     notes: list[str] = field(default_factory=list)
@@ -146,7 +148,7 @@ class _Work:
             self.notes.append(f"tree: of the headings by way of {path}, {share:.0%} of a sample were right")
         return False
 
-    def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[Mark]]]:
+    def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[HeadingMark]]]:
         printed = read_contents(self.asker, self.doc, self.limits.toc_pages, self.counts)
         if printed is not None:
             if printed.labelled:
@@ -166,7 +168,7 @@ class _Work:
             asked.update(large)
             new = split(self.asker, self.doc, self.title, large, self.marks, self.counts)
             chosen = sample(new, range(len(new)))
-            checked = check(self.asker, self.doc, new, chosen, self.verdicts) if new else Checked({}, False, False)
+            checked = check(self.asker, self.doc, new, chosen, self.verdicts) if new else CheckOutcome({}, False, False)
             if not (checked.sure and checked.trusted) or checked.share(chosen) < _FAIR:
                 return
             wrong = {at for at, right in checked.right.items() if not right}
@@ -174,7 +176,7 @@ class _Work:
             self.changed = True
             self.path = "split" if self.path == "kept" else self.path
 
-    def _sampled(self, marks: Sequence[Mark]) -> Checked | None:
+    def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
         """A sample of each kind of heading with those of an outline that do not stand on their pages, and all of a kind
         whose sample is not good; None: not to be trusted.
 
@@ -208,16 +210,16 @@ class _Work:
             if not sure:  # what may be a mistake of the model takes nothing from the tree that was there
                 right |= {at: True for at in places if marks[at].source != "model"}
         self.verdicts |= verdicts
-        return Checked(right, True, checked.sure)
+        return CheckOutcome(right, True, checked.sure)
 
-    def _correct(self, marks: list[Mark], checked: Checked, *, look: bool = True) -> None:
+    def _correct(self, marks: list[HeadingMark], checked: CheckOutcome, *, look: bool = True) -> None:
         """Wrong headings move to where they are found, else go: unless an outline says that they are there.
 
         ``look``: for them elsewhere, which is of use where something else than the pages told of them.
         """
         wrong = {at for at, right in checked.right.items() if not right}
         moved = self._moved(marks, wrong) if look else {}
-        kept: list[Mark] = []
+        kept: list[HeadingMark] = []
         for at, mark in enumerate(marks):
             stands = mark.source in SURE - {"model"} and unit_of(self.doc[mark.page], mark) is not None
             if at not in wrong or at in moved or stands:
@@ -227,9 +229,9 @@ class _Work:
         self.changed = self.changed or kept != self.marks
         self.marks = in_places(kept)
 
-    def _moved(self, marks: Sequence[Mark], wrong: Collection[int]) -> dict[int, Mark]:
+    def _moved(self, marks: Sequence[HeadingMark], wrong: Collection[int]) -> dict[int, HeadingMark]:
         """Headings of an outline that stand elsewhere, looked for between their neighbours; the second time wider."""
-        found: dict[int, Mark] = {}
+        found: dict[int, HeadingMark] = {}
         lost = [at for at in sorted(wrong) if marks[at].source in SURE]
         contents = from_printed_toc(self.doc, self.limits.toc_pages).pages if lost else ()
         others = [at for at in range(len(marks)) if at not in wrong]
@@ -240,7 +242,7 @@ class _Work:
                     before = [marks[i].page for i in others if i < at][-reach:]
                     after = [marks[i].page for i in others if i > at][:reach]
                     bounds = before[0] if before else 1, after[-1] if after else len(self.doc.pages)
-                    wanted.append(Wanted(at, marks[at].title, *bounds))
+                    wanted.append(TitleSearch(at, marks[at].title, *bounds))
             for at, place in ask_places(self.asker, self.doc, wanted, contents, self.counts).items():
                 placed = mark_at(self.doc, marks[at].title, marks[at].level, *place)
                 if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):

@@ -9,7 +9,7 @@ from typing import Literal
 from hybrid_core.types.documents import Page, Section
 from indexers.enrich.tree.marks import SURE, marks_of, unit_of
 from indexers.outline.toc_pages import find_contents
-from indexers.outline.tree import Mark
+from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView
 
 Action = Literal["leave", "keep", "check", "contents", "rebuild"]
@@ -23,7 +23,7 @@ _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that stand where
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TreeAssessment:
     """``action``: ask nothing at all; leave the headings as they are; have a sample of them checked; read the printed
     contents, of which the tree knows nothing; look for headings anew. ``reason`` is why, in words.
     """
@@ -44,30 +44,30 @@ class Stretch:
     last: int
 
 
-def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> Judged:
+def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> TreeAssessment:
     """``search``: pages at the front in which contents may be printed."""
     marks = marks_of(sections)
     small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
     if small:
-        return Judged("leave")
+        return TreeAssessment("leave")
     if any(mark.source in ("markup", "clause") for mark in marks):
-        return Judged("keep")
+        return TreeAssessment("keep")
     frame = [mark for mark in marks if mark.source in SURE]
     share = located(doc, frame)
     if len(pages) > _PAGES_PER_SECTION * len(marks):
-        return Judged("rebuild", f"there are {len(marks)} headings in {len(pages)} pages")
+        return TreeAssessment("rebuild", f"there are {len(marks)} headings in {len(pages)} pages")
     if len(frame) < _SMALLEST_FRAME:
         labelled = max((sum(bool(row.label) for row in found.rows) for found in find_contents(doc, search)), default=0)
-        return Judged("contents" if labelled >= _PRINTED else "check", "headings are told by their look alone")
+        return TreeAssessment("contents" if labelled >= _PRINTED else "check", "headings are told by their look alone")
     if share < _LOCATED:
         action: Action = "rebuild" if share < _UNLOCATED else "check"
-        return Judged(action, f"{share:.0%} of the outline's titles stand on their pages")
+        return TreeAssessment(action, f"{share:.0%} of the outline's titles stand on their pages")
     if len(marks) - len(frame) > _LOOK_ALONE * len(marks):
-        return Judged("check", "many headings are told by their look alone")
-    return Judged("keep")
+        return TreeAssessment("check", "many headings are told by their look alone")
+    return TreeAssessment("keep")
 
 
-def located(doc: DocumentView, marks: Sequence[Mark]) -> float:
+def located(doc: DocumentView, marks: Sequence[HeadingMark]) -> float:
     """The share of headings whose titles stand on their pages, of those whose pages have text; 1 where none has."""
     tried = [mark for mark in marks if doc[mark.page].units]
     return sum(unit_of(doc[mark.page], mark) is not None for mark in tried) / len(tried) if tried else 1.0

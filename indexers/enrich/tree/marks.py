@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hybrid_core.types.documents import HeadingSource, Section
 from indexers.outline.locate import find_on_page
 from indexers.outline.numbering import bare, compact
-from indexers.outline.tree import Mark
+from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView, PageView
 
 SURE: frozenset[HeadingSource] = frozenset({"bookmark", "printed_toc", "markup", "clause", "model"})
@@ -39,7 +39,7 @@ class Counts:
         return said
 
 
-def marks_of(sections: Sequence[Section]) -> list[Mark]:
+def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
     """A tree's headings, levels counted without what stands for no heading."""
     depth: dict[str | None, int] = {None: 0}
     marks = []
@@ -47,16 +47,16 @@ def marks_of(sections: Sequence[Section]) -> list[Mark]:
         depth[section.node_id] = depth[section.parent_id] + (not section.synthetic)
         if not section.synthetic:
             place = (section.start_page, section.anchor, section.anchor_y)
-            marks.append(Mark(section.title, depth[section.node_id], *place, section.source))
+            marks.append(HeadingMark(section.title, depth[section.node_id], *place, section.source))
     return marks
 
 
-def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> Mark:
+def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> HeadingMark:
     """A heading that a model named, at a line; ``unit`` -1 is the top of a page that has no text."""
     shown = doc[page]
     y = shown.units[unit].y0 if unit >= 0 else 0.0
     anchor = shown.offset(unit) if unit >= 0 else 0
-    return Mark(
+    return HeadingMark(
         " ".join(title.split()).removesuffix("…").strip(),
         max(1, min(_DEEPEST, level)),
         page,
@@ -71,7 +71,7 @@ def find(doc: DocumentView, title: str, page: int, least: float = _LEAST) -> int
     return find_on_page(compact(title), bare(title), doc[page], None, least)
 
 
-def unit_of(page: PageView, mark: Mark) -> int | None:
+def unit_of(page: PageView, mark: HeadingMark) -> int | None:
     """The line of a mark's title near its anchor; None where it is not there."""
     found = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
     if found is not None:
@@ -103,12 +103,12 @@ def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] |
     return [place if i in kept else None for i, place in enumerate(places)]
 
 
-def in_places(marks: Sequence[Mark]) -> list[Mark]:
+def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
     """In reading order; those at one place in the order that they have."""
     return sorted(marks, key=lambda mark: (mark.page, mark.anchor))
 
 
-def graft(frame: Sequence[Mark], finer: Sequence[Mark]) -> list[Mark]:
+def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
     """A new frame with what the tree had inside its sections, one level or more below them."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
@@ -117,7 +117,7 @@ def graft(frame: Sequence[Mark], finer: Sequence[Mark]) -> list[Mark]:
         mark for mark in finer if (mark.page, mark.anchor) not in places and (mark.page, bare(mark.title)) not in titles
     ]
     new = set(map(id, frame))
-    made: list[Mark] = []
+    made: list[HeadingMark] = []
     holder, top = 0, 0  # level of the section of the frame, and the highest of the old ones in it
     for mark in in_places(joined):
         if id(mark) in new:

@@ -28,7 +28,7 @@ class Places(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TitleSearch:
     """A title and the pages between which its section must begin. ``entry`` is what the caller knows it by."""
 
     entry: int
@@ -38,7 +38,7 @@ class Wanted:
 
 
 def ask_places(
-    asker: Asker, doc: DocumentView, wanted: Sequence[Wanted], skip: Collection[int], counts: Counts
+    asker: Asker, doc: DocumentView, wanted: Sequence[TitleSearch], skip: Collection[int], counts: Counts
 ) -> dict[int, tuple[int, int]]:
     """Page and line of each title that was found. Only its own pages are shown, each once, and only those that it may
     stand on: no other would be believed. ``skip``: pages of printed contents, on which no section of their titles
@@ -47,7 +47,7 @@ def ask_places(
     places = {one.entry: _places(doc, one, skip) for one in wanted}
     keys = {one.entry: _key(asker, doc, one, places[one.entry]) for one in wanted if places[one.entry]}
     found: dict[int, tuple[int, int]] = {}
-    left: list[Wanted] = []
+    left: list[TitleSearch] = []
     for one in wanted:
         if one.entry in keys:
             held = asker.get(keys[one.entry])
@@ -84,11 +84,11 @@ def ask_places(
     return found
 
 
-def _key(asker: Asker, doc: DocumentView, one: Wanted, places: Iterable[int]) -> str:
+def _key(asker: Asker, doc: DocumentView, one: TitleSearch, places: Iterable[int]) -> str:
     return asker.key("headings-place", one.title, *(abridged(doc[number]) for number in places))
 
 
-def _places(doc: DocumentView, one: Wanted, skip: Collection[int]) -> dict[int, int]:
+def _places(doc: DocumentView, one: TitleSearch, skip: Collection[int]) -> dict[int, int]:
     """The pages of a title that hold a line like it, in order, and that line."""
     skipped = () if opens_contents(one.title) else skip  # what heads printed contents stands on their pages
     numbers = (number for number in range(one.first, one.last + 1) if number not in skipped)

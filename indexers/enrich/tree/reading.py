@@ -11,7 +11,7 @@ from indexers.enrich.tree.judge import Stretch
 from indexers.enrich.tree.marks import Counts, find, mark_at
 from indexers.enrich.tree.shown import Group, groups
 from indexers.outline.numbering import compact
-from indexers.outline.tree import Mark
+from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView
 
 GROUP = 7000  # tokens of pages in one call
@@ -30,10 +30,10 @@ class FoundHeadings(BaseModel):
     headings: list[FoundHeading]
 
 
-def read_pages(asker: Asker, doc: DocumentView, title: str, counts: Counts) -> list[Mark]:
+def read_pages(asker: Asker, doc: DocumentView, title: str, counts: Counts) -> list[HeadingMark]:
     """The headings of all pages. Raises ChatError."""
     numbers = [page.page.number for page in doc.pages]
-    found: list[Mark] = []
+    found: list[HeadingMark] = []
     for group in groups(doc, numbers, GROUP, _OVERLAP):
         if not asker.left:
             break
@@ -43,8 +43,8 @@ def read_pages(asker: Asker, doc: DocumentView, title: str, counts: Counts) -> l
 
 
 def split(
-    asker: Asker, doc: DocumentView, title: str, large: Sequence[Stretch], marks: Sequence[Mark], counts: Counts
-) -> list[Mark]:
+    asker: Asker, doc: DocumentView, title: str, large: Sequence[Stretch], marks: Sequence[HeadingMark], counts: Counts
+) -> list[HeadingMark]:
     """Headings within stretches of pages that have none, as levels below their sections. Raises ChatError."""
     inside = {number: stretch for stretch in large for number in range(stretch.first, stretch.last + 1)}
     taken = {(mark.page, compact(mark.title)) for mark in marks}
@@ -52,7 +52,7 @@ def split(
     def head(number: int) -> str:
         return f" of section: {inside[number].title}" if inside[number].title else ""
 
-    found: list[Mark] = []
+    found: list[HeadingMark] = []
     for group in groups(doc, sorted(inside), GROUP, 0, head):
         if not asker.left:
             break
@@ -60,19 +60,19 @@ def split(
         found = _joined(found, _read(asker, doc, group, title, known, counts))
     own = {(stretch.first, compact(stretch.title)) for stretch in large}
     return [
-        Mark(m.title, inside[m.page].level + m.level, m.page, m.anchor, m.y, m.source)
+        HeadingMark(m.title, inside[m.page].level + m.level, m.page, m.anchor, m.y, m.source)
         for m in found
         if m.page in inside and not {(m.page, compact(m.title))} & (taken | own)
     ]
 
 
-def _read(asker: Asker, doc: DocumentView, group: Group, title: str, known: str, counts: Counts) -> list[Mark]:
+def _read(asker: Asker, doc: DocumentView, group: Group, title: str, known: str, counts: Counts) -> list[HeadingMark]:
     values = {"title": title, "known": known, "pages": group.text}
     said = asker.ask("headings-read", FoundHeadings, values).headings
     counts.named += len(said)
     most = _MOST * len(group.numbers)
     counts.missing += max(0, len(said) - most)
-    made: dict[tuple[int, int], Mark] = {}
+    made: dict[tuple[int, int], HeadingMark] = {}
     for one in said[:most]:
         page = group.page(one.page)
         if not page:
@@ -86,7 +86,7 @@ def _read(asker: Asker, doc: DocumentView, group: Group, title: str, known: str,
     return [made[place] for place in sorted(made)]
 
 
-def _joined(before: Sequence[Mark], found: Sequence[Mark]) -> list[Mark]:
+def _joined(before: Sequence[HeadingMark], found: Sequence[HeadingMark]) -> list[HeadingMark]:
     """Both, what stands on a page that two groups share once."""
     places = {(mark.page, mark.anchor) for mark in before}
     return [*before, *(mark for mark in found if (mark.page, mark.anchor) not in places)]

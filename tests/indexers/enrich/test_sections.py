@@ -17,9 +17,9 @@ from hybrid_core.llm.client.remote import Retries
 from hybrid_core.types.documents import Page, Section
 from indexers.build import description
 from indexers.enrich.describe import describe_document
-from indexers.enrich.sections import SectionsSaid, summarise_sections
+from indexers.enrich.sections import SectionOutcome, summarise_sections
 from indexers.enrich.tree.shown import seen
-from indexers.outline.tree import Mark, tree_of
+from indexers.outline.tree import HeadingMark, tree_of
 from tests.doubles.replies import FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.indexers.outline.outline_pages import filler
@@ -43,8 +43,8 @@ def report(chapters: int = 3) -> tuple[tuple[Page, ...], tuple[Section, ...]]:
             lines = [*head, title, *(filler(100 * chapter + 10 * part + n) for n in range(_LONG if part < 2 else 2))]
             number = len(texts) + 1
             if head:
-                marks.append(Mark(head[0], 1, number, 0, 0.0, "bookmark"))
-            marks.append(Mark(title, 2, number, len(head[0]) + 1 if head else 0, 0.0, "bookmark"))
+                marks.append(HeadingMark(head[0], 1, number, 0, 0.0, "bookmark"))
+            marks.append(HeadingMark(title, 2, number, len(head[0]) + 1 if head else 0, 0.0, "bookmark"))
             texts.append("\n".join(lines))
     pages = tuple(Page(n, "", 0, 0, text, f"Page {n} in short.") for n, text in enumerate(texts, 1))
     parsed = [view.page for view in seen(pages).pages]
@@ -69,7 +69,7 @@ def competent(request: Request) -> dict[str, Any]:
 
 def say(
     answer: Callable[[Request], Any], pages: tuple[Page, ...], sections: tuple[Section, ...], cache: Kept | None = None
-) -> tuple[SectionsSaid, list[Request]]:
+) -> tuple[SectionOutcome, list[Request]]:
     endpoint = FakeEndpoint(answer)
     found = summarise_sections(Caller(endpoint), pages, sections, Kept() if cache is None else cache)
     assert [replace(s, summary="", gaps=()) for s in found.sections] == [

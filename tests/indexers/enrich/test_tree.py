@@ -19,10 +19,10 @@ from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
 from hybrid_core.types.documents import Page, ParsedDocument, Section
 from indexers.build.flags import find_flags
-from indexers.enrich.tree import TreeImproved, improve_tree
+from indexers.enrich.tree import TreeImprovement, improve_tree
 from indexers.enrich.tree.checking import SAMPLE, sample
 from indexers.enrich.tree.marks import marks_of
-from indexers.outline.tree import Mark, TreeLimits, tree_of
+from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.doubles.scripted_trees import TreeOracle, data, entries_of, guess
@@ -80,7 +80,9 @@ def stored(parsed: ParsedDocument) -> tuple[Page, ...]:
     return tuple(pages)
 
 
-def ask(answer: Answer, parsed: ParsedDocument, tree: Sequence[Section], **more: Any) -> tuple[TreeImproved, list[str]]:
+def ask(
+    answer: Answer, parsed: ParsedDocument, tree: Sequence[Section], **more: Any
+) -> tuple[TreeImprovement, list[str]]:
     """What becomes of a tree, and the kinds of calls that it took."""
     endpoint = FakeEndpoint(answer)
     cache = more.pop("cache", Kept())
@@ -99,12 +101,12 @@ def groups(parsed: ParsedDocument) -> tuple[Section, ...]:
     return tree_of([], parsed.pages)
 
 
-def marks(parsed: ParsedDocument, outline: Outline, source: Any = "bookmark") -> list[Mark]:
+def marks(parsed: ParsedDocument, outline: Outline, source: Any = "bookmark") -> list[HeadingMark]:
     found = []
     for level, title, number in outline:
         line = next((line for line in parsed.pages[number - 1].lines if line.text == title), None)
         anchor = parsed.pages[number - 1].text.find(title) if line else 0
-        found.append(Mark(title, level, number, max(0, anchor), line.y0 if line else 0.0, source))
+        found.append(HeadingMark(title, level, number, max(0, anchor), line.y0 if line else 0.0, source))
     return found
 
 
@@ -232,7 +234,7 @@ def test_a_changed_page_has_only_the_headings_checked_whose_passages_changed() -
     asked: list[Request] = []
     cache = Kept()
 
-    def checked(of: ParsedDocument, rows: Outline) -> tuple[TreeImproved, set[str]]:
+    def checked(of: ParsedDocument, rows: Outline) -> tuple[TreeImprovement, set[str]]:
         asked.clear()
         tree = tree_of(marks(of, rows, "layout"), of.pages)
         answer = oracle(of, rows)

@@ -15,14 +15,14 @@ WEAK = 0.2  # stands out, but is long or ends like a sentence: a heading only wh
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Prominence:
     """``score`` from 0 (body text) to 1. ``plain``: only its numbering, font or place tells it from body text."""
 
     score: float
     plain: bool = False
 
 
-_NONE = Standing(0.0)
+_NONE = Prominence(0.0)
 
 
 def look(unit: Unit) -> Style:
@@ -36,7 +36,7 @@ def style(unit: Unit, title: str, number: Numbering | None) -> Style:
     return size, weight + 2 * _capitals(title[number.end if number else 0 :], 6), font
 
 
-def standing(
+def prominence(
     run: tuple[Unit, ...],
     title: str,
     number: Numbering | None,
@@ -45,7 +45,7 @@ def standing(
     above: float,
     below: float,
     width: float,
-) -> Standing:
+) -> Prominence:
     """How clearly the lines of a possible heading stand out.
 
     ``gap``: usual distance between the tops of body lines; ``above`` and ``below``: white space
@@ -73,10 +73,10 @@ def standing(
     if plain and not _numbered_plainly(run, title, number, strong, other_font, below > 1.3 * leading, width):
         return _NONE
     if (title[-1] == "." and number is None and len(title) > 60) or (len(title) > 130 and not larger):
-        return Standing(WEAK, plain)
+        return Prominence(WEAK, plain)
     score = 0.25 + min(0.4, max(0.0, ratio - 1.0)) + 0.25 * bold + 0.1 * italic + 0.15 * capitals
     score += 0.2 * (number is not None) + 0.2 * strong + 0.1 * (below > 1.3 * leading)
-    return Standing(min(1.0, score), plain)
+    return Prominence(min(1.0, score), plain)
 
 
 def _numbered_plainly(
