@@ -1,12 +1,10 @@
-"""Embedders: what each one does, how one is chosen by a line of text, and the checks that all of them share.
+"""Embedders: what each one does, and the checks that all of them share.
 
-Backends: ``hashed`` (two), ``sentence_transformer``, ``bge_m3``, ``openai_embeddings``; their libraries are
-imported when they are chosen. Texts are taken longest first, so that a batch holds texts of similar length.
+Texts are taken longest first, so that a batch holds texts of similar length.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.llm.client.limiter import Limiter
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
 TermWeights = dict[int, float]  # token id to positive weight
 T = TypeVar("T")
-
-FORMS = (
-    "none", "bge-m3", "bge-m3:PATH", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", "hashed:DIM",
-    "hashed-m3:DIM",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,58 +76,6 @@ class MultiVectorEmbedder(Protocol):
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """float32 (n,), at most 1, higher is better: the mean over the query's tokens of their best match."""
         ...
-
-
-def load_embedder(
-    spec: str,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    batch_size: int | None = None,
-    device: str | None = None,
-    timeout: float = 60,
-    limiter: Limiter | None = None,
-) -> Embedder:
-    """The embedder that ``spec`` names, one of ``FORMS``; "st:" is short for "sentence-transformers:".
-
-    ``api_key``, ``base_url``, ``timeout`` (seconds per request) and ``limiter`` (default: 8 requests at once) are used
-    by "openai:", ``device`` ("cpu", "cuda", …; default: the best there is) by the local models. Raises UsageError for
-    an unknown form, PageIndexError naming the extra to install, and ModelError where the model cannot be loaded.
-    """
-    if batch_size is not None and batch_size < 1:
-        raise UsageError(f"batch_size is {batch_size}.", "It must be at least 1.")
-    kind, colon, rest = (part.strip() for part in spec.strip().partition(":"))
-    kind = {"st": "sentence-transformers"}.get(kind.lower(), kind.lower())
-    if kind == "bge-m3" and (rest or not colon):
-        from hybrid_core.embed.bge_m3 import BgeM3Embedder
-
-        return BgeM3Embedder(rest or BgeM3Embedder.PUBLISHED, batch_size=batch_size, device=device)
-    if kind == "sentence-transformers" and rest:
-        from hybrid_core.embed.sentence_transformer import SentenceTransformerEmbedder
-
-        return SentenceTransformerEmbedder(rest, batch_size=batch_size, device=device)
-    if kind == "openai" and rest:
-        from hybrid_core.embed.openai_embeddings import OpenAIEmbedder
-
-        return OpenAIEmbedder(
-            rest, api_key=api_key, base_url=base_url, batch_size=batch_size, timeout=timeout, limiter=limiter
-        )
-    if kind in ("hashed", "hashed-m3") and rest.isdecimal():
-        from hybrid_core.embed.hashed import HashedEmbedder, HashedM3Embedder
-
-        return HashedEmbedder(int(rest)) if kind == "hashed" else HashedM3Embedder(int(rest))
-    raise _unknown(spec.strip(), kind)
-
-
-def _unknown(spec: str, kind: str) -> UsageError:
-    known = f"Known forms: {', '.join(FORMS)}."
-    if spec == "none":
-        return UsageError("'none' stands for no embedder, so there is nothing to load.", known)
-    forms = {form.partition(":")[0]: form for form in FORMS}  # the longer form of a name wins
-    near = difflib.get_close_matches(kind, forms, n=1, cutoff=0.5)
-    nearest = forms[near[0]] if near else f"sentence-transformers:{spec}" if "/" in spec else ""
-    hint = f"Did you mean {nearest}? " if nearest else ""
-    return UsageError(f"'{spec}' names no embedder.", hint + known)
 
 
 def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.token_estimate import estimate
 
-if TYPE_CHECKING:
-    from hybrid_core.llm.chat import Message
-
 _TURN = 6  # tokens that mark a turn's beginning, role and end
 _UNTRIED = 2 / 3  # of the tokens may be planned for the first request: the endpoint may count half as many again
+
+
+class _Turn(Protocol):
+    @property
+    def text(self) -> str: ...
 
 
 class InputBudget:
@@ -27,14 +29,14 @@ class InputBudget:
         self.tokens = self.left = tokens
         self._rate = 1.0
 
-    def size(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> int:
+    def size(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
         """Tokens of a request, rather too many: its texts, turns and schema. Pictures are not counted."""
         written = sum(estimate(message.text) + _TURN for message in messages)
         if schema is not None:
             written += estimate(json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
         return math.ceil(written * self._rate)
 
-    def room(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
+    def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
         """Tokens of text, as ``estimate`` counts, that a request may still get if ``keep`` are kept for others."""
         left = self.left - keep
         if self.left == self.tokens:
@@ -47,7 +49,7 @@ class InputBudget:
             message = f"The request has about {size} tokens, and {self.left} of the question's {self.tokens} are left."
             raise ChatError(message, "Allow more (reason_tokens).", failure="too long")
 
-    def take(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> int:
+    def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
         """Take a request's ``size`` and return it. Raises as ``require`` does."""
         size = self.size(messages, schema)
         self.require(size)

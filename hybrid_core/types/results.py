@@ -116,7 +116,9 @@ class PageFound:
     @property
     def why(self) -> str:
         """Why it was returned, in one plain sentence."""
-        return sentence(self)
+        receipt = self.receipt
+        by_model = receipt.reasoning is not None
+        return sentence(self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
 
 
 @dataclass(frozen=True, slots=True)

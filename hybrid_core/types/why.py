@@ -8,13 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import fold, tokenise
-
-if TYPE_CHECKING:
-    from hybrid_core.types.results import PageFound
 
 _QUOTES = 2
 _LONGEST = 80  # characters of a quotation
@@ -25,25 +21,28 @@ _STOPS = (".", ";", ":", "?", "!")
 _Terms = frozenset[str]
 
 
-def sentence(found: PageFound) -> str:
+def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str, by_model: bool) -> str:
     """For example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
-    document fits the question by year 2025, annual report. Without a full stop."""
-    receipt, title = found.receipt, found.section.title.strip(" :")
+    document fits the question by year 2025, annual report. Without a full stop.
+
+    ``terms`` are those of the question with what each added; ``document`` is why its document fits, "" for nothing.
+    """
+    title = title.strip(" :")
     under = f" under {title}" if title else ""
-    quotes = _quotes(found.snippet, receipt.terms)
+    quotes = _quotes(snippet, terms)
     telling = [quote for quote in quotes if fold(quote) not in fold(title)]
     if telling:
         said = "holds " + " and ".join(f'"{quote}"' for quote in telling) + under
     elif quotes:
         said = f"stands under {title}, a title that fits the question"
-    elif receipt.terms:
+    elif terms:
         said = f"has words of the question{under}"
     else:
         said = f"is near the question in meaning{under and ','}{under}"
-    if receipt.reasoning is not None:
+    if by_model:
         said += "; a language model chose it"
-    if receipt.routing_reason:
-        said += f"; its document fits the question by {receipt.routing_reason}"
+    if document:
+        said += f"; its document fits the question by {document}"
     return said
 
 

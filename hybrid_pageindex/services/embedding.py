@@ -56,7 +56,7 @@ class Embedders:
         """
         # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        from hybrid_core.embed.embedder import load_embedder
+        from hybrid_core.embed.load import load_embedder
         from hybrid_core.llm.client.limiter import Limiter
 
         settings = self._settings

@@ -6,7 +6,6 @@ import math
 
 from hybrid_core.llm.speed import Speed
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.models import Kind
 
 _ROUND, _VERDICT = 0.5, 250  # of reason_tokens, read by a call of a deep search, and tokens that it writes
 _ANSWER = 400  # tokens written
@@ -16,13 +15,15 @@ _LOADING = 5.0  # seconds beyond what a call takes that say that the model was l
 _SPARE = 1.5  # times what is expected
 
 
-def advice(kind: Kind, speed: Speed, first: float, settings: Settings) -> str:
-    """``first`` are the seconds of the first call, in which a server may have loaded the model."""
+def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str:
+    """``first`` are the seconds of the first call, in which a server may have loaded the model. ``sees``: it is the one
+    that pages are shown to.
+    """
     loading = first - speed.seconds(100, 20)
     loading = loading if loading > _LOADING else 0.0
     said = [f"reads {_rate(speed.reading)} and writes {_rate(speed.writing)} tokens/s"]
     said += [f"took about {loading:.0f} s to be loaded"] if loading else []
-    if kind == "vlm":
+    if sees:
         return "; ".join([", ".join(said), *_pages(speed, loading, settings)])
     asked = speed.seconds(round(_ROUND * settings.reason_tokens), _VERDICT)
     answer = speed.seconds(settings.answer_tokens, _ANSWER)

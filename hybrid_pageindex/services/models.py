@@ -70,7 +70,8 @@ class Models:
         from hybrid_core.llm.speed import measure
         from hybrid_pageindex.services.model_speed import advice
 
-        return self._tried(kind, lambda model, first: "; " + advice(kind, measure(model), first, self._settings))
+        sees = kind == "vlm"
+        return self._tried(kind, lambda model, first: "; " + advice(measure(model), first, self._settings, sees=sees))
 
     def _tried(self, kind: Kind, more: Callable[[ChatModel, float], str] = lambda *_: "") -> str:
         from hybrid_core.llm.client.probe import probe

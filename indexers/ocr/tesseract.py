@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hybrid_core.errors import DocumentError
-from indexers.workers.start import end_with_parent
+from hybrid_core.system.parent import end_with_parent
 
 INSTALL = "install Tesseract (apt install tesseract-ocr on Debian and Ubuntu, brew install tesseract on macOS)"
 

@@ -6,14 +6,11 @@ It limits its own memory and keeps out what no worker needs before anything larg
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
-import signal
 import sys
 
-_PR_SET_PDEATHSIG = 1
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # looked up here: between fork and exec that could wait for ever
+from hybrid_core.system.parent import end_with_parent
 
 
 def limit_memory(most: int) -> None:
@@ -26,12 +23,6 @@ def limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def end_with_parent() -> None:
-    """Be killed when the process that started us is: inside an endless page nothing else would stop us (Linux)."""
-    if _PRCTL is not None:
-        _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def main() -> None:

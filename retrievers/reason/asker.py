@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.token_estimate import estimate, shares
+from hybrid_core.types.results import ReasoningStep
 from retrievers.explain import snippet
 from retrievers.pages.page_texts import PageTexts
 from retrievers.query.expert import Advice
 from retrievers.query.question import read_question
 from retrievers.reason.board import Board, Place
+from retrievers.reason.call_time import CallTime
 from retrievers.reason.model_calls import ModelCalls
-from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.verdict import Verdict
 
 _REPLY = 1500  # tokens that a reply may have
@@ -22,9 +25,19 @@ _PAGE = 900  # tokens shown of a page at most
 class Asker(ModelCalls):
     """Asks about one board, in what is left of the question's tokens."""
 
-    def __init__(self, reasoner: Reasoner, question: str, advice: Advice, board: Board, texts: PageTexts) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        budget: InputBudget,
+        time: CallTime,
+        told: Callable[[ReasoningStep], None],
+        question: str,
+        advice: Advice,
+        board: Board,
+        texts: PageTexts,
+    ) -> None:
         given = {"question": question, "expert": "\n".join(expert_lines(advice)) or "none"}
-        super().__init__(reasoner.model, reasoner.budget, reasoner.time, reasoner.told, given, reply=_REPLY)
+        super().__init__(model, budget, time, told, given, reply=_REPLY)
         self._board, self._texts = board, texts
         self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 

@@ -112,7 +112,8 @@ def reason(
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(valued, [(one.doc, one.page) for one in reached])
-    asker = Asker(reasoner, question, advice, board, texts)
+    calls = (reasoner.model, reasoner.budget, reasoner.time, reasoner.told)
+    asker = Asker(*calls, question, advice, board, texts)
     failure = ""
     try:
         verdict = _found(reasoner, board, asker)

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid_core.embed.embedder import Embedder, Kind, MultiVectorEmbedder, SparseEmbedder, load_embedder
+from hybrid_core.embed.embedder import Embedder, Kind, MultiVectorEmbedder, SparseEmbedder
+from hybrid_core.embed.load import load_embedder
 from hybrid_core.errors import UsageError
 from tests import tiny_models
 

@@ -155,18 +155,18 @@ def test_the_doctor_advises_on_a_slow_model(server: ScriptedServer, tmp_path: Pa
 
 def test_speed_tells_what_is_advised() -> None:
     slow, local, quick = Speed(30, 2), Speed(400, 40), Speed(4_000, 100)
-    said = advice("llm", slow, 75, Settings())
+    said = advice(slow, 75, Settings(), sees=False)
     assert said == (
         "reads 30 and writes 2.0 tokens/s, took about 62 s to be loaded, so that a call of a deep search (at most 4) "
         "takes about 225 s, an answer 467 s, the largest call of index 2,533 s; set model_timeout (120) to 810, or use "
         "effort fast; for index set model_timeout (120) to 3900, or enrich to never"
     )
-    assert advice("llm", local, 1, Settings()).partition("; ")[2] == (
+    assert advice(local, 1, Settings(), sees=False).partition("; ")[2] == (
         "for index set model_timeout (120) to 210, or enrich to never"
     )
-    assert ";" not in advice("llm", quick, 1, Settings())
-    assert "set model_timeout (120) to 690, or vision to never" in advice("vlm", slow, 75, Settings())
-    assert advice("vlm", quick, 1, Settings()) == "reads 4,000 and writes 100 tokens/s; a page takes about 6.6 s"
+    assert ";" not in advice(quick, 1, Settings(), sees=False)
+    assert "set model_timeout (120) to 690, or vision to never" in advice(slow, 75, Settings(), sees=True)
+    assert advice(quick, 1, Settings(), sees=True) == "reads 4,000 and writes 100 tokens/s; a page takes about 6.6 s"
 
 
 def test_a_model_that_is_still_loaded_has_the_time_of_a_call(

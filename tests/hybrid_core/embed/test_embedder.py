@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.embed.embedder import checked_texts, fingerprint, in_batches, load_embedder, unit_rows
+from hybrid_core.embed.embedder import checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.embed.hashed import HashedEmbedder
+from hybrid_core.embed.load import load_embedder
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
 from hybrid_core.system.extras import require
 
@@ -81,7 +82,7 @@ def test_an_installed_but_broken_extra(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_importing_it_imports_no_model_library() -> None:
     heavy = "{'torch', 'openai', 'sentence_transformers', 'transformers', 'FlagEmbedding'}"
-    code = f"import sys, hybrid_core.llm.chat, hybrid_core.embed.embedder; print({heavy} & set(sys.modules))"
+    code = f"import sys, hybrid_core.llm.chat, hybrid_core.embed.load; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from hybrid_core.embed.bge_m3 import BgeM3Embedder
-from hybrid_core.embed.embedder import Embedder, load_embedder
+from hybrid_core.embed.embedder import Embedder
+from hybrid_core.embed.load import load_embedder
 from hybrid_core.errors import ModelError, UsageError
 from tests import tiny_models
 from tests.tiny_models import SENTENCES
@@ -203,7 +204,7 @@ def test_a_bge_m3_without_its_heads_makes_dense_vectors_only(tmp_path: Path, bge
 
 
 _FROM_HUB = """
-from hybrid_core.embed.embedder import load_embedder
+from hybrid_core.embed.load import load_embedder
 for spec in ("st:owner/sentence", "bge-m3:owner/bge"):
     made = load_embedder(spec, device="cpu")
     print(made.id.name, made.id.fingerprint)

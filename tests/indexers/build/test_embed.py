@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.embed import embedder as embedders
-from hybrid_core.embed.embedder import Embedder, Kind, Vectors
+from hybrid_core.embed import load as embedders
+from hybrid_core.embed.embedder import Embedder, EmbedderId, Kind, Vectors
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import ModelError, NotFoundError, UsageError
 from hybrid_core.types.documents import Chunk, Page, Section
@@ -40,7 +40,7 @@ class Counting:
         self.asked: list[str] = []
 
     @property
-    def id(self) -> embedders.EmbedderId:
+    def id(self) -> EmbedderId:
         return self._inner.id
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
