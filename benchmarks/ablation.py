@@ -2,7 +2,7 @@
 
     python benchmarks/ablation.py [--data DIR] [--out DIR] [--only NAME …] [--sample N]
 
-Every variant changes one weight of ``retrievers.query.options.Weights`` (or the expert knowledge) and asks the
+Every variant changes a number of ``ScoringConfig`` (or the expert knowledge) and asks the
 harness's questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and
 statutes_zh (hit@10).
 """
@@ -14,7 +14,6 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,11 @@ from eval.plan import Plan
 from eval.progress import Progress
 from eval.run import measure
 from hybrid_core.errors import PageIndexError
-from hybrid_pageindex.services import searching
-from retrievers.pages.page_score import PageScoring
-from retrievers.query.options import Weights
 
 
 @dataclass(frozen=True)
 class Variant:
-    """``changed`` are fields of Weights."""
+    """``changed`` are numbers of ScoringConfig by their names."""
 
     name: str
     changed: dict[str, Any] = field(default_factory=dict)
@@ -53,23 +49,23 @@ COLUMNS = (
 VARIANTS = (
     Variant("as it is, no expert knowledge"),
     Variant("expert knowledge: auto (the default)", expert="auto"),
-    Variant("without the coarse score", {"coarse": 0.0, "coarse_unnamed": 0.0}),
-    Variant("coarse score .5 everywhere", {"coarse": 0.5, "coarse_unnamed": 0.5}),
-    Variant("without the document's score", {"document": 0.0, "document_unnamed": 0.0}),
-    Variant("document's score at half", {"document": 2.0, "document_unnamed": 1.0}),
-    Variant("document's score in full where none is named", {"document_unnamed": 4.0}),
-    Variant("without routing by cards", {"routing": 0.0}),
-    Variant("without headings", {"inside": PageScoring(heading_weight=0.0)}),
-    Variant("headings at full weight", {"inside": PageScoring(heading_weight=1.0)}),
-    Variant("without covered titles", {"inside": PageScoring(title_weight=0.0)}),
-    Variant("covered titles at double", {"inside": PageScoring(title_weight=0.2)}),
-    Variant("k1 1.2 instead of 2", {"inside": PageScoring(k1=1.2)}),
-    Variant("b .75 instead of 1", {"inside": PageScoring(b=0.75)}),
-    Variant("without neighbours", {"neighbours": 0.0}),
-    Variant("neighbours at double", {"neighbours": 0.2}),
-    Variant("without structure", {"structure": 0.0}),
-    Variant("structure at triple", {"structure": 0.3}),
-    Variant("16 documents looked into", {"documents": 16}),
+    Variant("without the coarse score", {"pages.first_stage": 0.0, "pages.first_stage_unnamed": 0.0}),
+    Variant("coarse score .5 everywhere", {"pages.first_stage": 0.5, "pages.first_stage_unnamed": 0.5}),
+    Variant("without the document's score", {"pages.document": 0.0, "pages.document_unnamed": 0.0}),
+    Variant("document's score at half", {"pages.document": 2.0, "pages.document_unnamed": 1.0}),
+    Variant("document's score in full where none is named", {"pages.document_unnamed": 4.0}),
+    Variant("without routing by cards", {"documents.cards": 0.0}),
+    Variant("without headings", {"pages.headings": 0.0}),
+    Variant("headings at full weight", {"pages.headings": 1.0}),
+    Variant("without covered titles", {"pages.titles": 0.0}),
+    Variant("covered titles at double", {"pages.titles": 0.2}),
+    Variant("k1 1.2 instead of 2", {"pages.k1": 1.2}),
+    Variant("b .75 instead of 1", {"pages.b": 0.75}),
+    Variant("without neighbours", {"pages.neighbours": 0.0}),
+    Variant("neighbours at double", {"pages.neighbours": 0.2}),
+    Variant("without structure", {"pages.structure": 0.0}),
+    Variant("structure at triple", {"pages.structure": 0.3}),
+    Variant("16 documents looked into", {"documents.most": 16}),
 )
 
 
@@ -85,7 +81,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.out or Path(temporary)
         for variant in chosen:
-            searching.Weights = partial(Weights, **variant.changed)  # type: ignore[misc,assignment]
             cells = [f"{figure(variant, column, folder, options):.3f}".lstrip("0") for column in COLUMNS]
             print(f"| {variant.name} | " + " | ".join(cells) + " |", flush=True)
     return 0
@@ -95,7 +90,7 @@ def figure(variant: Variant, column: Column, folder: Path, options: argparse.Nam
     dataset = str(column.plan["dataset"])
     name = re.sub(r"\W+", "-", f"{column.name} {variant.name}")
     plan = Plan(
-        **column.plan, expert=variant.expert, sample=options.sample, data=options.data,
+        **column.plan, expert=variant.expert, scoring=variant.changed, sample=options.sample, data=options.data,
         home=folder / "homes" / dataset, out=folder / name,
     )  # fmt: skip
     return float(measure(plan, Progress(quiet=True)).head.measures["all"][column.measure])

@@ -55,7 +55,9 @@ class Measured:
     def scores(self, entries: Entries, asked: Collection[str] | None = None) -> Scores:
         """The measure with these entries of the pack alone, of every question or of those ``asked``."""
         self._file.write_text(yaml.safe_dump({**self._pack, "expand": list(entries)}), encoding="utf-8")
-        ranker = EngineRanker(self._engine, self._corpus.ids, expert=str(self._file) if entries else "none")
+        ranker = EngineRanker(
+            self._engine, self._corpus.ids, {"effort": "fast", "expert": str(self._file) if entries else "none"}
+        )
         wanted = [(question, gold) for question, gold in self._asked if asked is None or question.id in asked]
         records = [self._record(ranker, question, gold) for question, gold in wanted]
         return {number: values[self._measure] for number, values in measures.per_question(records).items()}

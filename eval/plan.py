@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort, Fusion, Strategy
+from hybrid_core.types.requests import SearchFields
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
@@ -30,9 +31,10 @@ class Plan:
     ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
     words for some of the questions, and those alone are asked. ``hide_names`` gives the files names that say nothing.
 
-    ``effort`` and ``strategy`` are for the ranker «engine». ``model`` is one of eval.scripted, "" for the one that the
-    engine's settings name. ``answers``: the model answers each question from the first pages, and ``judge_model``,
-    asked where the settings' model is, says whether the answer is right; "" is the settings' model itself.
+    ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
+    ``model`` is one of eval.scripted, "" for the one that the engine's settings name. ``answers``: the model answers
+    each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether the answer
+    is right; "" is the settings' model itself.
     """
 
     dataset: str
@@ -43,6 +45,7 @@ class Plan:
     fusion: Fusion = "weighted"
     effort: Effort = "fast"
     strategy: Strategy = "outline"
+    scoring: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     answers: bool = False
     judge_model: str = ""
@@ -87,7 +90,17 @@ class Plan:
         """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
         paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
-        return written | paths | {"kinds": list(self.kinds)}
+        usual = {} if self.scoring else {"scoring"}
+        made = written | paths | {"kinds": list(self.kinds)}
+        return {name: value for name, value in made.items() if name not in usual}
+
+    @property
+    def search(self) -> SearchFields:
+        """What every question is searched with."""
+        return {
+            "effort": self.effort, "strategy": self.strategy, "expert": self.expert, "fusion": self.fusion,
+            "scoring": self.scoring or None,
+        }  # fmt: skip
 
     def folder(self, now: datetime | None = None) -> Path:
         """Where the run goes: ``out``, else a new folder named after what is measured and when."""

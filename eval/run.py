@@ -78,8 +78,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
         ranker = make_ranker(
-            plan.ranker, prepared.engine, corpus, expert=plan.expert, embedder=plan.embedder, fusion=plan.fusion,
-            effort=plan.effort, strategy=plan.strategy,
+            plan.ranker, prepared.engine, corpus, search=plan.search, embedder=plan.embedder,
             in_chinese=dataset.chinese, cache=cache, progress=progress, model=models.tree,
         )  # fmt: skip
         dataset = within(dataset, corpus)

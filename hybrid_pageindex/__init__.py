@@ -11,6 +11,7 @@ import hybrid_core  # noqa: F401 - before any library: it switches their telemet
 
 if TYPE_CHECKING:
     from hybrid_core.errors import PageIndexError
+    from hybrid_core.types.requests import SearchRequest
     from hybrid_core.types.results import SearchResult
     from hybrid_pageindex.config.settings import Settings, load_settings
     from hybrid_pageindex.engine import Engine
@@ -18,13 +19,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Engine", "PageIndexError", "SearchResult", "Settings", "__version__", "load_settings", "run"]
+__all__ = [
+    "Engine",
+    "PageIndexError",
+    "SearchRequest",
+    "SearchResult",
+    "Settings",
+    "__version__",
+    "load_settings",
+    "run",
+]
 
 _HOME = {
     "Engine": "hybrid_pageindex.engine",
     "run": "hybrid_pageindex.services.running",
     "Settings": "hybrid_pageindex.config.settings",
     "load_settings": "hybrid_pageindex.config.settings",
+    "SearchRequest": "hybrid_core.types.requests",
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
 }

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.types.documents import Document, Effort, Fusion, Route, Strategy
+from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config import arguments
 from hybrid_pageindex.config.settings import Settings, load_settings
-from hybrid_pageindex.config.wishes import SearchWishes
+from hybrid_pageindex.config.usual import usual_fields
 from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
 from hybrid_pageindex.services.indexing import embed_documents, index_paths
@@ -29,7 +30,6 @@ from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
-from retrievers.pages.section_scores import SectionScores
 
 if TYPE_CHECKING:
     from hybrid_core.llm.chat import ChatModel
@@ -88,7 +88,7 @@ class Engine:
         ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents already published
         stay.
         """
-        listed, told = arguments.several(paths), on_progress or _not_told
+        listed, told = several(paths), on_progress or _not_told
         wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
         name = arguments.library(library, self.settings.library)
@@ -131,84 +131,59 @@ class Engine:
 
     async def search(
         self,
-        question: str,
+        question: str | SearchRequest,
         *,
-        library: str | None = None,
-        documents: Sequence[str] | None = None,
-        where: Sequence[str] = (),
-        top_k: int | None = None,
-        effort: Effort | None = None,
-        expert: str | Path | None = None,
-        mmr: float = 1.0,
-        trace: bool = False,
-        fusion: Fusion | None = None,
-        strategy: Strategy | None = None,
-        route: Route | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
+        **fields: Unpack[SearchFields],
     ) -> SearchResult:
         """The pages that answer a question, best first.
 
-        ``documents`` (ids, names or paths) and ``where`` (``key=value``) are filters, one or several of each.
-        ``expert`` is a pack, the path of an expert file, or ``none``. ``mmr`` below 1 adds variety. ``trace`` has
-        the result say where the search looked. ``fusion`` adds words and meaning up by their scores (weighted) or
-        ranks (rrf) where the documents have vectors.
-
-        ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata``
-        makes the question a filter over the documents' fields, ``description`` has a model pick among their
-        descriptions.
-
-        With a language model ``deep`` has it say, from the section trees, where the answer stands, and ``auto`` does
-        where the first pages are close; ``strategy`` is how: ``outline`` or ``mcts``. ``on_step`` is called from a
-        worker thread with each step. Without a model, or where it fails, they answer with ``fast`` and say so.
+        ``fields`` are those of ``SearchRequest``, which explains them; a request may be given instead of a question.
+        What neither says is as the settings have it. ``on_step`` is called from a worker thread with each step of a
+        model.
 
         Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
         library or document.
         """
-        work = partial(
-            self.search_now, question, library=library, documents=documents, where=where, top_k=top_k,
-            effort=effort, expert=expert, mmr=mmr, trace=trace, fusion=fusion, strategy=strategy, route=route,
-            on_step=on_step,
-        )  # fmt: skip
-        return await (asyncio.to_thread(work) if effort == "fast" else in_the_background(work))
+        request = self.request(question, **fields)
+        work = partial(self._searcher().search, request, on_step)
+        return await (asyncio.to_thread(work) if request.effort == "fast" else in_the_background(work))
 
-    def search_now(self, question: str, **wishes: Unpack[SearchWishes]) -> SearchResult:
+    def search_now(
+        self,
+        question: str | SearchRequest,
+        *,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        **fields: Unpack[SearchFields],
+    ) -> SearchResult:
         """``search`` in the calling thread."""
-        top_k, effort = wishes.get("top_k"), wishes.get("effort")
-        return self._searcher().search(
-            arguments.question(question),
-            library=arguments.library(wishes.get("library"), self.settings.library),
-            documents=arguments.searched_documents(wishes.get("documents")),
-            where=arguments.several(wishes.get("where")),
-            top_k=self.settings.top_k if top_k is None else arguments.whole_number("top_k", top_k),
-            effort=arguments.effort(self.settings.effort if effort is None else effort),
-            expert=str(wishes.get("expert") or self.settings.expert),
-            mmr=arguments.number("mmr", wishes.get("mmr", 1.0)),
-            trace=wishes.get("trace", False),
-            fusion=arguments.fusion(wishes.get("fusion") or self.settings.fusion),
-            strategy=arguments.strategy(wishes.get("strategy") or self.settings.strategy),
-            route=arguments.route(wishes.get("route") or self.settings.route),
-            on_step=wishes.get("on_step"),
-        )
+        return self._searcher().search(self.request(question, **fields), on_step)
+
+    def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
+        """What ``search`` is asked with these arguments, completed by the settings."""
+        return search_request(question, fields).completed(usual_fields(self.settings))
 
     async def ask(
         self,
-        question: str,
+        question: str | SearchRequest,
         *,
         force: bool = False,
         vision: bool = False,
         on_text: Callable[[str], None] | None = None,
-        **wishes: Unpack[SearchWishes],
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        **fields: Unpack[SearchFields],
     ) -> Answer:
         """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
 
         Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
         the pages or ``force`` is set.
         ``vision`` sends pictures of the pages along. ``on_text`` is called from a worker thread with each piece
-        of the answer. ``wishes`` are those of ``search``. Without a model, and where it fails, the answer has no text
-        but the sources, and its ``status`` says so. Raises what ``search`` raises.
+        of the answer. ``fields`` and ``on_step`` are those of ``search``. Without a model, and where it fails, the
+        answer has no text but the sources, and its ``status`` says so. Raises what ``search`` raises.
         """
+        request = self.request(question, **fields)
         return await in_the_background(
-            lambda: self._answer(self.search_now(question, **wishes), force, vision, on_text)
+            lambda: self._answer(self._searcher().search(request, on_step), force, vision, on_text)
         )
 
     async def answer(
@@ -265,13 +240,13 @@ class Engine:
         ``query``, NotFoundError for an unknown node.
         """
         name = arguments.library(library, self.settings.library)
-        asked = None if query is None else arguments.question(query)
+        asked = None if query is None else self.request(query, library=name, expert=expert, effort="fast")
 
         def made() -> Outline:
             scores = None
             if asked is not None:
                 found = reading.published(self._catalog(), name, document)
-                [scores] = self._section_scores(asked, name, found, expert)
+                [scores] = self._searcher().section_scores(asked, found)
             return outline.outline(self._catalog(), name, document, scores, depth, node, text)
 
         return await asyncio.to_thread(made)
@@ -286,22 +261,13 @@ class Engine:
         expert: str | Path | None = None,
     ) -> list[Outline]:
         """The scored trees of the documents that fit a question best, best first, scored as by ``outline``."""
-        name = arguments.library(library, self.settings.library)
-        asked = arguments.question(question)
+        asked = self.request(question, library=library, expert=expert, effort="fast")
 
         def made() -> list[Outline]:
-            scored = self._section_scores(asked, name, None, expert, most)
-            return [outline.outline(self._catalog(), name, one.document.doc_id, one, depth) for one in scored]
+            scored = self._searcher().section_scores(asked, None, most)
+            return [outline.outline(self._catalog(), asked.library, one.document.doc_id, one, depth) for one in scored]
 
         return await asyncio.to_thread(made)
-
-    def _section_scores(
-        self, question: str, library: str, document: Document | None, expert: str | Path | None, most: int = 1
-    ) -> list[SectionScores]:
-        return self._searcher().section_scores(
-            question, document, library=library, expert=str(expert or self.settings.expert),
-            route=arguments.route(self.settings.route), most=most,
-        )  # fmt: skip
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
@@ -354,7 +320,7 @@ class Engine:
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
         """Every document of a library, by path; those that failed too. ``where`` as in ``search``."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, arguments.several(where)))
+        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, several(where)))
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         """One document."""
@@ -364,9 +330,7 @@ class Engine:
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
         """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(
-            lambda: remove(self._catalog(), self._cache(), name, arguments.several(documents))
-        )
+        return await asyncio.to_thread(lambda: remove(self._catalog(), self._cache(), name, several(documents)))
 
     async def libraries(self) -> list[LibrarySize]:
         """Every library with its documents, pages and disk use."""

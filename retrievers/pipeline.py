@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.vectors import VectorIndex
 from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import Evidence, SearchResult
 from retrievers.documents.candidates import Valued
 from retrievers.documents.route import Routing
@@ -20,26 +21,22 @@ from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scoring import Scored, score
 from retrievers.pages.tree_walk import Reached, Steps, Walkable, walk
 from retrievers.query.expert import Advice, Expert, together
-from retrievers.query.options import LibraryView, Meaning, SearchOptions, Weights
+from retrievers.query.options import LibraryView, Meaning
 from retrievers.reason.reasoner import Reasoner, reason
 from retrievers.reason.sureness import sureness
 from retrievers.rerank.multi_vector import rerank
 from retrievers.rerank.phrases import look_closer
 from retrievers.rerank.raised import Raised
 
-_LEAST_REACHED = 100  # pages, also where few results are asked for: copies are then found all the same
-
 
 def search(
-    question_text: str,
-    options: SearchOptions,
+    request: SearchRequest,
     view: LibraryView,
     contents: Contents,
     index: VectorIndex,
     cache: ContentCache,
     expert: Expert = Expert(),
     meaning: Meaning = Meaning(),
-    weights: Weights = Weights(),
     reasoner: Reasoner | None = None,
 ) -> SearchResult:
     """Answer with pages. The view decides what is published; hits of anything else are dropped. What is removed while
@@ -49,22 +46,21 @@ def search(
     condition.
     """
     clock = Clock()
-    scored = score(
-        question_text, options, view, contents, index, cache, expert, meaning, weights, reasoner, clock
-    )  # fmt: skip
+    scoring = request.scoring
+    scored = score(request, view, contents, index, cache, expert, meaning, reasoner, clock)
     question, advice, routed, routing = scored.question, scored.advice, scored.routed, scored.routing
     asked, valued = scored.asked, scored.valued
     walkable = [Walkable(v.candidate.content, v.values) for v in valued]
-    steps = Steps() if options.trace else None
-    reached = walk(walkable, max(_LEAST_REACHED, weights.documents * options.top_k + 10), steps)
+    steps = Steps() if request.trace else None
+    reached = walk(walkable, max(scoring.selection.reached, scoring.documents.most * request.top_k + 10), steps)
     clock.lap("walk")
     texts = PageTexts(contents)
-    worded = look_closer(reached, valued, [one.phrases for one in advice], texts, weights)
+    worded = look_closer(reached, valued, [one.phrases for one in advice], texts, scoring)
     reached, valued = worded.reached, worded.valued
     clock.lap("wording")
     reranked = Raised(reached, valued)
     if meaning.compare is not None:
-        reranked = rerank(reached, valued, meaning.compare, texts, weights)
+        reranked = rerank(reached, valued, meaning.compare, texts, scoring.rerank)
         reached, valued = reranked.reached, reranked.valued
         clock.lap("rerank")
 
@@ -72,17 +68,20 @@ def search(
     sure = sureness(covered, len(asked), reached, valued)
     told = together(advice)
     if reasoner is not None:  # while it thinks they may be removed
-        texts.of([(valued[one.doc].candidate.content, one.page) for one in reached[: max(JUDGED, options.top_k)]])
-    reasoned = reason(reasoner, options.effort, sure, question_text, told, reached, valued, texts, routed.dead)
+        texts.of([(valued[one.doc].candidate.content, one.page) for one in reached[: max(JUDGED, request.top_k)]])
+    reasoned = reason(
+        reasoner, request.effort, sure, request.question, told, reached, valued, texts, scoring.rerank.model_pages,
+        routed.dead,
+    )  # fmt: skip
     reached, valued = reasoned.reached, reasoned.valued
     if reasoned.reasoning is not None:
         clock.lap("reasoning")
     roles = () if reasoned.added else [one.roles for one in advice]  # the model was told of them
-    chosen = choose_pages(reached, valued, options.top_k, roles, options.mmr)
+    chosen = choose_pages(reached, valued, request.top_k, roles, request.mmr, scoring.selection)
     places = [(valued[one.reached.doc].candidate.content, one.reached.page) for one in chosen]
     writer = Writer(
         valued, scored.coarse, scored.near, worded.added, reranked.added, scored.wanted, question, reasoned,
-        view.short_paths,
+        view.short_paths, scoring.pages,
     )  # fmt: skip
     results = [
         writer.page(one, *found)
@@ -91,8 +90,8 @@ def search(
     ]
     clock.lap("results")
     return SearchResult(
-        query=question_text,
-        library=options.library,
+        query=request.question,
+        library=request.library,
         evidence=evidence,
         effort=reasoned.effort,
         results=tuple(results),
@@ -101,7 +100,7 @@ def search(
         embedded_share=round(meaning.share, 4),
         expert=told.sources,
         notes=_notes(
-            scored, valued, options, (*scored.notes, reranked.note, reasoned.note, _gone(contents, view.documents))
+            scored, valued, request, (*scored.notes, reranked.note, reasoned.note, _gone(contents, view.documents))
         ),
         timings_ms=clock.laps,
         trace=None if steps is None else trace(scored.hits, valued, steps, reached),
@@ -144,11 +143,11 @@ def _judged(
     return max((evidence for evidence, _ in judged), key=lambda evidence: evidence.score), judged[-1][1]
 
 
-def _notes(scored: Scored, valued: Sequence[Valued], options: SearchOptions, amiss: Sequence[str]) -> tuple[str, ...]:
+def _notes(scored: Scored, valued: Sequence[Valued], request: SearchRequest, amiss: Sequence[str]) -> tuple[str, ...]:
     if scored.scope is not None and not scored.scope:
-        return (f"no document matches the filters ({', '.join((*options.documents, *options.where))})",)
+        return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
     notes = [note for note in amiss if note]
-    if scored.routing.tied and not options.documents:
+    if scored.routing.tied and not request.documents:
         notes.append(
             "several documents fit the question equally well; name a year, a type or a document to choose among them"
         )

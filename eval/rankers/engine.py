@@ -7,38 +7,25 @@ from dataclasses import asdict
 from typing import Any
 
 from eval.rankers.ranker import RankedPage, Ranking
-from hybrid_core.types.documents import Effort, Fusion, Strategy
+from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 
 
 class EngineRanker:
-    """``ids`` are doc_ids by file name: names may be short for several documents, ids are not."""
+    """``ids`` are doc_ids by file name: names may be short for several documents, ids are not. ``search`` is what every
+    question is asked with.
+    """
 
     name = "engine"
 
-    def __init__(
-        self,
-        engine: Engine,
-        ids: Mapping[str, str],
-        *,
-        expert: str = "none",
-        fusion: Fusion = "weighted",
-        effort: Effort = "fast",
-        strategy: Strategy = "outline",
-    ) -> None:
-        self._engine, self._ids, self._fusion = engine, ids, fusion
-        self._effort, self._strategy = effort, strategy
-        self.options: Mapping[str, Any] = {
-            "effort": effort, "strategy": strategy, "expert": expert, "fusion": fusion,
-        }  # fmt: skip
+    def __init__(self, engine: Engine, ids: Mapping[str, str], search: SearchFields) -> None:
+        self._engine, self._ids, self._search = engine, ids, search
+        self.options: Mapping[str, Any] = {name: value for name, value in search.items() if value is not None}
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
         asked = None if documents is None else [self._ids[name] for name in documents]
-        expert = self.options["expert"]
-        found = self._engine.search_now(
-            question, documents=asked, top_k=depth, effort=self._effort, strategy=self._strategy, expert=expert,
-            fusion=self._fusion, trace=True,
-        )  # fmt: skip
+        request = self._engine.request(question, **self._search)
+        found = self._engine.search_now(request, documents=asked, top_k=depth, trace=True)
         pages = tuple(
             RankedPage(
                 page.doc_name, page.page, page.score, page.section.node_id,

@@ -10,7 +10,7 @@ from eval.plan import RANKERS
 from eval.progress import Progress
 from eval.rankers.ranker import Ranker
 from hybrid_core.errors import UsageError
-from hybrid_core.types.documents import Effort, Fusion, Strategy
+from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 
 if TYPE_CHECKING:
@@ -22,25 +22,22 @@ def make_ranker(
     engine: Engine,
     corpus: Corpus,
     *,
-    expert: str,
+    search: SearchFields,
     embedder: str,
-    fusion: Fusion,
-    effort: Effort,
-    strategy: Strategy,
     in_chinese: bool,
     cache: Path,
     progress: Progress,
     model: ChatModel | None = None,
 ) -> Ranker:
-    """One of eval.plan.RANKERS. ``cache`` keeps what a baseline makes slowly; ``embedder`` is a spec, "" for none;
-    ``model`` is whole-tree's.
+    """One of eval.plan.RANKERS. ``search`` is what the engine is asked with. ``cache`` keeps what a baseline makes
+    slowly; ``embedder`` is a spec, "" for none; ``model`` is whole-tree's.
 
     Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
     """
     if name == "engine":
         from eval.rankers.engine import EngineRanker
 
-        return EngineRanker(engine, corpus.ids, expert=expert, fusion=fusion, effort=effort, strategy=strategy)
+        return EngineRanker(engine, corpus.ids, search)
     if name == "page-bm25":
         from eval.rankers.page_bm25 import PageBM25
 

@@ -18,7 +18,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.home import close_to_others
 from hybrid_core.system.paths import exists
 from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
-from hybrid_pageindex.config.arguments import one_of
+from hybrid_core.types.requests import one_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

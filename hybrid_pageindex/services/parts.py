@@ -8,7 +8,6 @@ from hybrid_core.llm.chat import ChatModel
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG
-from hybrid_pageindex.config import arguments
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
@@ -27,13 +26,10 @@ class Parts:
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
-        fusion = arguments.fusion(settings.fusion)
         self.pictures = Pictures(self.catalog, self.cache, settings)
         self.chat = Chat(settings, self.cache, chat)
         reading = cache(partial(unread_advice, settings))
-        self.searcher = Searcher(
-            self.catalog, self.indexes, self.embedders, settings.aliases, fusion, self.chat, reading
-        )
+        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases, self.chat, reading)
 
     def close(self) -> None:
         self.pictures.close()

@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
+from hybrid_core.errors import IndexDamagedError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.index.vectors import OTHER_SETTINGS
-from hybrid_core.types.documents import Document, Effort, Fusion, Route, Strategy
+from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
 from hybrid_pageindex.services.chatting import Chat
@@ -28,10 +29,8 @@ from retrievers.pages.scoring import Scored, score, searched
 from retrievers.pages.section_scores import SectionScores, of_document, of_documents
 from retrievers.pipeline import search
 from retrievers.query.expert import Expert
-from retrievers.query.options import LibraryView, SearchOptions, Weights
+from retrievers.query.options import LibraryView
 from retrievers.reason.reasoner import Reasoner
-
-MOST_RESULTS = 1000
 
 _T = TypeVar("_T")
 
@@ -45,78 +44,52 @@ class Searcher:
         indexes: Indexes,
         embedders: Embedders,
         aliases: str,
-        fusion: Fusion,
         chat: Chat,
         reading: Callable[[], str],
     ) -> None:
-        """``aliases`` is the path of a file of nicknames, empty for none; ``fusion`` counts unless a search says.
-        ``reading`` says what would read pages without text.
+        """``aliases`` is the path of a file of nicknames, empty for none. ``reading`` says what would read
+        pages without text.
         """
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
-        self._fusion, self._chat, self._reading = fusion, chat, reading
+        self._chat, self._reading = chat, reading
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
-    def search(
-        self,
-        question: str,
-        *,
-        library: str,
-        documents: tuple[str, ...] = (),
-        where: tuple[str, ...] = (),
-        top_k: int = 5,
-        effort: Effort = "auto",
-        expert: str = "auto",
-        mmr: float = 1.0,
-        trace: bool = False,
-        fusion: Fusion | None = None,
-        strategy: Strategy = "outline",
-        route: Route = "auto",
-        on_step: Callable[[ReasoningStep], None] | None = None,
-    ) -> SearchResult:
-        if not 0 <= mmr <= 1:
-            raise UsageError(f"mmr is {mmr}.", "Choose 0 (all variety) to 1 (by score alone).")
-        if not 1 <= top_k <= MOST_RESULTS:
-            raise UsageError(f"top_k is {top_k}.", f"Choose 1 to {MOST_RESULTS}.")
-        options = SearchOptions(library, documents, where, top_k, effort, mmr, trace, route)
-        reasoner = None if effort == "fast" else self._chat.reasoner(strategy, on_step)
-        work = partial(self._search, question, options, expert, fusion or self._fusion, reasoner)
-        return self._opening_again(work, library, documents)
+    def search(self, request: SearchRequest, on_step: Callable[[ReasoningStep], None] | None = None) -> SearchResult:
+        """The pages that answer; ``request`` is complete. Raises what ``Engine.search`` does."""
+        reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
+        return self._opening_again(partial(self._search, request, reasoner), request)
 
-    def section_scores(
-        self, question: str, document: Document | None, *, library: str, expert: str, route: Route, most: int = 1
-    ) -> list[SectionScores]:
+    def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
         """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
         fit the question best. No model is asked.
         """
-        options = SearchOptions(library, effort="fast", route=route)
-        return self._opening_again(partial(self._section_scores, question, document, options, expert, most), library)
+        return self._opening_again(partial(self._section_scores, request, document, most), request)
 
-    def _opening_again(self, work: Callable[[], _T], library: str, documents: tuple[str, ...] = ()) -> _T:
+    def _opening_again(self, work: Callable[[], _T], request: SearchRequest) -> _T:
         try:
             return work()
         except IndexDamagedError:  # opening it again rebuilds what is damaged
             return work()
         except NotFoundError:
-            refuse_failed(self._catalog, library, documents)
+            refuse_failed(self._catalog, request.library, request.documents or ())
             raise
 
-    def _search(
-        self, question: str, options: SearchOptions, expert: str, fusion: Fusion, reasoner: Reasoner | None
-    ) -> SearchResult:
+    def _search(self, request: SearchRequest, reasoner: Reasoner | None) -> SearchResult:
         began = time.perf_counter()
-        knowledge = self._knowledge(expert)
-        index = self._indexes.ready(options.library)
-        view, vectors_of = self._published(options.library, expert, knowledge)
-        scope = searched(view, options)
+        knowledge = self._knowledge(request.expert)
+        index = self._indexes.ready(request.library)
+        view, vectors_of = self._published(request, knowledge)
+        scope = searched(view, request)
         documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
         opened = time.perf_counter()
-        meaning = self._embedders.meaning(question, vectors_of, documents)
-        meaning = replace(meaning, compare=self._embedders.comparison(question, vectors_of, options.library))
+        meaning = self._embedders.meaning(request.question, vectors_of, documents)
+        compare = self._embedders.comparison(request.question, vectors_of, request.library)
         embedded = time.perf_counter()
-        contents, weights = Contents(self._catalog), Weights(fusion=fusion)
-        found = search(question, options, view, contents, index, self._contents, knowledge, meaning, weights, reasoner)
+        contents = Contents(self._catalog)
+        meaning = replace(meaning, compare=compare)
+        found = search(request, view, contents, index, self._contents, knowledge, meaning, reasoner)
         timings = {"open": (opened - began) * 1000, "embed": (embedded - opened) * 1000, **found.timings_ms}
         timings["total"] = (time.perf_counter() - began) * 1000
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
@@ -127,40 +100,37 @@ class Searcher:
         notes = (*found.notes, *((unfound,) if unfound else ()), *rebuilt)
         return replace(found, timings_ms=rounded, notes=notes, unread=unread)
 
-    def _section_scores(
-        self, question: str, document: Document | None, options: SearchOptions, expert: str, most: int
-    ) -> list[SectionScores]:
-        knowledge = self._knowledge(expert)
-        index = self._indexes.ready(options.library)
-        view, vectors_of = self._published(options.library, expert, knowledge)
+    def _section_scores(self, request: SearchRequest, document: Document | None, most: int) -> list[SectionScores]:
+        knowledge = self._knowledge(request.expert)
+        index = self._indexes.ready(request.library)
+        view, vectors_of = self._published(request, knowledge)
 
-        def scored(wished: SearchOptions) -> Scored:
+        def scored(wished: SearchRequest) -> Scored:
             scope = searched(view, wished)
             documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
-            meaning = self._embedders.meaning(question, vectors_of, documents)
-            contents, weights = Contents(self._catalog), Weights(fusion=self._fusion)
-            return score(
-                question, wished, view, contents, index, self._contents, knowledge, meaning, weights, None, Clock()
-            )
+            meaning = self._embedders.meaning(wished.question, vectors_of, documents)
+            contents = Contents(self._catalog)
+            return score(wished, view, contents, index, self._contents, knowledge, meaning, None, Clock())
 
         if document is not None:
-            return [of_document(question, document, options, scored)]
-        return of_documents(question, scored(options))[:most]
+            return [of_document(request, document, scored)]
+        return of_documents(request.question, scored(request))[:most]
 
-    def _published(self, library: str, expert: str, knowledge: Expert) -> tuple[LibraryView, VectorsOf | None]:
+    def _published(self, request: SearchRequest, knowledge: Expert) -> tuple[LibraryView, VectorsOf | None]:
         """What a search goes by from beginning to end, read in one snapshot that is closed before anybody thinks."""
         with self._catalog.snapshot() as snapshot:
-            return self._view(snapshot, library, expert, knowledge), VectorsOf.library(snapshot, library)
+            return self._view(snapshot, request, knowledge), VectorsOf.library(snapshot, request.library)
 
-    def _view(self, snapshot: Snapshot, library: str, expert: str, knowledge: Expert) -> LibraryView:
+    def _view(self, snapshot: Snapshot, request: SearchRequest, knowledge: Expert) -> LibraryView:
+        library = request.library
         position = snapshot.position(library)
-        key = (library, expert)
+        key = (library, request.expert)
         view = self._views.get(key)
-        if view is None or view.position != position:
+        if view is None or view.position != position or not view.router.scores_by(request.scoring):
             if view is not None:
                 self._contents.forget(change.content_id for change in snapshot.changes(library, view.position))
             documents = {d.doc_id: d for d in snapshot.documents(library) if d.published}
-            router = Router({doc_id: d.card for doc_id, d in documents.items()}, knowledge.aliases)
+            router = Router({doc_id: d.card for doc_id, d in documents.items()}, knowledge.aliases, request.scoring)
             view = self._views[key] = LibraryView(position, documents, router)
         return view
 

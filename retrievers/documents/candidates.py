@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.text import tokens
-from hybrid_core.types.documents import Document, Hit, Section
+from hybrid_core.types.documents import Document, Fusion, Hit, Section
+from hybrid_core.types.scoring import DocumentScoring, PageScoring, ScoringConfig
 from retrievers.documents.route import Routing
 from retrievers.pages import page_score
 from retrievers.pages.coarse import Key
@@ -18,7 +19,7 @@ from retrievers.pages.content import Content, ContentCache, per_page
 from retrievers.pages.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.pages.node_score import doc_scores, node_scores
 from retrievers.pages.tree_walk import page_structure, path_shares
-from retrievers.query.options import LibraryView, Weights
+from retrievers.query.options import LibraryView
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -70,28 +71,28 @@ def choose(
     scope: frozenset[str] | None,
     contents: Contents,
     cache: ContentCache,
-    weights: Weights,
+    scoring: DocumentScoring,
     hits_within: Callable[[Document], Sequence[Hit]],
 ) -> tuple[list[Candidate], tuple[str, ...]]:
     """The documents to look into, best first: DocScore and routing added, never one filtering the other.
 
-    Together they have ``weights.pages`` pages to score at most. A document that has more by itself is scored
+    Together they have ``scoring.pages`` pages to score at most. A document that has more by itself is scored
     around its best hits, which ``hits_within`` gives, on half of that number. The second value are notes on documents
     with hits that a bound left out: one of the best ones that has too many pages, and one of more than
-    ``weights.documents`` whose score is close to the best.
+    ``scoring.most`` whose score is close to the best.
     """
     found = normalised(doc_scores(hits))
     routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
-    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= weights.documents else {}
-    scores = weighted([(1.0, found), (weights.routing, routed), (1.0, few)])
+    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= scoring.most else {}
+    scores = weighted([(1.0, found), (scoring.cards, routed), (1.0, few)])
     chosen: list[Candidate] = []
     pages = 0
     order = ranked(scores)
     too_many_pages: list[str] = []
-    for doc_id in order[: weights.documents]:
+    for doc_id in order[: scoring.most]:
         document = view.documents[doc_id]
-        large = document.pages > weights.pages
-        room = min(weights.pages - pages, weights.pages // 2 if large else document.pages)
+        large = document.pages > scoring.pages
+        room = min(scoring.pages - pages, scoring.pages // 2 if large else document.pages)
         if room < document.pages and not (large and room > 0):
             too_many_pages.append(doc_id)
             continue
@@ -109,8 +110,8 @@ def choose(
         return [view.documents[doc_id].name for doc_id in doc_ids if doc_id in found and scores[doc_id] > least]
 
     left_out = (
-        (fitting(too_many_pages, best / 2), f"{weights.pages} pages in all"),
-        (fitting(order[weights.documents :], best - weights.close), f"{weights.documents} documents"),
+        (fitting(too_many_pages, best / 2), f"{scoring.pages} pages in all"),
+        (fitting(order[scoring.most :], best - scoring.close), f"{scoring.most} documents"),
     )
     return chosen, tuple(_left_out(names, bound) for names, bound in left_out if names)
 
@@ -134,13 +135,13 @@ def around(hits: Sequence[int], pages: int, most: int) -> Mask:
     return mask
 
 
-def score_pages(candidate: Candidate, wanted: Wanted, weights: Weights) -> Floats:
+def score_pages(candidate: Candidate, wanted: Wanted, scoring: PageScoring) -> Floats:
     """The words of every page against its document, neighbours included: float64 (pages,), higher is better."""
     query = {tokens.cached_hash(term): weight for term, weight in wanted.terms.items()}
     headings = {tokens.cached_hash(term): weight for term, weight in wanted.headings.items()}
-    scores = page_score.page_scores(candidate.content, query, weights.inside, headings, candidate.only)
-    if weights.neighbours:
-        scores += weights.neighbours * (scores > 0) * better_neighbour(scores)
+    scores = page_score.page_scores(candidate.content, query, scoring, headings, candidate.only)
+    if scoring.neighbours:
+        scores += scoring.neighbours * (scores > 0) * better_neighbour(scores)
     return scores
 
 
@@ -149,7 +150,8 @@ def value_pages(
     coarse: Mapping[Key, float],
     raw: Sequence[Floats],
     similar: Mapping[Key, float],
-    weights: Weights,
+    scoring: ScoringConfig,
+    fusion: Fusion,
 ) -> list[Valued]:
     """Every page of the candidates valued: own words, similarity, its document, its sections.
 
@@ -162,15 +164,20 @@ def value_pages(
     A page that no word and no similarity speaks for has the value 0.
     """
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
-    surest = 1.0 + weights.routing  # the score of a document that leads the hits and is the one named
-    dense = weights.dense if similar else 0.0
+    weights, surest = (
+        scoring.pages,
+        1.0 + scoring.documents.cards,
+    )  # the score of a document that leads the hits and is the one named
+    dense = weights.vectors if similar else 0.0
     named = max((c.routing for c in candidates), default=0.0)
     apart = 1.0 - named if len(candidates) > 1 else 0.0
-    compared = (1.0 - apart) * weights.coarse + apart * weights.coarse_unnamed
+    compared = (1.0 - apart) * weights.first_stage + apart * weights.first_stage_unnamed
     by_document = named * weights.document + (1.0 - named) * weights.document_unnamed
     total = 1.0 + compared + dense + by_document + weights.structure
     coarse_of, similar_of = _by_document(coarse), _by_document(similar)
-    by_rank = _by_document(_fused_ranks(candidates, raw, similar)) if similar and weights.fusion == "rrf" else None
+    by_rank = None
+    if similar and fusion == "rrf":
+        by_rank = _by_document(_fused_ranks(candidates, raw, similar, scoring.first_stage.rrf_k))
     valued = []
     for candidate, scores in zip(candidates, raw, strict=True):
         content, doc_id = candidate.content, candidate.document.doc_id
@@ -204,7 +211,7 @@ def better_neighbour(scores: Floats) -> Floats:
 
 
 def _fused_ranks(
-    candidates: Sequence[Candidate], raw: Sequence[Floats], similar: Mapping[Key, float]
+    candidates: Sequence[Candidate], raw: Sequence[Floats], similar: Mapping[Key, float], k: float
 ) -> dict[Key, float]:
     """The reciprocal ranks of all candidates' pages by words and by similarity added up; 1 for the best."""
     words = {
@@ -212,7 +219,7 @@ def _fused_ranks(
         for candidate, scores in zip(candidates, raw, strict=True)
         for page in np.flatnonzero(scores).tolist()
     }
-    return normalised(reciprocal_ranks([words, similar]))
+    return normalised(reciprocal_ranks([words, similar], k))
 
 
 def _by_document(scores: Mapping[Key, float]) -> dict[str, dict[int, float]]:

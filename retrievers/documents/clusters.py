@@ -16,20 +16,8 @@ from hybrid_core.cards.document_types import document_types
 from hybrid_core.text.names import GENERIC, LEGAL_FORMS, cjk_key, has_cjk, initials, name_key, name_words
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Card
+from hybrid_core.types.scoring import EntityLinking
 from retrievers.query.mentions import MentionFinder, NameFound
-
-# How surely a key means its cluster.
-WHOLE, SHORTENED, PARTY, SYMBOL, FIRST_WORD, INITIALS, ONE_WORD, CLIPPED = 1.0, 0.9, 0.9, 0.85, 0.7, 0.7, 0.6, 0.6
-SURE = 0.5  # a weaker match of an organisation does not silence the rest of the library
-TWO_LETTERS = 0.45  # «GM», but also «IT»: never sure by itself
-# What is left of that without a capital: it may be a common word («cost», «security»).
-_LOWER_CASE = 0.4
-_CASELESS = 0.55  # where the whole question is in one case, so that capitals say nothing
-_LOWER_ORGANISATION = 0.85  # a whole name of what is surely an organisation
-_CLEAR, _WEAK = 0.85, 0.75  # a match as clear as the first silences those below the second
-_SHARED = 3  # a short form of more clusters than this names none of them
-_FEW = 0.1  # of a library's documents: a recurring name of more than these tells none of them
-_ONE_OF_TWO = 0.8  # of the strength, for a document of one of the parties where another is of both
 
 
 @dataclass(slots=True)
@@ -50,8 +38,9 @@ class Matched:
 class Clusters:
     """Groups documents by their cards' names. Documents and clusters are numbers."""
 
-    def __init__(self, cards: Sequence[Card], aliases: Mapping[str, Sequence[str]]) -> None:
-        cards = _named_by_what_recurs(cards)
+    def __init__(self, cards: Sequence[Card], aliases: Mapping[str, Sequence[str]], scoring: EntityLinking) -> None:
+        self._scoring = scoring
+        cards = _named_by_what_recurs(cards, scoring)
         self._members = _group(cards)
         self._of = {number: cluster for cluster, members in enumerate(self._members) for number in members}
         self._names: list[str] = []
@@ -62,21 +51,23 @@ class Clusters:
             names = list(dict.fromkeys(name for number in members for name in cards[number].names))
             self._names.append(_best_name(names) or cards[members[0]].title)
             for name in names:
-                for key, strength in _name_keys(name):
+                for key, strength in _name_keys(name, scoring):
                     self._add(key, cluster, strength)
             if any(map(_has_legal_form, names)) or any(_of_organisation(cards[n]) for n in members):
                 self._organisations.add(cluster)
         for number, card in enumerate(cards):
             for symbol in card.symbols:
                 if (key := _squashed(symbol)) and key not in GENERIC:
-                    self._add(key, self._of[number], SYMBOL)
+                    self._add(key, self._of[number], self._scoring.symbol)
             for party in card.parties:
                 if key := name_key(party):
                     self._parties.setdefault(key, []).append(number)
         for organisation, nicknames in aliases.items():
             for cluster in list(self._keys.get(name_key(organisation), ())):
                 for nickname in nicknames:
-                    self._add(cjk_key(nickname) if has_cjk(nickname) else _squashed(nickname), cluster, WHOLE)
+                    self._add(
+                        cjk_key(nickname) if has_cjk(nickname) else _squashed(nickname), cluster, self._scoring.whole
+                    )
         self._finder = MentionFinder(self._keys.keys() | self._parties.keys())
 
     def name(self, cluster: int) -> str:
@@ -91,12 +82,20 @@ class Clusters:
         written: list[tuple[float, str]] = []
         for found in self._finder.find(text):
             clusters = self._clusters_named(found)
-            parties = () if WHOLE in self._keys.get(found.key, {}).values() else self._parties.get(found.key, ())
+            parties = (
+                ()
+                if self._scoring.whole in self._keys.get(found.key, {}).values()
+                else self._parties.get(found.key, ())
+            )
             if not clusters and not parties:
                 continue
             for cluster, strength in clusters.items():
                 matched.names[cluster] = max(strength, matched.names.get(cluster, 0.0))
-            sure = PARTY if found.capital is not False or found.words > 1 else PARTY * _LOWER_CASE
+            sure = (
+                self._scoring.party
+                if found.capital is not False or found.words > 1
+                else self._scoring.party * self._scoring.lower_case
+            )
             written.append((max([*clusters.values(), *([sure] if parties else [])]), found.written))
             for number in parties:
                 best[number] = max(best.get(number, (0.0, 0)), (sure, self._of[number]))
@@ -106,36 +105,40 @@ class Clusters:
                 best[number] = max(best.get(number, (0.0, 0)), (strength, cluster))
                 answers.setdefault(number, set()).add(cluster)
         surest = max((strength for strength, _ in best.values()), default=0.0)
-        least = _WEAK if surest >= _CLEAR else 0.0
+        least = self._scoring.weak if surest >= self._scoring.clear else 0.0
         most = max(map(len, answers.values()), default=1)
         for number, (strength, cluster) in best.items():
             if strength >= least:
-                share = _ONE_OF_TWO + (1 - _ONE_OF_TWO) * len(answers[number]) / most if most > 1 else 1.0
+                share = (
+                    self._scoring.one_of_two + (1 - self._scoring.one_of_two) * len(answers[number]) / most
+                    if most > 1
+                    else 1.0
+                )
                 matched.strengths[number] = (strength * share, cluster)
         matched.names = {cluster: strength for cluster, strength in matched.names.items() if strength >= least}
         matched.spans = [text for strength, text in written if strength >= least]
-        matched.sure = [text for strength, text in written if strength >= max(least, SURE)]
+        matched.sure = [text for strength, text in written if strength >= max(least, self._scoring.sure)]
         return matched
 
     def _clusters_named(self, found: NameFound) -> dict[int, float]:
         held = self._keys.get(found.key, {})
         strongest = max(held.values(), default=0.0)
-        if strongest >= SHORTENED:
+        if strongest >= self._scoring.shortened:
             held = {cluster: strength for cluster, strength in held.items() if strength == strongest}
-        elif len(held) > _SHARED:
+        elif len(held) > self._scoring.shared:
             return {}
-        share = 1.0 if strongest >= SHORTENED else 1.0 / max(1, len(held))
+        share = 1.0 if strongest >= self._scoring.shortened else 1.0 / max(1, len(held))
         return {c: strength * share * self._certainty(found, c, strength) for c, strength in held.items()}
 
     def _certainty(self, found: NameFound, cluster: int, strength: float) -> float:
         """How sure it is, by how it is written, that a key means the cluster and no common word."""
-        if found.capital or (found.words > 1 and strength >= SHORTENED):
+        if found.capital or (found.words > 1 and strength >= self._scoring.shortened):
             return 1.0
-        if strength < SHORTENED:
-            return _CASELESS if found.capital is None else _LOWER_CASE
+        if strength < self._scoring.shortened:
+            return self._scoring.caseless if found.capital is None else self._scoring.lower_case
         if cluster in self._organisations:
-            return 1.0 if found.capital is None else _LOWER_ORGANISATION
-        return _CASELESS if found.capital is None else _LOWER_CASE
+            return 1.0 if found.capital is None else self._scoring.lower_organisation
+        return self._scoring.caseless if found.capital is None else self._scoring.lower_case
 
     def _add(self, key: str, cluster: int, strength: float) -> None:
         held = self._keys.setdefault(key, {})
@@ -143,35 +146,35 @@ class Clusters:
             held[cluster] = strength
 
 
-def _name_keys(name: str) -> list[tuple[str, float]]:
+def _name_keys(name: str, scoring: EntityLinking) -> list[tuple[str, float]]:
     """The keys of one name with their strengths."""
     whole = name_key(name)
     if not whole:
         return []
-    keys = [(whole, WHOLE)]
+    keys = [(whole, scoring.whole)]
     if has_cjk(name):
         return keys
     words = name_words(name)
     plain = name.replace("\u2019", "'")
     if "'s" in plain:
-        keys.append((name_key(plain.replace("'s", "s")), WHOLE))  # written without its apostrophe
+        keys.append((name_key(plain.replace("'s", "s")), scoring.whole))  # written without its apostrophe
     if len(words) == 1:  # HARBORINC, harbor.com
-        keys.extend((key, WHOLE) for key in (_squashed(name), f"{words[0]}com") if key.startswith(whole))
+        keys.extend((key, scoring.whole) for key in (_squashed(name), f"{words[0]}com") if key.startswith(whole))
     if not 2 <= len(words) <= 6:
         return keys
     for length in range(1, len(words)):
         head, tail = words[:length], words[length:]
         key = "".join(head)
         if name_key(" ".join(head)) and len(key) > 1:
-            keys.append((key, SHORTENED if all(word in GENERIC for word in tail) else FIRST_WORD))
-    keys.extend((word, ONE_WORD) for word in words[1:] if word not in GENERIC and len(word) > 2)
+            keys.append((key, scoring.shortened if all(word in GENERIC for word in tail) else scoring.first_word))
+    keys.extend((word, scoring.one_word) for word in words[1:] if word not in GENERIC and len(word) > 2)
     letters = initials(words)
-    keys.append((letters, INITIALS if len(letters) > 2 else TWO_LETTERS))
+    keys.append((letters, scoring.initials if len(letters) > 2 else scoring.two_letters))
     if len(letters) == 2 and ("&" in name or " and " in name.lower()):
-        keys.append(("&".join(letters), INITIALS))
+        keys.append(("&".join(letters), scoring.initials))
     first, second = words[:2]
     keys.extend(
-        (first[:head] + second[:tail], CLIPPED)
+        (first[:head] + second[:tail], scoring.clipped)
         for head in (2, 3)
         for tail in (2, 3)
         if len(first) > head and len(second) >= tail
@@ -197,16 +200,20 @@ def _squashed(text: str) -> str:
     return re.sub(r"[\W_]+", "", fold(text))
 
 
-def _named_by_what_recurs(cards: Sequence[Card]) -> list[Card]:
+def _named_by_what_recurs(cards: Sequence[Card], scoring: EntityLinking) -> list[Card]:
     """The cards, each with the first of its recurring names where few documents share it and none is called so.
 
     A name on most pages of many documents says what the library is about, not which document is meant.
     """
     called = {
-        key for card in cards for name in card.names for key, strength in _name_keys(name) if strength >= SHORTENED
+        key
+        for card in cards
+        for name in card.names
+        for key, strength in _name_keys(name, scoring)
+        if strength >= scoring.shortened
     }
     held = Counter(name_key(name) for card in cards for name in card.recurring)
-    most = max(_SHARED, _FEW * len(cards))
+    most = max(scoring.shared, scoring.few * len(cards))
     told = []
     for card in cards:
         own = [n for n in card.recurring if held[name_key(n)] <= most and name_key(n) not in called][:1]

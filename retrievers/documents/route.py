@@ -13,21 +13,12 @@ from heapq import nlargest
 
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
-from retrievers.documents.clusters import SURE, Clusters, Matched
+from hybrid_core.types.scoring import ScoringConfig
+from retrievers.documents.clusters import Clusters, Matched
 from retrievers.documents.period_fit import newest, period_fit
 from retrievers.pages.titles import TitleIndex
 from retrievers.query.question import Question
 
-# Shares of the score of a document whose organisation is named; they sum to 1.
-_ORGANISATION, _PERIOD, _TYPE = 0.4, 0.5, 0.1
-_WRONG_TYPE = 0.4  # taken from documents of another type than that asked for, where the question names no time
-_UNSAID = 0.5  # period and type fit of every document where the question says none
-_NEWEST, _NEWEST_ASKED = 0.1, 0.3  # added to the newest of its kind where the question names no time
-_TITLE_BESIDE = 0.08
-# Where the question names no organisation that we hold.
-_PERIOD_ALONE, _TYPE_ALONE, _TITLE_ALONE = 0.3, 0.15, 0.6
-_TELLING = 0.5  # a type that more than this share of the library is of tells nothing by itself
-_SAME = 0.005  # scores this close tie
 _EXPLAINED = 20  # best documents that get a reason
 
 
@@ -58,12 +49,18 @@ class _Asked:
 class Router:
     """Routes questions over the documents of a library. Built once per state of the library, then only read."""
 
-    def __init__(self, cards: Mapping[str, Card], aliases: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        cards: Mapping[str, Card],
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        scoring: ScoringConfig = ScoringConfig(),
+    ) -> None:
         """``aliases`` is a user's list of nicknames by organisation name."""
+        self.scoring, self._weights, self._sure = scoring, scoring.cards, scoring.linking.sure
         self._ids = list(cards)
         self._cards = list(cards.values())
-        self._clusters = Clusters(self._cards, aliases or {})
-        self._titles = TitleIndex(self._cards)
+        self._clusters = Clusters(self._cards, aliases or {}, scoring.linking)
+        self._titles = TitleIndex(self._cards, scoring.titles)
         self._by_year: dict[int, list[int]] = {}
         self._by_quarter: dict[int, list[int]] = {}
         self._by_type: dict[str, list[int]] = {}
@@ -74,6 +71,13 @@ class Router:
                 self._by_quarter.setdefault(card.quarter, []).append(number)
             if card.type:
                 self._by_type.setdefault(card.type, []).append(number)
+
+    def scores_by(self, scoring: ScoringConfig) -> bool:
+        """Whether it scores by these numbers, as far as it reads them."""
+        own = self.scoring
+        return scoring is own or (scoring.linking, scoring.cards, scoring.periods, scoring.titles) == (
+            own.linking, own.cards, own.periods, own.titles,
+        )  # fmt: skip
 
     def route(self, question: Question) -> Routing:
         """Scores for the documents that the question names by organisation, period, type or title."""
@@ -86,14 +90,14 @@ class Router:
         titles = self._titles.scores([term for term in question.terms if term not in named])
         asked = _Asked(question, matched, types, titles)
         scores = self._among(asked)
-        if matched.best < SURE:
+        if matched.best < self._sure:
             for number, score in self._anywhere(asked).items():
                 scores[number] = max(score, scores.get(number, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
-            for number, share in newest(self._cards, _by_cluster(matched)).items():
-                extra = (_NEWEST_ASKED if question.latest else _NEWEST) * share * matched.strengths[number][0]
-                scores[number] = min(1.0, scores[number] + extra)
+            for number, share in newest(self._cards, _by_cluster(matched), self._weights.newest_beside).items():
+                extra = self._weights.newest_asked if question.latest else self._weights.newest
+                scores[number] = min(1.0, scores[number] + extra * share * matched.strengths[number][0])
             tied = self._tied(scores) if question.latest else tied
         explained = nlargest(_EXPLAINED, scores, key=scores.__getitem__)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
@@ -102,7 +106,7 @@ class Router:
             {self._ids[n]: self._reason(asked, n) for n in explained},
             named,
             tuple(self._clusters.name(cluster) for cluster in organisations),
-            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= SURE),
+            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= self._sure),
             tuple(matched.sure),
             tied,
         )
@@ -111,12 +115,14 @@ class Router:
         """The documents of the organisations named, told apart by period, type and title words."""
         if asked.question.timed:
             self._fit(asked, asked.matched.strengths)
-        wrong = _WRONG_TYPE if asked.types and not asked.question.timed else 0.0
+        weights = self._weights
+        wrong = weights.wrong_type if asked.types and not asked.question.timed else 0.0
         scores = {}
         for number, (strength, _) in asked.matched.strengths.items():
-            typed = float(self._cards[number].type in asked.types) if asked.types else _UNSAID
-            told = _ORGANISATION + _PERIOD * asked.fits.get(number, _UNSAID) + _TYPE * typed - wrong * (1.0 - typed)
-            scores[number] = min(1.0, strength * told + _TITLE_BESIDE * asked.titles.get(number, 0.0))
+            typed = float(self._cards[number].type in asked.types) if asked.types else weights.unsaid
+            timed = asked.fits.get(number, weights.unsaid)
+            told = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
+            scores[number] = min(1.0, strength * told + weights.title_beside * asked.titles.get(number, 0.0))
         return scores
 
     def _anywhere(self, asked: _Asked) -> dict[int, float]:
@@ -127,12 +133,12 @@ class Router:
             quarters = {period.quarter for period in asked.question.quarters}
             dated.update(n for quarter in quarters for n in self._by_quarter.get(quarter or 0, ()))
         self._fit(asked, dated)
-        scores = {number: _PERIOD_ALONE * asked.fits[number] for number in dated}
+        scores = {number: self._weights.period_alone * asked.fits[number] for number in dated}
         for name in asked.types:
             for number in self._by_type[name]:
-                scores[number] = scores.get(number, 0.0) + _TYPE_ALONE
+                scores[number] = scores.get(number, 0.0) + self._weights.type_alone
         for number, score in asked.titles.items():
-            scores[number] = scores.get(number, 0.0) + _TITLE_ALONE * score
+            scores[number] = scores.get(number, 0.0) + self._weights.title_alone * score
         return {number: score for number, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, matched: Matched) -> set[str]:
@@ -141,7 +147,7 @@ class Router:
         if matched.strengths:
             held = {self._cards[number].type for number in matched.strengths}
             return held.intersection(question.types)
-        most = _TELLING * len(self._cards)
+        most = self._weights.telling * len(self._cards)
         return {name for name in question.types if 0 < len(self._by_type.get(name, ())) <= most}
 
     def _fit(self, asked: _Asked, numbers: Iterable[int]) -> None:
@@ -151,12 +157,12 @@ class Router:
             card = self._cards[number]
             key = (card.years, card.quarter, card.dates, card.type)
             if key not in known:
-                known[key] = period_fit(card, asked.question)
+                known[key] = period_fit(card, asked.question, self.scoring.periods)
             asked.fits[number] = known[key]
 
     def _tied(self, scores: Mapping[int, float]) -> tuple[str, ...]:
         best = max(scores.values(), default=0.0)
-        tied = [number for number, score in scores.items() if score >= best - _SAME]
+        tied = [number for number, score in scores.items() if score >= best - self._weights.same]
         return tuple(self._ids[number] for number in tied) if len(tied) > 1 else ()
 
     def _reason(self, asked: _Asked, number: int) -> str:
@@ -164,7 +170,7 @@ class Router:
         said = []
         if number in asked.matched.strengths:
             said.append(f"organisation {self._clusters.name(asked.matched.strengths[number][1])}")
-        if card.years and asked.fits.get(number, 0.0) >= _UNSAID:
+        if card.years and asked.fits.get(number, 0.0) >= self._weights.unsaid:
             said.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
         if card.type and (said or card.type in asked.types):
             said.append(card.type)

@@ -8,6 +8,7 @@ from hybrid_core.text import tokens
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
+from hybrid_core.types.scoring import PageScoring
 from retrievers.documents.candidates import Valued, Wanted, best_pages
 from retrievers.explain import snippet
 from retrievers.pages import page_score
@@ -34,10 +35,11 @@ class Writer:
         question: Question,
         reasoned: Reasoned,
         short_paths: Mapping[str, str],
+        scoring: PageScoring,
     ) -> None:
         self._valued, self._coarse, self._near = valued, coarse, near
         self._worded, self._reranked = worded, reranked
-        self._question = question
+        self._question, self._scoring = question, scoring
         self._reasoned, self._short_paths, self._wanted = reasoned, short_paths, wanted
 
     def page(self, chosen: Chosen, label: str, page_text: str) -> PageFound:
@@ -46,7 +48,7 @@ class Writer:
         valued = self._valued[reached.doc]
         document, content = valued.candidate.document, valued.candidate.content
         at, key = reached.page - 1, (document.doc_id, reached.page)
-        adds = _adds(content, reached.page, self._wanted[reached.doc])
+        adds = _adds(content, reached.page, self._wanted[reached.doc], self._scoring)
         weights = snippet.weights(self._question.terms, adds)
         offset, shown = snippet.best_window(
             page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
@@ -146,9 +148,9 @@ def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
 
 
-def _adds(content: Content, page: int, wanted: Wanted) -> dict[str, float]:
+def _adds(content: Content, page: int, wanted: Wanted, scoring: PageScoring) -> dict[str, float]:
     """What each term adds to a page's score; best first."""
     names = {tokens.cached_hash(term): term for term in (*wanted.headings, *wanted.terms)}
     terms = {tokens.cached_hash(term): weight for term, weight in wanted.terms.items()}
     headings = {tokens.cached_hash(term): weight for term, weight in wanted.headings.items()}
-    return {names[term]: add for term, add in page_score.matched(content, page, terms, headings).items()}
+    return {names[term]: add for term, add in page_score.matched(content, page, terms, headings, scoring).items()}

@@ -7,16 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hybrid_core.types.scoring import SelectionScoring
 from retrievers.documents.candidates import Valued
 from retrievers.pages.content import Content
 from retrievers.pages.tree_walk import Reached
 from retrievers.query.patterns import Pattern
 from retrievers.rerank.mmr import cosine, mmr
-
-_SAME = 0.995  # cosine from which two pages are one and the same text
-_SAME_LENGTH = 0.02  # share by which their numbers of words, and of different words, may differ
-_SLOTS_WITHIN = 5  # slots for roles are among the first five results, however many are asked for
-_ROLE_PAGES = 2  # a section longer than this has a role on its first pages only
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,12 @@ class Chosen:
 
 
 def choose_pages(
-    reached: Sequence[Reached], valued: Sequence[Valued], top_k: int, roles: Sequence[Sequence[Role]], lam: float
+    reached: Sequence[Reached],
+    valued: Sequence[Valued],
+    top_k: int,
+    roles: Sequence[Sequence[Role]],
+    lam: float,
+    scoring: SelectionScoring,
 ) -> list[Chosen]:
     """At most ``top_k`` of the reached pages (best first), in the order to show them.
 
@@ -46,21 +47,23 @@ def choose_pages(
     of the five without one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are
     therefore the list of n, for n from 5 on.
     """
-    most = 4 * top_k if lam < 1 else top_k
-    chosen = _without_copies(reached, valued, most)
+    most = scoring.varied * top_k if lam < 1 else top_k
+    chosen = _without_copies(reached, valued, most, scoring)
     if lam < 1:
         chosen = _varied(chosen[:most], valued, top_k, lam)
-    return _with_roles(chosen, valued, min(top_k, _SLOTS_WITHIN), roles)[:top_k]
+    return _with_roles(chosen, valued, min(top_k, scoring.slots_within), roles, scoring.role_pages)[:top_k]
 
 
-def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: int) -> list[Chosen]:
+def _without_copies(
+    reached: Sequence[Reached], valued: Sequence[Valued], most: int, scoring: SelectionScoring
+) -> list[Chosen]:
     """Copies of the first ``most`` pages are left out and named with them; pages behind are not compared."""
     kept: list[Chosen] = []
     lengths = np.zeros(len(reached))  # words on the kept pages
     for one in reached:
         words = float(valued[one.doc].candidate.content.body.lengths[one.page - 1])
-        alike = np.flatnonzero(np.abs(lengths[: min(len(kept), most)] - words) <= _SAME_LENGTH * words)
-        copy_of = next((at for at in alike.tolist() if _same(valued, one, kept[at].reached)), None)
+        alike = np.flatnonzero(np.abs(lengths[: min(len(kept), most)] - words) <= scoring.same_length * words)
+        copy_of = next((at for at in alike.tolist() if _same(valued, one, kept[at].reached, scoring)), None)
         if copy_of is None:
             lengths[len(kept)] = words
             kept.append(Chosen(one))
@@ -69,13 +72,13 @@ def _without_copies(reached: Sequence[Reached], valued: Sequence[Valued], most: 
     return kept
 
 
-def _same(valued: Sequence[Valued], a: Reached, b: Reached) -> bool:
+def _same(valued: Sequence[Valued], a: Reached, b: Reached, scoring: SelectionScoring) -> bool:
     """The same page of the same bytes, or the same words on a page of another document."""
     first, second = valued[a.doc].candidate.content, valued[b.doc].candidate.content
     if first.content_id == second.content_id:
         return a.page == b.page
     one, other = _vector(valued, a), _vector(valued, b)
-    return abs(len(one) - len(other)) <= _SAME_LENGTH * len(one) and cosine(one, other) >= _SAME
+    return abs(len(one) - len(other)) <= scoring.same_length * len(one) and cosine(one, other) >= scoring.same
 
 
 def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam: float) -> list[Chosen]:
@@ -85,7 +88,7 @@ def _varied(chosen: Sequence[Chosen], valued: Sequence[Valued], top_k: int, lam:
 
 
 def _with_roles(
-    chosen: list[Chosen], valued: Sequence[Valued], within: int, wanted: Sequence[Sequence[Role]]
+    chosen: list[Chosen], valued: Sequence[Valued], within: int, wanted: Sequence[Sequence[Role]], role_length: int
 ) -> list[Chosen]:
     doc = chosen[0].reached.doc if chosen else -1
     roles = wanted[doc] if chosen and wanted else ()
@@ -94,7 +97,7 @@ def _with_roles(
     content, values = valued[doc].candidate.content, valued[doc].values
     first, rest = chosen[:within], chosen[within:]
     for role in roles:
-        pages = role_pages(content, role)
+        pages = role_pages(content, role, role_length)
         if any(one.reached.doc == doc and one.reached.page in pages for one in first):
             continue
         best = max(pages, key=lambda page: (float(values[page - 1]), -page), default=None)
@@ -114,12 +117,12 @@ def _with_roles(
     return first + rest
 
 
-def role_pages(content: Content, role: Role) -> dict[int, None]:
-    """The pages of a document that have a role, by the titles of its sections; in order."""
+def role_pages(content: Content, role: Role, most: int) -> dict[int, None]:
+    """The pages of a document that have a role, by the titles of its sections, ``most`` of each; in order."""
     pages: dict[int, None] = {}
     for section in content.sections:
         if not section.synthetic and role.title.search(section.title):
-            last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)
+            last = min(section.end_page, section.start_page + most - 1)
             pages |= dict.fromkeys(range(section.start_page, last + 1))
     return pages
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.store.index.vectors import VectorIndex
-from hybrid_core.types.documents import Document, Hit
+from hybrid_core.types.documents import Document, Fusion, Hit
+from hybrid_core.types.scoring import FirstStageScoring
 from retrievers.pages.fusion import normalised, ranked, reciprocal_ranks, weighted
-from retrievers.query.options import Meaning, Weights
+from retrievers.query.options import Meaning
 
 Key = tuple[str, int]  # (doc_id, page)
 
@@ -22,17 +23,18 @@ def coarse_pass(
     meaning: Meaning,
     published: Mapping[str, Document],
     scope: frozenset[str] | None,
-    weights: Weights,
+    scoring: FirstStageScoring,
+    fusion: Fusion,
 ) -> list[Hit]:
-    """At most ``weights.coarse_hits`` pages of published versions, best first, within ``scope`` if given.
+    """At most ``scoring.hits`` pages of published versions, best first, within ``scope`` if given.
 
     ``query`` is {term hash: weight}. Without a vector a hit's score is its BM25; with one it is the
     weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
-    ``weights.fusion`` "rrf" the sum of their reciprocal ranks.
+    ``fusion`` "rrf" the sum of their reciprocal ranks.
     """
-    sparse = by_words(index, query, published, scope, weights)
-    near = by_meaning(index, meaning, published, scope, weights, weights.coarse_hits)
-    return joined(sparse, near, weights) if meaning.vector is not None else sparse
+    sparse = by_words(index, query, published, scope, scoring)
+    near = by_meaning(index, meaning, published, scope, scoring, scoring.hits)
+    return joined(sparse, near, scoring, fusion) if meaning.vector is not None else sparse
 
 
 def by_words(
@@ -40,25 +42,28 @@ def by_words(
     query: Mapping[int, float],
     published: Mapping[str, Document],
     scope: Collection[str] | None,
-    weights: Weights,
+    scoring: FirstStageScoring,
 ) -> list[Hit]:
-    """The best pages by BM25, at most ``weights.coarse_hits``."""
-    return _published(index.search(*_arrays(query), weights.coarse_hits, scope), published) if query else []
+    """The best pages by BM25, at most ``scoring.hits``."""
+    return _published(index.search(*_arrays(query), scoring.hits, scope), published) if query else []
 
 
 def joined(
-    sparse: Sequence[Hit], by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]], weights: Weights
+    sparse: Sequence[Hit],
+    by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]],
+    scoring: FirstStageScoring,
+    fusion: Fusion,
 ) -> list[Hit]:
     """The hits of words and those of meaning in one order; ``by_near`` is what ``by_meaning`` gives."""
     hits, near = dict(by_near[0]), by_near[1]
     for hit in sparse:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit
-    if weights.fusion == "rrf":
-        fused = reciprocal_ranks([_scores(sparse), near])
+    if fusion == "rrf":
+        fused = reciprocal_ranks([_scores(sparse), near], scoring.rrf_k)
     else:
-        fused = weighted([(1.0, normalised(_scores(sparse))), (weights.dense_coarse, near)])
-    return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: weights.coarse_hits]]
+        fused = weighted([(1.0, normalised(_scores(sparse))), (scoring.vectors, near)])
+    return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: scoring.hits]]
 
 
 def by_meaning(
@@ -66,14 +71,14 @@ def by_meaning(
     meaning: Meaning,
     published: Mapping[str, Document],
     scope: Collection[str] | None,
-    weights: Weights,
+    scoring: FirstStageScoring,
     limit: int,
 ) -> tuple[dict[Key, Hit], dict[Key, float]]:
     """The pages nearest to a question by its vector, and by its learned term weights where it has them: at most
     ``limit`` by each, with their scores; and how near each page is, 0 to 1.
 
     Both kinds of nearness are scaled within the question and added with the weights 1 and
-    ``weights.learned_sparse``, whose ratio is that of BGE-M3's authors (Chen et al. 2024).
+    ``scoring.term_weights``, whose ratio is that of BGE-M3's authors (Chen et al. 2024).
     """
     if meaning.vector is None:
         return {}, {}
@@ -85,8 +90,8 @@ def by_meaning(
     for hit in learned:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], learned=hit.score) if key in hits else hit
-    near = weighted([(1.0, similarity(dense)), (weights.learned_sparse, normalised(_scores(learned)))])
-    return hits, {key: score / (1 + weights.learned_sparse) for key, score in near.items()}
+    near = weighted([(1.0, similarity(dense)), (scoring.term_weights, normalised(_scores(learned)))])
+    return hits, {key: score / (1 + scoring.term_weights) for key, score in near.items()}
 
 
 def similarity(hits: Sequence[Hit]) -> dict[Key, float]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-_RRF_K = 60
-
 K = TypeVar("K", bound=Hashable)
 
 
@@ -29,15 +27,15 @@ def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]
     return total
 
 
-def reciprocal_ranks(parts: Sequence[Mapping[K, float]]) -> dict[K, float]:
-    """Reciprocal Rank Fusion, Σ 1/(60 + rank) over the parts, ranks from 1 (Cormack, Clarke and Büttcher 2009).
+def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, float]:
+    """Reciprocal Rank Fusion, Σ 1/(k + rank) over the parts, ranks from 1 (Cormack, Clarke and Büttcher 2009).
 
     What a part does not name, or scores 0, has no rank there. Higher is better.
     """
     total: dict[K, float] = {}
     for scores in parts:
         for rank, key in enumerate(ranked({key: score for key, score in scores.items() if score > 0}), 1):
-            total[key] = total.get(key, 0.0) + 1 / (_RRF_K + rank)
+            total[key] = total.get(key, 0.0) + 1 / (k + rank)
     return total
 
 

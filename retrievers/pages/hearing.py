@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from hybrid_core.store.index.vectors import VectorIndex
 from hybrid_core.text import tokens
-from hybrid_core.types.documents import Document, Hit
+from hybrid_core.types.documents import Document, Fusion, Hit
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.scoring import ExpansionScoring, FirstStageScoring, ScoringConfig
 from retrievers.documents.candidates import Candidate, Valued, Wanted, score_pages, value_pages
 from retrievers.pages.coarse import Key, by_meaning, by_words, coarse_pass, joined
 from retrievers.query.expert import SILENT, Advice, Expert
-from retrievers.query.options import LibraryView, Meaning, Weights
-
-NAMED = 0.4  # a routing score from which a document counts as named, as it does for evidence
+from retrievers.query.options import LibraryView, Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,14 @@ def hear(
     scores: Mapping[str, float],
     view: LibraryView,
     scope: frozenset[str] | None,
+    scoring: ExpansionScoring,
 ) -> Hearing:
     """``names`` are those in the question that documents are linked by; ``scores`` says how surely it names each, 0
-    to 1."""
-    advice = expert.advise(question, view.types(scope), names)
+    to 1, and counts as named from ``scoring.named`` on."""
+    advice = expert.advise(question, view.types(scope), names, scoring.full_terms)
     if not advice:
         return Hearing()
-    named = frozenset(d for d, score in scores.items() if score >= NAMED and (scope is None or d in scope))
+    named = frozenset(d for d, score in scores.items() if score >= scoring.named and (scope is None or d in scope))
     everything = len(named) == len(view.documents if scope is None else scope)
     return Hearing(advice, None if everything or not named else named)
 
@@ -79,7 +80,7 @@ class CoarsePass:
     hearing: Hearing
     meaning: Meaning
     view: LibraryView
-    weights: Weights
+    request: SearchRequest
 
     def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
         """The hits that compare documents, and those that compare their pages; the same unless documents are named."""
@@ -87,28 +88,33 @@ class CoarsePass:
         if not groups or groups[0][1] is None:
             found = self._pass(groups[0][0] if groups else SILENT, scope)
             return found, found
-        near = by_meaning(self.index, self.meaning, self.view.documents, scope, self.weights, self.weights.coarse_hits)
+        scoring, fusion = self.request.scoring.first_stage, self.request.fusion
+        near = by_meaning(self.index, self.meaning, self.view.documents, scope, scoring, scoring.hits)
         own = heard = self._by_words(SILENT, scope)
         for advice, documents in groups:
             if documents is not None:
                 added = self._by_words(advice, documents)
-                heard = heard_hits(heard, added, documents, self.weights.coarse_hits)
+                heard = heard_hits(heard, added, documents, scoring.hits)
         if self.meaning.vector is not None:
-            own, heard = joined(own, near, self.weights), joined(heard, near, self.weights)
+            own, heard = joined(own, near, scoring, fusion), joined(heard, near, scoring, fusion)
         return (own if self.hearing.named is not None else heard), heard
 
     def within(self, document: Document) -> list[Hit]:
         """The best of one document's pages, as many as are scored of a very large one at most."""
-        many = replace(self.weights, coarse_hits=self.weights.pages // 2)
+        scoring = self.request.scoring
+        many = replace(scoring.first_stage, hits=scoring.documents.pages // 2)
         return self._pass(self.hearing.of(document), frozenset((document.doc_id,)), many)
 
-    def _pass(self, advice: Advice, scope: frozenset[str] | None, weights: Weights | None = None) -> list[Hit]:
+    def _pass(
+        self, advice: Advice, scope: frozenset[str] | None, scoring: FirstStageScoring | None = None
+    ) -> list[Hit]:
         query = _hashed({**advice.terms, **self.terms})
-        return coarse_pass(self.index, query, self.meaning, self.view.documents, scope, weights or self.weights)
+        scoring = scoring or self.request.scoring.first_stage
+        return coarse_pass(self.index, query, self.meaning, self.view.documents, scope, scoring, self.request.fusion)
 
     def _by_words(self, advice: Advice, scope: Collection[str] | None) -> list[Hit]:
         query = _hashed({**advice.terms, **self.terms})
-        return by_words(self.index, query, self.view.documents, scope, self.weights)
+        return by_words(self.index, query, self.view.documents, scope, self.request.scoring.first_stage)
 
 
 def _hashed(terms: Mapping[str, float]) -> dict[int, float]:
@@ -121,20 +127,21 @@ def value_heard(
     hearing: Hearing,
     coarse: Mapping[Key, float],
     similar: Mapping[Key, float],
-    weights: Weights,
+    scoring: ScoringConfig,
+    fusion: Fusion,
 ) -> tuple[list[Wanted], list[Valued]]:
     """Every page of the candidates valued with what is heard in its document, within the bounds; and by what."""
     advice = [hearing.of(candidate.document) for candidate in candidates]
     wanted = [Wanted({**one.terms, **asked}, one.headings) for one in advice]
-    raw = [score_pages(c, want, weights) for c, want in zip(candidates, wanted, strict=True)]
-    valued = value_pages(candidates, coarse, raw, similar, weights)
+    raw = [score_pages(c, want, scoring.pages) for c, want in zip(candidates, wanted, strict=True)]
+    valued = value_pages(candidates, coarse, raw, similar, scoring, fusion)
     if all(one is advice[0] for one in advice):
         return wanted, valued
     own_raw = [
-        scores if one is SILENT else score_pages(c, Wanted(asked), weights)
+        scores if one is SILENT else score_pages(c, Wanted(asked), scoring.pages)
         for c, one, scores in zip(candidates, advice, raw, strict=True)
     ]
-    return wanted, bounded(valued, value_pages(candidates, coarse, own_raw, similar, weights), hearing)
+    return wanted, bounded(valued, value_pages(candidates, coarse, own_raw, similar, scoring, fusion), hearing)
 
 
 def heard_hits(own: Sequence[Hit], added: Sequence[Hit], heard: Collection[str], limit: int) -> list[Hit]:

@@ -9,7 +9,6 @@ counts besides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +16,11 @@ import numpy.typing as npt
 from hybrid_core.text import bm25
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.scoring import PageScoring
 from retrievers.pages.content import Content
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class PageScoring:
-    """``heading_weight`` is what a heading's BM25 adds to the text's, ``title_weight`` what covering a title does."""
-
-    k1: float = 2.0
-    b: float = 1.0
-    heading_weight: float = 0.5
-    title_weight: float = 0.1
 
 
 def page_scores(
@@ -46,21 +36,24 @@ def page_scores(
     scored; the others have 0. Term statistics are of the whole document all the same.
     """
     total = _field(content.body, query, scoring, only)
-    if scoring.heading_weight:
+    if scoring.headings:
         in_headings = {**(headings or {}), **query}
-        total += scoring.heading_weight * _field(content.headings, in_headings, scoring, only)
-    if scoring.title_weight:
-        total += scoring.title_weight * (total > 0) * content.titles.covered(query, content.pages)
+        total += scoring.headings * _field(content.headings, in_headings, scoring, only)
+    if scoring.titles:
+        total += scoring.titles * (total > 0) * content.titles.covered(query, content.pages, scoring.title_power)
     return total
 
 
 def matched(
-    content: Content, page: int, query: Mapping[int, float], headings: Mapping[int, float] | None = None
+    content: Content,
+    page: int,
+    query: Mapping[int, float],
+    headings: Mapping[int, float] | None = None,
+    scoring: PageScoring = PageScoring(),
 ) -> dict[int, float]:
     """Which terms a page (1-based) holds in its text and headings, and what each adds to its score; best first."""
-    scoring = PageScoring()
     adds: dict[int, float] = {}
-    fields = ((1.0, content.body, query), (scoring.heading_weight, content.headings, {**(headings or {}), **query}))
+    fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
     for share, counts, wanted in fields:
         model = Bm25(scoring.k1, scoring.b, counts.average_length)
         for term, weight in wanted.items():
@@ -70,8 +63,8 @@ def matched(
                 part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
                 add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])
                 adds[term] = adds.get(term, 0.0) + add
-    for term, add in content.titles.adds(query, page).items():
-        adds[term] = adds.get(term, 0.0) + scoring.title_weight * add
+    for term, add in content.titles.adds(query, page, scoring.title_power).items():
+        adds[term] = adds.get(term, 0.0) + scoring.titles * add
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 

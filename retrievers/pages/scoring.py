@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.vectors import VectorIndex
 from hybrid_core.types.documents import Hit
+from hybrid_core.types.requests import SearchRequest
 from retrievers.documents import select
 from retrievers.documents.candidates import Valued, Wanted, choose
 from retrievers.documents.route import Routing
@@ -20,7 +21,7 @@ from retrievers.pages.coarse import Key, by_meaning
 from retrievers.pages.content import ContentCache
 from retrievers.pages.hearing import CoarsePass, hear, value_heard
 from retrievers.query.expert import Advice, Expert
-from retrievers.query.options import LibraryView, Meaning, SearchOptions, Weights
+from retrievers.query.options import LibraryView, Meaning
 from retrievers.query.question import Question, read_question
 from retrievers.reason.reasoner import Reasoner
 
@@ -53,63 +54,66 @@ class Scored:
 
 
 def score(
-    question_text: str,
-    options: SearchOptions,
+    request: SearchRequest,
     view: LibraryView,
     contents: Contents,
     index: VectorIndex,
     cache: ContentCache,
     expert: Expert,
     meaning: Meaning,
-    weights: Weights,
     reasoner: Reasoner | None,
     clock: Clock,
 ) -> Scored:
     """Raises as ``retrievers.pipeline.search`` does."""
-    question = read_question(question_text)
-    scope = searched(view, options)
+    scoring = request.scoring
+    question = read_question(request.question)
+    scope = searched(view, request)
     cards = view.router.route(question)
     clock.lap("question")
 
-    named = {} if options.route == "semantic" else cards.scores
-    hearing = hear(expert, question_text, cards.names, named, view, scope)
-    coarsely = CoarsePass(index, dict.fromkeys(question.terms, 1.0), hearing, meaning, view, weights)
+    named = {} if request.route == "semantic" else cards.scores
+    hearing = hear(expert, request.question, cards.names, named, view, scope, scoring.expansion)
+    coarsely = CoarsePass(index, dict.fromkeys(question.terms, 1.0), hearing, meaning, view, request)
     hits, heard = coarsely.hits(scope)
     clock.lap("coarse")
 
     documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
-    choice = Choice(question, cards, hits, documents, scope, weights)
-    routed = choose_documents(options.route, choice, options.effort, reasoner)
+    choice = Choice(question, cards, hits, documents, scope, scoring.documents)
+    routed = choose_documents(request.route, choice, request.effort, reasoner)
     routing = routed.routing
     if routed.scope != scope:
         hits, heard = coarsely.hits(routed.scope)
     clock.lap("routing")
     best_hit = max((hit.score for hit in heard), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best_hit for hit in heard}
-    candidates, left_out = choose(hits, routing, view, routed.scope, contents, cache, weights, coarsely.within)
+    candidates, left_out = choose(
+        hits, routing, view, routed.scope, contents, cache, scoring.documents, coarsely.within
+    )
     clock.lap("gather")
 
     asked = _inside_query(question, routing)
     inspected = [c.document.doc_id for c in candidates]
-    near, similar = by_meaning(index, meaning, view.documents, inspected, weights, 2 * weights.coarse_hits)
-    wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, weights)
+    near, similar = by_meaning(
+        index, meaning, view.documents, inspected, scoring.first_stage, 2 * scoring.first_stage.hits
+    )
+    wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, scoring, request.fusion)
     if not any(one.values.any() for one in valued):  # nothing but what named the document occurs in it
         asked = dict.fromkeys(question.terms, 1.0)
-        wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, weights)
+        wanted, valued = value_heard(candidates, asked, hearing, coarse, similar, scoring, request.fusion)
     clock.lap("pages")
     notes = tuple(note for note in (meaning.note, *routed.notes, *left_out) if note)
     advice = [hearing.of(candidate.document) for candidate in candidates]
     return Scored(question, advice, scope, heard, coarse, routed, asked, wanted, near, valued, notes)
 
 
-def searched(view: LibraryView, options: SearchOptions) -> frozenset[str] | None:
+def searched(view: LibraryView, request: SearchRequest) -> frozenset[str] | None:
     """The doc_ids that a filter leaves, None without a filter. Raises as ``search`` does."""
-    if not options.documents and not options.where:
+    if not request.documents and not request.where:
         return None
     documents = list(view.documents.values())
-    if options.documents:
-        documents = select.by_name(documents, options.documents)
-    return frozenset(d.doc_id for d in select.where(documents, options.where))
+    if request.documents:
+        documents = select.by_name(documents, request.documents)
+    return frozenset(d.doc_id for d in select.where(documents, request.where))
 
 
 def _inside_query(question: Question, routing: Routing) -> dict[str, float]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchRequest
 from retrievers.documents.candidates import Valued, best_pages
 from retrievers.pages.scoring import Scored
-from retrievers.query.options import SearchOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,21 @@ class SectionScores:
     notes: tuple[str, ...] = ()
 
 
-def of_document(
-    query: str, document: Document, options: SearchOptions, score: Callable[[SearchOptions], Scored]
-) -> SectionScores:
+def of_document(request: SearchRequest, document: Document, score: Callable[[SearchRequest], Scored]) -> SectionScores:
     """A document's sections by the search that ``score`` makes of the library.
 
     Where that search does not look into the document, its sections are scored by a search of this document alone, and
     a note says so: with none of its pages compared they would all be 0.
     """
-    found = of_documents(query, score(options), document)
+    found = of_documents(request.question, score(request), document)
     if found:
         return found[0]
     note = (
         f"a search of the library does not look into {document.name} for this question: "
         "its sections are scored by a search of it alone"
     )
-    alone = of_documents(query, score(replace(options, documents=(document.doc_id,))), document)
-    made = alone[0] if alone else SectionScores(query, document, {})
+    alone = of_documents(request.question, score(replace(request, documents=(document.doc_id,))), document)
+    made = alone[0] if alone else SectionScores(request.question, document, {})
     return replace(made, notes=(note, *made.notes))
 
 

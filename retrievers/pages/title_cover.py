@@ -16,8 +16,6 @@ from hybrid_core.types.documents import Section
 
 Floats = npt.NDArray[np.float64]
 
-_POWER = 3  # of the share covered: a half-covered title counts an eighth
-
 
 @dataclass(frozen=True, eq=False)
 class Titles:
@@ -44,19 +42,19 @@ class Titles:
         each = np.repeat(rarity, held)
         return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
 
-    def covered(self, query: Mapping[int, float], pages: int) -> Floats:
-        """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)³ of the titles that begin there, the
-        sums over the title's terms in {term hash: weight}: float64 (pages,), higher is better, 0 for none."""
+    def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
+        """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power of the titles that begin there,
+        the sums over the title's terms in {term hash: weight}: float64 (pages,), higher is better, 0 for none."""
         found = np.zeros(pages)
         held = np.zeros(self.terms.page_count)
         for term, weight in query.items():
             titles = self.terms.postings(term)[0]
             held[titles] += weight * self._idf(len(titles))
         at = np.flatnonzero(held)
-        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at]))
+        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at], power))
         return found
 
-    def adds(self, query: Mapping[int, float], page: int) -> dict[int, float]:
+    def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
         """What each term adds to ``covered`` of a page (1-based)."""
         here = np.flatnonzero(self.pages == page - 1).tolist()
         weights: dict[int, dict[int, float]] = {title: {} for title in here}
@@ -67,7 +65,7 @@ class Titles:
                     weights[title][term] = weight * self._idf(len(titles))
         best: dict[int, float] = {}
         for title, held in weights.items():
-            share = float(_share(sum(held.values()), self._whole[title]))
+            share = float(_share(sum(held.values()), self._whole[title], power))
             adds = {term: weight * share for term, weight in held.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
@@ -77,6 +75,6 @@ class Titles:
         return bm25.idf(self.terms.page_count, titles)
 
 
-def _share(held: Floats | float, whole: Floats) -> Floats:
-    """Of a title's words how much the question holds, so that a half-covered title counts an eighth."""
-    return np.asarray(np.minimum(1.0, held / whole) ** _POWER)
+def _share(held: Floats | float, whole: Floats, power: float) -> Floats:
+    """Of a title's words how much the question holds, to that power: a half-covered title counts less than half."""
+    return np.asarray(np.minimum(1.0, held / whole) ** power)

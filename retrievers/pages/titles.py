@@ -8,28 +8,29 @@ from collections.abc import Mapping, Sequence
 from hybrid_core.text.names import GENERIC
 from hybrid_core.text.tokens import is_number, is_year, stem, tokenise
 from hybrid_core.types.documents import Card
+from hybrid_core.types.scoring import TitleMatching
 
 _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
-_COMMON = 0.25  # a term in more than this share of the titles tells nothing (in libraries of eight and more)
-_ONE_WORD = 0.5  # a title of one word may be a common word
-_LONGEST = 24  # terms of a title that count
 
 
 class TitleIndex:
     """Inverted index from title terms to documents, by their numbers."""
 
-    def __init__(self, cards: Sequence[Card]) -> None:
+    def __init__(self, cards: Sequence[Card], scoring: TitleMatching) -> None:
+        self._scoring = scoring
         self._documents: dict[str, list[int]] = {}
         own: list[list[str]] = []
         for number, card in enumerate(cards):
             terms = [
-                t for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[:_LONGEST]) if _tells(t)
+                t
+                for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[: scoring.longest])
+                if _tells(t)
             ]
             own.append(terms)
             for term in terms:
                 self._documents.setdefault(term, []).append(number)
         count = len(cards)
-        most = max(2.0, _COMMON * count) if count >= 8 else count
+        most = max(2.0, scoring.common * count) if count >= 8 else count
         self._idf = {
             term: math.log(1 + count / len(docs)) for term, docs in self._documents.items() if len(docs) <= most
         }
@@ -56,8 +57,8 @@ class TitleIndex:
             if hits[number] >= 2:
                 cosine = dot / (root * self._norms[number])
                 result[number] = min(1.0, max(cosine * math.sqrt(share), share * share))
-            elif share >= 0.5:
-                result[number] = _ONE_WORD * share
+            elif share >= self._scoring.least_share:
+                result[number] = self._scoring.one_word * share
         return result
 
 

@@ -35,8 +35,7 @@ from retrievers.query.unnamed import without_names
 
 _KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
-FULL_WEIGHT = 0.5  # of an entry that names none
-_FULL_TERMS = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
+_WEIGHT = 0.5  # of an entry that names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,14 @@ class Expert:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: frozenset[frozenset[str]] = frozenset()
 
-    def advise(self, question: str, types: Collection[str], names: Collection[str] = ()) -> dict[str, Advice]:
+    def advise(
+        self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
+    ) -> dict[str, Advice]:
         """What the matching entries add in documents of each of these types; types in which none speaks are left out.
 
         Types in which the same entries speak share one ``Advice``. ``names`` are those in the question that documents
-        are linked by; patterns see neither them nor other names.
+        are linked by; patterns see neither them nor other names. An entry of more than ``full_terms`` words weighs as
+        much as one of so many.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
@@ -122,17 +124,17 @@ class Expert:
             key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
             if key:
                 if key not in made:
-                    made[key] = self._advice([meant[at] for at in key])
+                    made[key] = self._advice([meant[at] for at in key], full_terms)
                 advice[kind] = made[key]
         return advice
 
-    def _advice(self, meant: Sequence[Expansion]) -> Advice:
+    def _advice(self, meant: Sequence[Expansion], full_terms: int) -> Advice:
         """What these entries add; a term that several add keeps its greatest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in meant:
-            _add(terms, expansion.phrases, expansion.weight)
-            _add(headings, expansion.headings, expansion.weight)
+            _add(terms, expansion.phrases, expansion.weight, full_terms)
+            _add(headings, expansion.headings, expansion.weight, full_terms)
         names = [name for expansion in meant for name in expansion.roles]
         sources = tuple(dict.fromkeys(expansion.source for expansion in meant))
         phrases: dict[str, float] = {}
@@ -160,9 +162,9 @@ def _greatest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str,
     return {key: max(one.get(key, 0.0), other.get(key, 0.0)) for key in (*one, *other)}
 
 
-def _add(terms: dict[str, float], phrases: Sequence[str], weight: float) -> None:
+def _add(terms: dict[str, float], phrases: Sequence[str], weight: float, full_terms: int) -> None:
     words = dict.fromkeys(term for phrase in phrases for term in _terms(phrase))
-    weight *= min(1.0, _FULL_TERMS / max(1, len(words)))
+    weight *= min(1.0, full_terms / max(1, len(words)))
     for term in words:
         terms[term] = max(terms.get(term, 0.0), weight)
 
@@ -227,7 +229,7 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
     if unknown := [role for role in listed["roles"] if role not in known_roles]:
         raise UsageError(f"{name}: {place} wants the unknown role '{unknown[0]}'.", "Describe it under 'roles'.")
     try:
-        weight = float(entry.get("weight", FULL_WEIGHT))
+        weight = float(entry.get("weight", _WEIGHT))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name}: {place}: weight must be a number.") from error
     if not 0 <= weight < math.inf:

@@ -1,4 +1,4 @@
-"""What a search is given: the caller's wishes, the weights of the parts, the library as it stands."""
+"""What a search is given beside the request: the library as it stands, and what an embedder makes of the question."""
 
 from __future__ import annotations
 
@@ -10,50 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text.short_paths import short_paths
-from hybrid_core.types.documents import Document, Effort, Fusion, Route
+from hybrid_core.types.documents import Document
 from retrievers.documents.route import Router
-from retrievers.pages.page_score import PageScoring
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """What one search asks for. ``documents`` and ``where`` are filters; everything else is soft."""
-
-    library: str = "default"
-    documents: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-    top_k: int = 5
-    effort: Effort = "auto"
-    mmr: float = 1.0  # lambda: 1 is by value alone, less adds variety
-    trace: bool = False  # say where the search looked
-    route: Route = "auto"  # how documents are chosen; "metadata" restricts the search as a filter does
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How the parts of a score add up; chosen with `eval run` (docs/benchmarks.md)."""
-
-    coarse_hits: int = 200
-    documents: int = 8  # looked into per question
-    pages: int = 2000  # scored per question at most
-    routing: float = 3.0  # beside a document's DocScore / best DocScore
-    close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant
-    lead: float = 0.5  # by which one that it picks then leads
-    coarse: float = 0.5  # a page's coarse score, beside its score in its document / best page's
-    coarse_unnamed: float = 2.0  # the same where the question names no document
-    document: float = 4.0  # a document's score / that of one that leads the hits and is named for sure
-    document_unnamed: float = 2.0  # the same where the question names no document
-    structure: float = 0.1
-    dense_coarse: float = 0.5  # beside BM25 in the coarse pass, both divided by their best
-    dense: float = 0.4  # beside a page's score / best page's
-    learned_sparse: float = 0.3  # of learned term weights beside dense similarity, within what those two add
-    worded: int = 10  # pages that are read for phrases of expert knowledge
-    wording: float = 0.2  # what these add where all begin lines of the page
-    reranked: int = 20  # pages compared token by token where that is asked for
-    multi_vector: float = 0.15  # what that adds to the score of the best of them
-    neighbours: float = 0.1  # of the better neighbour's score, added to a page's that has one
-    fusion: Fusion = "weighted"  # "rrf": words and meaning add up by rank, whatever their weights
-    inside: PageScoring = field(default_factory=PageScoring)
 
 
 @dataclass(frozen=True)

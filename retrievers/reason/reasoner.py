@@ -86,9 +86,11 @@ def reason(
     reached: list[Reached],
     valued: list[Valued],
     texts: PageTexts,
+    most: int,
     dead: bool = False,
 ) -> Reasoned:
-    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
+    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told; what it
+    names moves ``most`` pages.
 
     ``dead``: it failed for good before, while documents were chosen.
     """
@@ -130,7 +132,7 @@ def reason(
         why = f"{said}, so the deterministic tree walk answered"
         effort = EffortUsed(asked, "fast", why)
         return Reasoned(reached, valued, effort, reasoning=reasoning, usage=asker.usage, note=why)
-    new = reorder(verdict, board, reached, valued)
+    new = reorder(verdict, board, reached, valued, most)
     why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]

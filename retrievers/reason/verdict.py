@@ -10,7 +10,6 @@ from retrievers.pages.tree_walk import Reached
 from retrievers.reason.board import Board, Place
 
 _STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
-_MOST = 3  # pages that a verdict moves: two of the first five stay those that the walk found
 _PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best ones
 
 
@@ -36,8 +35,11 @@ class Reordered:
     verdicts: dict[Place, str] = field(default_factory=dict)
 
 
-def reorder(verdict: Verdict, board: Board, reached: Sequence[Reached], valued: Sequence[Valued]) -> Reordered:
-    """The pages that were named first (three at most), in that order; behind them all the others, by value as before.
+def reorder(
+    verdict: Verdict, board: Board, reached: Sequence[Reached], valued: Sequence[Valued], most: int
+) -> Reordered:
+    """The pages that were named first (``most`` at most), in that order; behind them all the others, by value as
+    before.
 
     A named page gains what lifts it above every other, so that values still say the order.
     """
@@ -46,7 +48,7 @@ def reorder(verdict: Verdict, board: Board, reached: Sequence[Reached], valued: 
         if not any(doc == node[0] and page in board.pages_of(node) for doc, page in verdict.pages):
             for page in board.best_pages(node, _PAGES_OF_A_NODE):
                 said.setdefault((node[0], page), f"in {board.name(node)}, which the model named")
-    said = dict(list(said.items())[:_MOST])
+    said = dict(list(said.items())[:most])
     order = list(said)
     best = max((float(one.values.max(initial=0.0)) for one in valued), default=0.0)
     values = [one.values.copy() for one in valued]

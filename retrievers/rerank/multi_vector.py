@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.types.scoring import RerankScoring
 from retrievers.documents.candidates import Valued
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.tree_walk import Reached
-from retrievers.query.options import Weights
 from retrievers.rerank.raised import Raised, raised
 
 Floats = npt.NDArray[np.float64]
@@ -26,14 +26,14 @@ def rerank(
     valued: list[Valued],
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     texts: PageTexts,
-    weights: Weights,
+    scoring: RerankScoring,
 ) -> Raised:
-    """The first ``weights.reranked`` pages ordered by their values and the comparison together.
+    """The first ``scoring.multi_vector_pages`` pages ordered by their values and the comparison together.
 
-    The best of them gains ``weights.multi_vector``, the last nothing, so that none falls behind a page that was not
+    The best of them gains ``scoring.multi_vector``, the last nothing, so that none falls behind a page that was not
     compared. Raises UsageError where the embedder cannot compare; where it fails, the order stays.
     """
-    best = reached[: weights.reranked]
+    best = reached[: scoring.multi_vector_pages]
     places = [(valued[one.doc].candidate.content, one.page) for one in best]
     different = list(dict.fromkeys(places))
     try:
@@ -44,7 +44,7 @@ def rerank(
         return Raised(reached, valued, note=f"the embedder failed, so nothing was reranked: {error}")
     if not best:
         return Raised(reached, valued)
-    gains = weights.multi_vector * _scaled(np.array([scores[place] for place in places], np.float64))
+    gains = scoring.multi_vector * _scaled(np.array([scores[place] for place in places], np.float64))
     return raised(reached, valued, gains.tolist())
 
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from hybrid_core.text import tokens
+from hybrid_core.types.scoring import ScoringConfig
 from retrievers.documents.candidates import Valued
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.tree_walk import Reached
-from retrievers.query.expert import FULL_WEIGHT
-from retrievers.query.options import Weights
 from retrievers.rerank.raised import Raised, raised
 
 _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 32 for code in range(256))
@@ -26,43 +25,47 @@ def look_closer(
     valued: list[Valued],
     phrases: Sequence[Mapping[str, float]],
     texts: PageTexts,
-    weights: Weights,
+    scoring: ScoringConfig,
 ) -> Raised:
-    """The first ``weights.worded`` pages ordered by their values and by the phrases on them.
+    """The first ``rerank.phrase_pages`` pages ordered by their values and by the phrases on them.
 
-    A page on which all of its document's ``phrases`` begin lines gains ``weights.wording``, one that has them elsewhere
-    half of that, one that has some a part. Phrases come with the weights of their entries: those below ``FULL_WEIGHT``
-    count less. Phrases of a single word say nothing more here than when pages were scored.
+    A page on which all of its document's ``phrases`` begin lines gains ``rerank.phrases``, one that has them elsewhere
+    half of that, one that has some a part. Phrases come with the weights of their entries: those below
+    ``expansion.full_weight`` count less. Phrases of a single word say nothing more here than when pages were scored.
     """
-    best = reached[: weights.worded]
-    wanted = {doc: _wanted(phrases[doc]) for doc in {one.doc for one in best}}
+    weights, full = scoring.rerank, scoring.expansion.full_weight
+    best = reached[: weights.phrase_pages]
+    wanted = {doc: _wanted(phrases[doc], full) for doc in {one.doc for one in best}}
     if not any(wanted.values()):
         return Raised(reached, valued)
     pages = texts.of([(valued[one.doc].candidate.content, one.page) for one in best])
     return raised(
         reached,
         valued,
-        [weights.wording * _share(wanted[one.doc], page) for one, (_, page) in zip(best, pages, strict=True)],
+        [
+            weights.phrases * _share(wanted[one.doc], page, weights.inside)
+            for one, (_, page) in zip(best, pages, strict=True)
+        ],
     )
 
 
-def _wanted(phrases: Mapping[str, float]) -> dict[str, float]:
-    return {plain: min(1.0, weight / FULL_WEIGHT) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
+def _wanted(phrases: Mapping[str, float], full: float) -> dict[str, float]:
+    return {plain: min(1.0, weight / full) for phrase, weight in phrases.items() if (plain := _phrase(phrase))}
 
 
-def _share(phrases: Mapping[str, float], page: str) -> float:
-    """The mean of what the phrases give by weight: 1 for one that begins a line of the page, .5 for one elsewhere."""
+def _share(phrases: Mapping[str, float], page: str, inside: float) -> float:
+    """The mean of what the phrases give by weight: 1 for one that begins a line of the page, ``inside`` elsewhere."""
     if not phrases:
         return 0.0
     lines = f"\n{_plain(page)}\n"
     spaced = lines.replace("\n", " ")
-    return sum(weight * _stands(phrase, lines, spaced) for phrase, weight in phrases.items()) / len(phrases)
+    return sum(weight * _stands(phrase, lines, spaced, inside) for phrase, weight in phrases.items()) / len(phrases)
 
 
-def _stands(phrase: str, lines: str, spaced: str) -> float:
+def _stands(phrase: str, lines: str, spaced: str, inside: float) -> float:
     found, at = 0.0, -1
     while found < 1 and (at := spaced.find(f" {phrase} ", at + 1)) >= 0:
-        found = 1.0 if lines[at] == "\n" else 0.5
+        found = 1.0 if lines[at] == "\n" else inside
     return found
 
 

@@ -15,13 +15,14 @@ from hybrid_core.text import tokens
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, Document, Hit, Section
 from hybrid_core.types.results import SearchResult
+from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
 from retrievers.documents.candidates import Candidate, Valued
 from retrievers.documents.route import Router
 from retrievers.pages.content import Content, children_of
 from retrievers.pages.hearing import Hearing, bounded, heard_hits, value_heard
 from retrievers.query.expert import SILENT, Advice
-from retrievers.query.options import LibraryView, Weights
+from retrievers.query.options import LibraryView
 from tests.retrievers.documents.test_candidates import document
 
 FIELD = Advice({"weir": 0.5, "sluic": 0.5}, sources=("field",))
@@ -47,15 +48,15 @@ def best(valued: Sequence[Valued]) -> list[float]:
 
 @given(st.lists(st.tuples(PAGES, st.sampled_from(["fits", "other"]), st.sampled_from([0.0, 0.2, 0.6])), max_size=5))
 def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]], str, float]]) -> None:
-    weights = Weights()
+    scoring = ScoringConfig()
     candidates = [candidate(f"d{at}", kind, pages, named) for at, (pages, kind, named) in enumerate(made)]
     named = frozenset(c.document.doc_id for c in candidates if c.routing >= 0.4)
     if not candidates or not named:
         return
     hearing = Hearing({"fits": FIELD}, named)
     asked = {"lock": 1.0, "gate": 1.0}
-    _, own = value_heard(candidates, asked, Hearing(), {}, {}, weights)
-    _, heard = value_heard(candidates, asked, hearing, {}, {}, weights)
+    _, own = value_heard(candidates, asked, Hearing(), {}, {}, scoring, "weighted")
+    _, heard = value_heard(candidates, asked, hearing, {}, {}, scoring, "weighted")
     before, after = best(own), best(heard)
     for n, kept in enumerate(candidates):
         for u, other in enumerate(candidates):
@@ -70,11 +71,11 @@ def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]]
 def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
     made: list[tuple[list[list[str]], str]],
 ) -> None:
-    weights = Weights()
+    scoring = ScoringConfig()
     candidates = [candidate(f"d{at}", kind, pages, 0.0) for at, (pages, kind) in enumerate(made)]
     asked = {"lock": 1.0, "gate": 1.0}
-    _, own = value_heard(candidates, asked, Hearing(), {}, {}, weights)
-    _, heard = value_heard(candidates, asked, Hearing({"fits": FIELD}), {}, {}, weights)
+    _, own = value_heard(candidates, asked, Hearing(), {}, {}, scoring, "weighted")
+    _, heard = value_heard(candidates, asked, Hearing({"fits": FIELD}), {}, {}, scoring, "weighted")
     fits = [c.document.card.type == "fits" for c in candidates]
     before = max((b for b, f in zip(best(own), fits, strict=True) if f), default=0.0)
     after = max((b for b, f in zip(best(heard), fits, strict=True) if f), default=0.0)
@@ -85,7 +86,7 @@ def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
 def test_bounds_are_given_to_named_documents_only() -> None:
     hearing = Hearing({"fits": FIELD}, frozenset({"a"}))
     made = [candidate("a", "fits", [["lock"]], 0.6), candidate("b", "fits", [["lock"]], 0.0)]
-    _, own = value_heard(made, {"lock": 1.0}, Hearing(), {}, {}, Weights())
+    _, own = value_heard(made, {"lock": 1.0}, Hearing(), {}, {}, ScoringConfig(), "weighted")
     lowered = [Valued(v.candidate, v.values / 2, v.from_page / 2, v.from_document / 2, v.from_structure / 2, v.nodes)
                for v in own]  # fmt: skip
     kept = bounded(lowered, own, hearing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from functools import partial
 from pathlib import Path
 
 import pymupdf
@@ -13,10 +12,9 @@ import pytest
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.store.index import edge_shard
 from hybrid_core.types.documents import Effort
+from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
-from hybrid_pageindex.services import searching
-from retrievers.query.options import Weights
 from tests import pdfs
 
 
@@ -47,7 +45,7 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
         receipt = found.receipt
         added = receipt.wording or 0
         assert receipt.page + receipt.document + receipt.structure + added == pytest.approx(found.score, abs=2e-4)
-        assert 0 < found.score - added <= 1 and 0 <= added <= Weights().wording
+        assert 0 < found.score - added <= 1 and 0 <= added <= ScoringConfig().rerank.phrases
         assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
         assert found.section.start_page <= found.page <= found.section.end_page
         assert f"«{receipt.section_path[-1]}»" in receipt.verdict
@@ -110,7 +108,7 @@ def test_of_a_very_long_document_the_pages_around_its_best_hits_are_scored(engin
     )
     trace = everything.trace
     assert trace is not None and len(everything.documents) == 2
-    assert sum(doc_id == best.doc_id for doc_id, _ in trace.read) == Weights().pages // 2
+    assert sum(doc_id == best.doc_id for doc_id, _ in trace.read) == ScoringConfig().documents.pages // 2
     assert {doc_id for doc_id, _ in trace.read} == set(trace.documents)
 
 
@@ -180,9 +178,7 @@ def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
     assert result.timings_ms["total"] < 20_000
 
 
-def test_documents_that_a_bound_leaves_out_are_named(
-    library: Engine, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_that_a_bound_leaves_out_are_named(library: Engine, engine: Engine, tmp_path: Path) -> None:
     for number in range(12):
         (tmp_path / f"{number:02}.md").write_text(f"# Weir {number}\n\nThe weir holds.\n", encoding="utf-8")
     run(engine.index(tmp_path))
@@ -194,8 +190,7 @@ def test_documents_that_a_bound_leaves_out_are_named(
 
     question = "net sales of the company"
     assert not any("looked into" in note for note in run(library.search(question)).notes)
-    monkeypatch.setattr(searching, "Weights", partial(Weights, pages=11))
-    few = run(library.search(question))
+    few = run(library.search(question, scoring={"documents.pages": 11}))
     dropped = {f.name for f in run(library.documents())} - {d.doc_name for d in few.documents}
     [note] = [note for note in few.notes if "looked into" in note]
     assert "(at most 11 pages in all are)" in note and any(name in note for name in dropped)

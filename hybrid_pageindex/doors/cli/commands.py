@@ -6,14 +6,12 @@ import argparse
 import asyncio
 import gc
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import StoreError, UsageError
-from hybrid_core.types.results import ReasoningStep
-from hybrid_pageindex.config.wishes import SearchWishes
+from hybrid_core.types.requests import OPTIONS, SearchRequest
 from hybrid_pageindex.doors.cli import answers, show
 from hybrid_pageindex.doors.cli.output import dump
 from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress, index_progress
@@ -75,7 +73,7 @@ async def _embed(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _search(engine: Engine, options: argparse.Namespace) -> int:
     with answers.steps(quiet=_json(options)) as on_step:
-        result = await engine.search(_question(options), **_wishes(options, on_step))
+        result = await engine.search(_request(options), on_step=on_step)
     if _json(options):
         dump(result.to_dict())
     else:
@@ -87,11 +85,11 @@ async def _ask(engine: Engine, options: argparse.Namespace) -> int:
     streamed = answers.Streamed(quiet=_json(options))
     with answers.steps(quiet=_json(options)) as on_step:
         answer = await engine.ask(
-            _question(options),
+            _request(options),
             force=options.force,
             vision=options.vision,
             on_text=streamed.piece,
-            **_wishes(options, on_step),
+            on_step=on_step,
         )
     dump(answer.to_dict()) if _json(options) else answers.show_answer(answer, streamed)
     return 1 if answer.status == "model_failed" else 0
@@ -108,12 +106,10 @@ def _question(options: argparse.Namespace) -> str:
     return words[0]
 
 
-def _wishes(options: argparse.Namespace, on_step: Callable[[ReasoningStep], None] | None) -> SearchWishes:
-    return {
-        "library": _library(options), "documents": options.doc or None, "where": options.where,
-        "top_k": options.top_k, "effort": options.effort, "strategy": options.strategy, "route": options.route,
-        "expert": options.expert, "mmr": options.mmr, "fusion": options.fusion, "on_step": on_step,
-    }  # fmt: skip
+def _request(options: argparse.Namespace) -> SearchRequest:
+    library = _library(options)
+    libraries = () if library is None else (library,)
+    return SearchRequest(_question(options), libraries, **{name: getattr(options, name) for name in OPTIONS})
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from hybrid_core.errors import UsageError
+from hybrid_core.types.requests import OPTIONS, choices
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.cli import plugins
 
@@ -71,25 +72,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     asked = _Parser(add_help=False, parents=[scoped])
     asked.add_argument("question", metavar="QUESTION", nargs="+")
-    asked.add_argument("--doc", action="append", default=[], metavar="ID|NAME", help="only this document (repeatable)")
-    asked.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE", help="only documents with this field (repeatable)"
-    )
-    asked.add_argument("--top-k", type=_count, metavar="K", help="pages to return (default: 5)")
-    asked.add_argument("--effort", choices=("fast", "auto", "deep"), help="how hard to think (default: auto)")
-    asked.add_argument(
-        "--strategy", choices=("outline", "mcts"), help="how a model searches the section trees (default: outline)"
-    )
-    asked.add_argument(
-        "--route",
-        choices=("auto", "semantic", "metadata", "description"),
-        help="how documents are chosen (default: auto, by cards and text)",
-    )
-    _add_expert(asked)
-    asked.add_argument(
-        "--fusion", choices=("weighted", "rrf"), help="how words and meaning add up: by score (default) or by rank"
-    )
-    asked.add_argument("--mmr", type=_share, default=1.0, metavar="LAMBDA", help="below 1: trade score for variety")
+    for name in OPTIONS:
+        _add_option(asked, name)
     search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
     search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
     ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
@@ -100,7 +84,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     outline.add_argument("document", metavar="DOC")
     outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
     outline.add_argument("--query", metavar="Q", help="score every section for a question, as search does")
-    _add_expert(outline)
+    _add_option(outline, "expert")
     outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
     outline.add_argument("--text", action="store_true", help="with the text of every section (json, pageindex)")
 
@@ -157,10 +141,18 @@ def _share(written: str) -> float:
     return share
 
 
-def _add_expert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--expert", metavar="FILE|PACK|auto|none", help="expert knowledge: auto (default), none, packs, files"
-    )
+def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
+    """A field of a search request as an option."""
+    one = OPTIONS[name]
+    flag = one.metadata.get("flag", name).replace("_", "-")
+    more: dict[str, Any] = {"metavar": one.metadata.get("metavar"), "help": one.metadata["help"], "dest": name}
+    if words := choices(one):
+        more["choices"] = words
+    elif one.type in _TYPES:
+        more["type"] = _TYPES[one.type]
+    elif one.type is not str:
+        more["action"] = "append"
+    parser.add_argument(f"--{flag}", **more)
 
 
 def _count(written: str) -> int:
@@ -171,3 +163,6 @@ def _count(written: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
     return number
+
+
+_TYPES: dict[Any, Callable[[str], float]] = {int: _count, float: _share}

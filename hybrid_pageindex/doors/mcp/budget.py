@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hybrid_core.errors import UsageError
-from hybrid_pageindex.services.searching import MOST_RESULTS
+from hybrid_core.types.requests import MOST_RESULTS
 
 BUDGET = 5000  # tokens of one answer
 _FRAME = 250  # of these, for what stands around the items

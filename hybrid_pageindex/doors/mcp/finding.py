@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort
-from hybrid_pageindex.config import arguments
 from hybrid_pageindex.doors.mcp import budget, shapes
 from hybrid_pageindex.doors.mcp.door import Door, pictured, short, told
 from hybrid_pageindex.doors.mcp.progress import Progress
@@ -30,7 +29,7 @@ DocumentName = Annotated[str, "doc_id, name or path"]
 
 def register(server: FastMCP, door: Door) -> None:
     settings = door.engine.settings
-    usual_effort = arguments.effort(settings.effort)
+    usual_effort = cast(Effort, settings.effort)
 
     @server.tool(
         annotations=READING,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.types.documents import Document, Effort, Hit, Route
 from hybrid_core.types.results import ReasoningStep, RouteUsed
+from hybrid_core.types.scoring import DocumentScoring
 from hybrid_core.types.usage import Usage
 from retrievers.documents.route import Routing
 from retrievers.documents.routing import from_cards
@@ -16,7 +17,6 @@ from retrievers.documents.routing.conditions import Condition, Filtered, apply
 from retrievers.documents.routing.fields import fields_of
 from retrievers.pages.fusion import normalised, ranked, weighted
 from retrievers.pages.node_score import doc_scores
-from retrievers.query.options import Weights
 from retrievers.query.question import Question
 from retrievers.reason.reasoner import Reasoner
 
@@ -52,7 +52,7 @@ class Choice:
     hits: Sequence[Hit]
     documents: Mapping[str, Document]
     scope: frozenset[str] | None
-    weights: Weights
+    weights: DocumentScoring
 
     def found(self) -> dict[str, float]:
         """DocScores, 1 for the best."""
@@ -61,7 +61,7 @@ class Choice:
     def scores(self) -> dict[str, float]:
         """DocScore and card score together, as the search adds them up."""
         routed = {doc_id: score for doc_id, score in self.routing.scores.items() if doc_id in self.documents}
-        return weighted([(1.0, self.found()), (self.weights.routing, routed)])
+        return weighted([(1.0, self.found()), (self.weights.cards, routed)])
 
     def contenders(self) -> int:
         """The documents whose scores are so close to the best that they do not tell."""
@@ -188,7 +188,7 @@ def preferred(choice: Choice, groups: Sequence[Collection[str]], reasons: Mappin
         held = max((scores.get(doc_id, 0.0) for doc_id in group), default=0.0)
         for doc_id in group:
             total = scores.get(doc_id, 0.0) + target - held
-            lifted[doc_id] = max(0.0, (total - found.get(doc_id, 0.0)) / weights.routing)
+            lifted[doc_id] = max(0.0, (total - found.get(doc_id, 0.0)) / weights.cards)
     over = max(0.0, max(lifted.values(), default=0.0) - 1.0)
     kept = {doc_id: score - over for doc_id, score in lifted.items() if score > over}
     said = {doc_id: _joined(choice.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()}

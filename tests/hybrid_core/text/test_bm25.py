@@ -18,8 +18,9 @@ from hybrid_core.store.index.vectors import Change, Point
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.scoring import PageScoring
 from retrievers.pages.content import Content
-from retrievers.pages.page_score import PageScoring, page_scores
+from retrievers.pages.page_score import page_scores
 
 K1, B = 1.2, 0.75
 LICENCE = Path(__file__).parents[3] / "LICENSE"  # long, real, and in every checkout
@@ -51,7 +52,7 @@ def oracle(passages: list[list[str]]) -> bm25s.BM25:
 @pytest.mark.parametrize("written", QUERIES)
 def test_page_scores_equal_bm25s_lucene(passages: list[list[str]], written: str) -> None:
     content = Content("c", counts(passages), counts([[] for _ in passages]), (), ((),))
-    ours = page_scores(content, query(written), PageScoring(K1, B, heading_weight=0.0))
+    ours = page_scores(content, query(written), PageScoring(K1, B, headings=0.0))
     theirs = oracle(passages).get_scores(list(dict.fromkeys(tokens.tokenise(written))))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
@@ -103,7 +104,7 @@ def test_ranking_agrees_with_rank_bm25_where_its_idf_is_not_floored(passages: li
         holding = sum(term in p for p in passages)
         if not 1 < holding < len(passages) / 3:
             continue
-        ours = page_scores(content, {tokens.term_hash(term): 1.0}, PageScoring(K1, B, heading_weight=0.0))
+        ours = page_scores(content, {tokens.term_hash(term): 1.0}, PageScoring(K1, B, headings=0.0))
         theirs = okapi.get_scores([term])
         held = np.flatnonzero(ours)
         assert list(held) == list(np.flatnonzero(theirs))

@@ -12,10 +12,11 @@ from hybrid_core.embed.hashed import HashedM3Embedder
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.types.results import SearchResult
+from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
 from retrievers.pages.coarse import by_meaning
-from retrievers.query.options import Meaning, Weights
+from retrievers.query.options import Meaning
 from tests import pdfs, tiny_models
 
 QUESTION = "This part deals with estuaries"
@@ -108,9 +109,9 @@ def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str
     model = embedded._parts().embedders.load(spec)
     (vector,), (tokens,) = model.embed_both([question], "query")  # type: ignore[attr-defined]
     published = {document.doc_id: document for document in run(embedded.documents())}
-    hits, _ = by_meaning(index, Meaning(1, vector), published, None, Weights(), 1)
+    hits, _ = by_meaning(index, Meaning(1, vector), published, None, FirstStageScoring(), 1)
     assert {page for _, page in hits} == {nearest}
-    hits, near = by_meaning(index, Meaning(1, vector, learned=tokens), published, None, Weights(), 1)
+    hits, near = by_meaning(index, Meaning(1, vector, learned=tokens), published, None, FirstStageScoring(), 1)
     assert {page: hit.dense is None for (_, page), hit in hits.items()} == {nearest: False, best: True}
     assert {page: round(score, 6) for (_, page), score in near.items()} == {
         nearest: round(1 / 1.3, 6), best: round(0.3 / 1.3, 6)
@@ -161,12 +162,12 @@ def order(found: SearchResult) -> list[int]:
 def test_the_best_pages_are_ordered_by_the_comparison_too(embedded: Engine, reranking: Engine, spec: str) -> None:
     question = f"{pdfs.landmark('estuaries', 9)} in the estuaries"
     plain, again = (run(one.search(question, top_k=PAGES)) for one in (embedded, reranking))
-    compared = Weights().reranked
+    compared = ScoringConfig().rerank.multi_vector_pages
     model = embedded._parts().embedders.load(spec)
     pages = run(embedded.pages("estuaries.pdf", order(plain)))
     texts = {page.page: page.text for page in pages}
     raw = model.colbert_scores(question, [texts[page] for page in order(plain)[:compared]])  # type: ignore[attr-defined]
-    gains = dict(zip(order(plain), Weights().multi_vector * (raw - raw.min()) / np.ptp(raw), strict=False))
+    gains = dict(zip(order(plain), ScoringConfig().rerank.multi_vector * (raw - raw.min()) / np.ptp(raw), strict=False))
     expected = {result.page: result.score + gains.get(result.page, 0.0) for result in plain.results}
     assert order(again) != order(plain) and set(order(again)) == set(order(plain))
     assert order(again)[compared:] == order(plain)[compared:]

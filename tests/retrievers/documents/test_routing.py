@@ -15,12 +15,12 @@ from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_core.types.scoring import DocumentScoring
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.documents.route import Routing
 from retrievers.documents.routing import by_model
 from retrievers.documents.routing.calls import Calls
 from retrievers.documents.routing.choose import Choice, choose_documents, preferred
-from retrievers.query.options import Weights
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import Reasoner, ReasonLimits
 from tests.conftest import Cli
@@ -238,7 +238,7 @@ def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) ->
 
 def choice(documents: Mapping[str, Document], hits: dict[str, float], cards: dict[str, float]) -> Choice:
     found = [Hit(doc_id, "c", 1, score) for doc_id, score in hits.items()]
-    return Choice(read_question("Which?"), Routing(cards, {}), found, documents, None, Weights())
+    return Choice(read_question("Which?"), Routing(cards, {}), found, documents, None, DocumentScoring())
 
 
 def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> None:

@@ -19,10 +19,10 @@ def test_by_hand() -> None:
     )
     assert ranked({"b": 1.0, "a": 1.0, "c": 2.0}) == ["c", "a", "b"]
     assert normalised({}) == {} == weighted([])
-    assert reciprocal_ranks([{"a": 9.0, "b": 1.0, "c": 0.0}, {"b": 0.3, "d": 0.2}]) == pytest.approx(
+    assert reciprocal_ranks([{"a": 9.0, "b": 1.0, "c": 0.0}, {"b": 0.3, "d": 0.2}], 60) == pytest.approx(
         {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "d": 1 / 62}
     )
-    assert reciprocal_ranks([]) == {}
+    assert reciprocal_ranks([], 60) == {}
 
 
 @given(scores, st.floats(0.001, 1000))
@@ -68,7 +68,7 @@ def test_one_part_alone_keeps_its_ranking(found: dict[str, float]) -> None:
 @given(scores, scores, st.sampled_from((0.25, 8.0)))
 def test_reciprocal_ranks_see_the_order_alone(first: dict[str, float], second: dict[str, float], factor: float) -> None:
     stretched = {key: score * factor for key, score in first.items()}
-    total = reciprocal_ranks([first, second])
-    assert reciprocal_ranks([stretched, second]) == total
+    total = reciprocal_ranks([first, second], 60)
+    assert reciprocal_ranks([stretched, second], 60) == total
     assert all(0 < score <= 2 / 61 for score in total.values())
-    assert ranked(reciprocal_ranks([first])) == [key for key in ranked(first) if first[key] > 0]
+    assert ranked(reciprocal_ranks([first], 60)) == [key for key in ranked(first) if first[key] > 0]

@@ -34,12 +34,12 @@ def test_by_hand() -> None:
     """A half-covered title counts an eighth; of a page's titles the best counts; groups of pages have no title."""
     made = titles(("Weir", 2), ("Sluice and lock 7", 3), ("Gate", 3))
     once = bm25.idf(3, 1)
-    assert made.covered(query(weir=1.0), 3).tolist() == pytest.approx([0.0, once, 0.0])
-    assert made.covered(query(sluic=1.0), 3).tolist() == pytest.approx([0.0, 0.0, once / 8])
-    assert made.covered(query(sluic=1.0, lock=1.0), 3).tolist() == pytest.approx([0.0, 0.0, 2 * once])
-    assert made.covered(query(sluic=1.0, gate=0.5), 3).tolist() == pytest.approx([0.0, 0.0, once / 8])
-    assert made.covered(query(basin=1.0), 3).tolist() == [0.0, 0.0, 0.0]
-    assert titles().covered(query(weir=1.0), 2).tolist() == [0.0, 0.0]
+    assert made.covered(query(weir=1.0), 3, 3).tolist() == pytest.approx([0.0, once, 0.0])
+    assert made.covered(query(sluic=1.0), 3, 3).tolist() == pytest.approx([0.0, 0.0, once / 8])
+    assert made.covered(query(sluic=1.0, lock=1.0), 3, 3).tolist() == pytest.approx([0.0, 0.0, 2 * once])
+    assert made.covered(query(sluic=1.0, gate=0.5), 3, 3).tolist() == pytest.approx([0.0, 0.0, once / 8])
+    assert made.covered(query(basin=1.0), 3, 3).tolist() == [0.0, 0.0, 0.0]
+    assert titles().covered(query(weir=1.0), 2, 3).tolist() == [0.0, 0.0]
 
 
 @given(
@@ -48,8 +48,8 @@ def test_by_hand() -> None:
 )
 def test_what_each_term_adds_is_the_score(named: list[tuple[str, int]], weights: dict[str, float]) -> None:
     made, asked = titles(*named), query(**weights)
-    covered = made.covered(asked, 4)
-    assert [sum(made.adds(asked, page).values()) for page in range(1, 5)] == pytest.approx(covered.tolist())
+    covered = made.covered(asked, 4, 3)
+    assert [sum(made.adds(asked, page, 3).values()) for page in range(1, 5)] == pytest.approx(covered.tolist())
     assert np.all(covered <= sum(w * bm25.idf(max(1, len(named)), 1) for w in weights.values()) + 1e-9)
 
 

@@ -8,11 +8,11 @@ import pymupdf
 import pytest
 
 from hybrid_core.types.results import PageFound
+from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
-from retrievers.query.options import Weights
 from tests.pdfs import prose
 
-WHOLE = Weights().wording
+WHOLE = ScoringConfig().rerank.phrases
 QUESTION = "How much was spent on machines?"
 PAGES = {  # all hold the four words once
     "apart": ["Equipment was moved when the plant was painted.", "Our property tax rose, and so did purchases."],

@@ -1,0 +1,175 @@
+"""What a search is asked: one frozen value, checked once, which doors make and stages read.
+
+A new option is a field here, with what the command line says of it, and the stage that reads it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
+
+if TYPE_CHECKING:
+    from hybrid_core.types.scoring import ScoringConfig
+
+MOST_RESULTS = 1000
+_SETTING: Any = None  # as the settings say: filled in by ``completed`` before a stage reads it
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A question and what is said with it. ``documents`` and ``where`` are filters; everything else is soft.
+
+    None means what the settings say. ``libraries`` are names, () the settings' one. ``documents`` are ids, names or
+    paths; ``where`` are ``key=value``; of each one or several. ``expert`` is a pack, the path of an expert file, or
+    ``none``. ``mmr`` (lambda) below 1 adds variety. ``trace`` has the result say where the search looked. ``fusion``
+    adds words and meaning up by their scores (weighted) or ranks (rrf) where the documents have vectors.
+
+    ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata`` makes
+    the question a filter over the documents' fields, ``description`` has a model pick among their descriptions.
+
+    With a language model the effort ``deep`` has it say, from the section trees, where the answer stands, and ``auto``
+    does where the first pages are close; ``strategy`` is how. Without a model, or where it fails, they answer with
+    ``fast`` and say so. ``scoring`` are the numbers that rank, also as a mapping of those that are not the usual ones.
+
+    Raises UsageError for an empty question, an empty list of documents, and whatever is of another type or range.
+    Metadata of a field: ``help`` makes it an option of the command line, named ``flag`` where that is not the name.
+    """
+
+    question: str
+    libraries: tuple[str, ...] = ()
+    documents: tuple[str, ...] | None = field(
+        default=None, metadata={"help": "only this document (repeatable)", "flag": "doc", "metavar": "ID|NAME"}
+    )
+    where: tuple[str, ...] = field(
+        default=(), metadata={"help": "only documents with this field (repeatable)", "metavar": "KEY=VALUE"}
+    )
+    top_k: int = field(
+        default=_SETTING,
+        metadata={
+            "help": "pages to return (default: 5)", "metavar": "K",
+            "range": (1, MOST_RESULTS, f"Choose 1 to {MOST_RESULTS}."),
+        },
+    )  # fmt: skip
+    effort: Effort = field(default=_SETTING, metadata={"help": "how hard to think (default: auto)"})
+    strategy: Strategy = field(
+        default=_SETTING, metadata={"help": "how a model searches the section trees (default: outline)"}
+    )
+    route: Route = field(
+        default=_SETTING, metadata={"help": "how documents are chosen (default: auto, by cards and text)"}
+    )
+    expert: str = field(
+        default=_SETTING,
+        metadata={"help": "expert knowledge: auto (default), none, packs, files", "metavar": "FILE|PACK|auto|none"},
+    )
+    fusion: Fusion = field(
+        default=_SETTING, metadata={"help": "how words and meaning add up: by score (default) or by rank"}
+    )
+    mmr: float = field(
+        default=_SETTING,
+        metadata={
+            "help": "below 1: trade score for variety", "metavar": "LAMBDA",
+            "range": (0, 1, "Choose 0 (all variety) to 1 (by score alone)."),
+        },
+    )  # fmt: skip
+    trace: bool = False
+    scoring: "ScoringConfig" = _SETTING
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str):
+            raise UsageError(f"The question is {self.question!r}, not text.", "Ask it as a string.")
+        if not self.question.strip():
+            raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
+        for name in ("libraries", "where"):
+            object.__setattr__(self, name, several(getattr(self, name)))
+        if self.documents is not None:
+            object.__setattr__(self, "documents", several(self.documents))
+        if "" in self.libraries:  # a variable that is not set may have made it
+            raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
+        if self.documents is not None and not self.documents:  # it came from somewhere that found none
+            raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
+        for one in OPTIONS.values():
+            if (value := getattr(self, one.name)) is not None:
+                _check(one, value)
+        if self.expert is not None:
+            object.__setattr__(self, "expert", str(self.expert) or None)
+        if isinstance(self.scoring, Mapping):
+            from hybrid_core.types.scoring import ScoringConfig
+
+            object.__setattr__(self, "scoring", ScoringConfig.of(self.scoring))
+
+    @property
+    def library(self) -> str:
+        """The one library that is searched. Raises UsageError for several."""
+        if len(self.libraries) > 1:
+            raise UsageError(f"{len(self.libraries)} libraries are named.", "Search one at a time.")
+        return self.libraries[0]
+
+    def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
+        """The same with ``usual`` values for what was left to the settings."""
+        return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) in (None, ())})
+
+
+OPTIONS = {one.name: one for one in fields(SearchRequest) if "help" in one.metadata}
+"""The fields that can be said on the command line, in its order."""
+
+
+class SearchFields(TypedDict, total=False):
+    """The fields of a request as keyword arguments, with ``library`` for one of ``libraries``."""
+
+    library: str | None
+    libraries: Sequence[str] | str | None
+    documents: Sequence[str | Path] | str | Path | None
+    where: Sequence[str] | str | None
+    top_k: int | None
+    effort: Effort | None
+    strategy: Strategy | None
+    route: Route | None
+    expert: str | Path | None
+    fusion: Fusion | None
+    mmr: float | None
+    trace: bool
+    scoring: "ScoringConfig | Mapping[str, Any] | None"
+
+
+def search_request(question: str | SearchRequest, given: SearchFields) -> SearchRequest:
+    """The request that keyword arguments make, or a request with these in place of its own fields."""
+    values: dict[str, Any] = {**given}
+    if (library := values.pop("library", None)) is not None:
+        values["libraries"] = (library,)
+    if isinstance(question, SearchRequest):
+        return replace(question, **values) if values else question
+    return SearchRequest(question, **values)
+
+
+def several(given: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
+    """One name or several; None is none. A string means that one name, not its letters."""
+    if given is None:
+        return ()
+    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+
+
+def one_of(name: str, given: str, *choices: str) -> str:
+    """What was given. Raises UsageError where it is none of the choices."""
+    if given not in choices:
+        raise UsageError(f"{name} is {given!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
+    return given
+
+
+def choices(one: Field[Any]) -> tuple[str, ...]:
+    """What a field may be, where it is one of a few words."""
+    return get_args(one.type) if get_origin(one.type) is Literal else ()
+
+
+def _check(one: Field[Any], value: Any) -> None:
+    if words := choices(one):
+        one_of(one.name, value, *words)
+    elif one.type is int and not isinstance(value, int):
+        raise UsageError(f"{one.name} is {value!r}.", "Give a whole number.")
+    elif one.type is float and not isinstance(value, int | float):
+        raise UsageError(f"{one.name} is {value!r}.", "Give a number.")
+    least, most, advice = one.metadata.get("range", (None, None, ""))
+    if advice and not least <= value <= most:
+        raise UsageError(f"{one.name} is {value}.", advice)

@@ -1,0 +1,230 @@
+"""Every number that moves a ranking, by the part of the search that reads it, each group with its source.
+
+The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise; what single ones are
+worth is in docs/lab/retrieval.md (benchmarks/ablation.py). What one field of knowledge weighs stands in its pack.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from hybrid_core.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStageScoring:
+    """The pages of the whole library. Ratio of term weights to vectors: Chen et al. 2024 (BGE-M3); k of Reciprocal
+    Rank Fusion: Cormack, Clarke and Büttcher 2009."""
+
+    hits: int = 200
+    vectors: float = 0.5  # beside BM25, both divided by their best
+    term_weights: float = 0.3  # learned ones, beside vectors, within what those two add
+    rrf_k: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScoring:
+    """Which documents are looked into. Source: benchmarks/routing.py."""
+
+    most: int = 8  # looked into per question
+    pages: int = 2000  # scored per question at most
+    cards: float = 3.0  # what a card score of 1 weighs beside DocScore / best DocScore
+    close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant
+    lead: float = 0.5  # by which one that it picks then leads
+
+
+@dataclass(frozen=True, slots=True)
+class PageScoring:
+    """A page among those of the documents looked into; all but k1 and b are weights beside 1 for its words."""
+
+    k1: float = 2.0  # of BM25 within the document
+    b: float = 1.0
+    headings: float = 0.5  # the BM25 of headings that begin on the page
+    titles: float = 0.1  # a title that the question covers
+    title_power: float = 3.0  # of the share covered: a half-covered title counts an eighth
+    neighbours: float = 0.1  # the better neighbour's score, for a page that has one itself
+    vectors: float = 0.4
+    first_stage: float = 0.5
+    first_stage_unnamed: float = 2.0  # the same where the question names no document
+    document: float = 4.0  # the score of its document / that of one that leads the hits and is named for sure
+    document_unnamed: float = 2.0  # the same where the question names no document
+    structure: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionScoring:
+    """What expert knowledge adds to a question. Source: benchmarks/packs.py."""
+
+    named: float = 0.4  # a card score from which a document counts as named
+    full_terms: int = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
+    full_weight: float = 0.5  # of an entry, from which its phrases count in full
+
+
+@dataclass(frozen=True, slots=True)
+class RerankScoring:
+    """A closer look at the best pages. The weight of phrases is on a plateau from .1 to .3."""
+
+    phrase_pages: int = 10  # read for phrases of expert knowledge
+    phrases: float = 0.2  # what these add where all begin lines of the page
+    inside: float = 0.5  # of that, for a phrase that begins no line
+    multi_vector_pages: int = 20  # compared token by token where that is asked for
+    multi_vector: float = 0.15  # what that adds to the score of the best of them
+    model_pages: int = 3  # that a model's verdict moves: two of the first five stay those that the walk found
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionScoring:
+    """Which of the pages are returned. Source: seen on filings that hold the same page twice, not tuned."""
+
+    reached: int = 100  # pages at least, also where few results are asked for: copies are then found all the same
+    same: float = 0.995  # cosine from which two pages are one and the same text
+    same_length: float = 0.02  # share by which their numbers of words, and of different words, may differ
+    varied: int = 4  # times as many pages as results are looked through for variety
+    slots_within: int = 5  # slots for roles are among the first so many results, however many are asked for
+    role_pages: int = 2  # a section longer than this has a role on its first pages only
+
+
+@dataclass(frozen=True, slots=True)
+class EntityLinking:
+    """How surely a key means the organisations that share it. Source: benchmarks/routing_templates.py."""
+
+    whole: float = 1.0
+    shortened: float = 0.9
+    party: float = 0.9
+    symbol: float = 0.85
+    first_word: float = 0.7
+    initials: float = 0.7
+    one_word: float = 0.6
+    clipped: float = 0.6
+    two_letters: float = 0.45  # «GM», but also «IT»: never sure by itself
+    sure: float = 0.5  # a weaker match of an organisation does not silence the rest of the library
+    lower_case: float = 0.4  # left of it without a capital: it may be a common word («cost», «security»)
+    caseless: float = 0.55  # where the whole question is in one case, so that capitals say nothing
+    lower_organisation: float = 0.85  # a whole name of what is surely an organisation
+    clear: float = 0.85  # a match as clear as this silences …
+    weak: float = 0.75  # … those below this
+    shared: int = 3  # a short form of more organisations than this names none of them
+    few: float = 0.1  # of a library's documents: a recurring name of more than these tells none of them
+    one_of_two: float = 0.8  # for a document of one of the parties where another is of both
+
+
+@dataclass(frozen=True, slots=True)
+class CardScoring:
+    """What a document's card earns by the question. Source: benchmarks/routing.py; organisation, period and type sum
+    to 1."""
+
+    organisation: float = 0.4
+    period: float = 0.5
+    type: float = 0.1
+    wrong_type: float = 0.4  # taken from documents of another type, where the question names no time
+    unsaid: float = 0.5  # period and type fit of every document where the question says none
+    newest: float = 0.1  # added to the newest of its kind where the question names no time
+    newest_asked: float = 0.3  # the same where it asks for the latest
+    newest_beside: float = 0.1  # the share of that for the newest of a kind that replaces nothing
+    title_beside: float = 0.08  # beside an organisation
+    period_alone: float = 0.3  # where the question names no organisation that we hold
+    type_alone: float = 0.15
+    title_alone: float = 0.6
+    telling: float = 0.5  # a type that more than this share of the library is of tells nothing by itself
+    same: float = 0.005  # scores this close tie
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodFit:
+    """How well a document's time fits the one asked for, 1 for the same. Source: benchmarks/routing_templates.py; the
+    order of the cases is tested there, their distances are set by hand."""
+
+    undated: float = 0.3  # a document that says no time
+    other_reading: float = 0.85  # the year is the document's second reading (calendar for fiscal)
+    compared: float = 0.4  # the year is only compared with: a later year is what the question is about
+    compared_quarter: float = 0.7
+    other_date: float = 0.9  # not the document's own date, but one that it tells of (an earlier version, an event)
+    later: tuple[float, ...] = (0.45, 0.3, 0.15)  # reports of later years repeat the year's figures
+    earlier: tuple[float, ...] = (0.2, 0.1)  # reports of earlier years hold the outlook
+    wrong_quarter: float = 0.35
+    whole_year: float = 0.6  # the annual report, where a quarter is asked for
+    year_for_last_quarter: float = 0.85  # the same, where it is the fourth
+    any_year: float = 0.8  # a quarter is asked for without its year
+    event_in_quarter: float = 0.8  # a document of one day in that quarter
+    calendar_quarter: float = 0.7  # the quarter is the document's by the calendar, not by its fiscal year
+    last_quarter: float = 0.9  # its report, where the year is asked for: it reports on the year too
+    part_of_year: float = 0.7  # another quarter's report, where the year is asked for
+    event: float = 0.75  # a document of one day in the year
+    year_of_date: float = 0.5  # where a day is asked for, and only the year fits
+    days: int = 45  # a document dated up to so long after or before the day asked for may be of it
+    after: float = 0.9  # one dated later, less a hundredth for each day
+    before: float = 0.6  # one dated earlier, less a 150th for each day
+
+
+@dataclass(frozen=True, slots=True)
+class TitleMatching:
+    """Words that a question shares with documents' names and titles. Source: benchmarks/titles.py."""
+
+    common: float = 0.25  # a term in more than this share of the titles tells nothing (in libraries of eight and more)
+    one_word: float = 0.5  # a title of one word may be a common word
+    least_share: float = 0.5  # of a title, that a single word must be
+    longest: int = 24  # terms of a title that count
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringConfig:
+    """All of them. Raises UsageError for one that is negative, not finite, or a count of none."""
+
+    first_stage: FirstStageScoring = FirstStageScoring()
+    documents: DocumentScoring = DocumentScoring()
+    pages: PageScoring = PageScoring()
+    expansion: ExpansionScoring = ExpansionScoring()
+    rerank: RerankScoring = RerankScoring()
+    selection: SelectionScoring = SelectionScoring()
+    linking: EntityLinking = EntityLinking()
+    cards: CardScoring = CardScoring()
+    periods: PeriodFit = PeriodFit()
+    titles: TitleMatching = TitleMatching()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str = "scoring") -> ScoringConfig:
+        """The usual numbers but for those given, by group and name: {"pages": {"neighbours": 0}} or
+        {"pages.neighbours": 0}. Raises UsageError for an unknown name (with the nearest one) and a value out of range;
+        ``where`` is what errors call the mapping.
+        """
+        made = cls()
+        known = {f"{group.name}.{one.name}" for group in fields(cls) for one in fields(getattr(made, group.name))}
+        for name, value in _flat(given, where):
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(known))}."
+                raise UsageError(f"{where}: there is no '{name}'.", advice)
+            part, _, one = name.partition(".")
+            group = getattr(made, part)
+            number = _checked(f"{where}: {name}", value, getattr(group, one))
+            made = replace(made, **{part: replace(group, **{one: number})})
+        return made
+
+
+def _flat(given: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{where} is {given!r}.", "Give numbers by name, such as pages.neighbours: 0.")
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield str(name), value
+
+
+def _checked(name: str, value: Any, usual: Any) -> Any:
+    """The value in the type of the usual one."""
+    if isinstance(usual, tuple):
+        if not isinstance(value, list | tuple) or len(value) != len(usual):
+            raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
+        return tuple(_checked(name, one, least) for one, least in zip(value, usual, strict=True))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise UsageError(f"{name} is {value!r}.", "Give a number, 0 or more.")
+    if isinstance(usual, int):
+        if value != int(value) or value < 1:
+            raise UsageError(f"{name} is {value!r}.", "Give a whole number, 1 or more.")
+        return int(value)
+    return float(value)
