@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import Evidence, SearchResult

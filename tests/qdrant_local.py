@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from qdrant_client import QdrantClient
 
-from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index.server.connection import Server
 
 
 class Between:

@@ -238,6 +238,15 @@ class StoredEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a library's change log. ``content_id`` is None where the document was removed."""
+
+    seq: int
+    doc_id: str
+    content_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A page found by the coarse pass. ``score`` is higher for better.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.index.scratch import scratch_folder
+from hybrid_core.store.scratch import scratch_folder
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.indexing import index_paths

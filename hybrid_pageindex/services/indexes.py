@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.change_log import CatalogSource
-from hybrid_core.store.index.qdrant_edge import open_edge
-from hybrid_core.store.index.shard_folders import claim
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.edge.folders import claim
+from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
 
 if TYPE_CHECKING:
-    from hybrid_core.store.index.server_connection import Server
+    from hybrid_core.store.index.server.connection import Server
 
 Backend = Literal["embedded", "server"]
 BM25 = Bm25()
@@ -42,13 +42,28 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a library's index is made now."""
+    """How a library's index is made now, when its change log stands at ``position``."""
 
+    position: int
     source: CatalogSource
     manifest: Mapping[str, str | int]
     embedder: str
     dimension: int
     learned: bool
+
+
+@dataclass(slots=True)
+class _Handle:
+    """One library's open index, None while it is closed; ``lock`` is around opening and closing it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    index: VectorIndex | None = None
+    embedder: str = ""  # whose vectors it holds
+
+    def close(self) -> None:
+        if self.index is not None:
+            self.index.close()
+            self.index = None
 
 
 class Indexes:
@@ -59,8 +74,8 @@ class Indexes:
 
     def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
         self._catalog, self._home, self._address = catalog, home, address
-        self._lock = threading.Lock()
-        self._open: dict[str, tuple[str, VectorIndex, CatalogSource]] = {}  # by library: embedder, index, source
+        self._handles: dict[str, _Handle] = {}  # by library
+        self._connecting = threading.Lock()
         self._server: Server | None = None
 
     @property
@@ -69,35 +84,33 @@ class Indexes:
         return "server" if self._address.url else "embedded"
 
     def ready(self, library: str) -> VectorIndex:
-        """A library's vector index with everything published so far.
+        """A library's vector index with everything that is published when this is called.
 
         Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
         server does not answer.
         """
-        plan = self._plan(library)
-        with self._lock:
-            held = self._open.get(library)
-            if held is not None and held[0] != plan.embedder:
-                held[1].close()
-                held = None
-            if held is None:
-                index = self._opened(plan, library, self.backend)
-                self._open[library] = (plan.embedder, index, plan.source)
-                return index
-        held[1].catch_up(held[2])
-        return held[1]
+        plan, handle = self._plan(library), self._handle(library)
+        with handle.lock:
+            if handle.embedder != plan.embedder:
+                handle.close()
+            if handle.index is None:
+                handle.index, handle.embedder = self._opened(plan, library, self.backend), plan.embedder
+            index = handle.index
+        index.catch_up(plan.source, plan.position)
+        return index
 
     def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
         """A new handle to a library's index of either kind, complete, and what it is derived from; to be closed."""
         plan = self._plan(library)
-        with self._lock:
+        with self._handle(library).lock:
             return self._opened(plan, library, backend), plan.source
 
     def drop(self, library: str, backend: Backend) -> bool:
         """Delete a library's index of one kind; False where there is none, or another process holds the embedded."""
-        with self._lock:
-            if self.backend == backend and (held := self._open.pop(library, None)):
-                held[1].close()
+        handle = self._handle(library)
+        with handle.lock:
+            if self.backend == backend:
+                handle.close()
             if backend == "server":
                 return bool(self._drop_collections(library))
             return _drop_folder(index_folder(self._home, library))
@@ -108,9 +121,9 @@ class Indexes:
 
     def forget(self, library: str) -> None:
         """Close a library's vector index and delete it."""
-        with self._lock:
-            if held := self._open.pop(library, None):
-                held[1].close()
+        handle = self._handle(library)
+        with handle.lock:
+            handle.close()
             if self._address.url:
                 self._drop_collections(library)
         shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
@@ -119,59 +132,62 @@ class Indexes:
         """What holds the indexes, with its version. Raises StoreError where a server cannot be used."""
         if not self._address.url:
             return f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"
-        with self._lock:
-            server = self._connected()
+        server = self._connected()
         client = importlib.metadata.version("qdrant-client")
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
         """Give every index back to other processes."""
-        with self._lock:
-            for _, index, _ in self._open.values():
-                index.close()
-            self._open.clear()
+        for handle in list(self._handles.values()):
+            with handle.lock:
+                handle.close()
+        with self._connecting:
             if self._server is not None:
                 self._server.close()
                 self._server = None
+
+    def _handle(self, library: str) -> _Handle:
+        return self._handles.setdefault(library, _Handle())  # one step: no lock is needed
 
     def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
             snapshot.require_library(library)
             serving, _ = snapshot.embedder(library)
-            catalog_id = snapshot.catalog_id()
+            catalog_id, position = snapshot.catalog_id(), snapshot.position(library)
         fingerprint, dimension, learned = ("", 0, False)
         if serving is not None:
             fingerprint, dimension, learned = serving.fingerprint, serving.dimension, serving.sparse
         source = CatalogSource(self._catalog, library, BM25, serving)
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
-        return _Plan(source, manifest, fingerprint, dimension, learned)
+        return _Plan(position, source, manifest, fingerprint, dimension, learned)
 
     def _opened(self, plan: _Plan, library: str, backend: Backend) -> VectorIndex:
         if backend == "embedded":
             folder = index_folder(self._home, library)
             return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned)
-        from hybrid_core.store.index.qdrant_server import open_server
+        from hybrid_core.store.index.server.opening import open_server
 
         collection = self._collection(library)
         return open_server(self._connected(), collection, plan.source, plan.manifest, plan.dimension, plan.learned)
 
     def _drop_collections(self, library: str) -> list[str]:
-        from hybrid_core.store.index.qdrant_server import drop_collections
+        from hybrid_core.store.index.server.opening import drop_collections
 
         return drop_collections(self._connected(), self._collection(library))
 
     def _collection(self, library: str) -> str:
-        from hybrid_core.store.index.qdrant_server import library_collection
+        from hybrid_core.store.index.server.opening import library_collection
 
         with self._catalog.snapshot() as snapshot:
             return library_collection(self._address.prefix, snapshot.catalog_id(), library)
 
     def _connected(self) -> Server:
-        if self._server is None:
-            from hybrid_core.store.index.server_connection import connect
+        with self._connecting:
+            if self._server is None:
+                from hybrid_core.store.index.server.connection import connect
 
-            self._server = connect(self._address.url, self._address.api_key)
-        return self._server
+                self._server = connect(self._address.url, self._address.api_key)
+            return self._server
 
 
 def index_folder(home: Path, library: str) -> Path:

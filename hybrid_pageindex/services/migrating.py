@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.change_log import CatalogSource
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_pageindex.services.indexes import Backend, Indexes
 
 _TRIES = 20  # the catalog may be written meanwhile

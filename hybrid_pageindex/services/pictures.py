@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.index.scratch import scratch_folder
+from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services import reading

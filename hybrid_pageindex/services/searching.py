@@ -12,7 +12,7 @@ from hybrid_core.errors import IndexDamagedError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.index.vectors import OTHER_SETTINGS
+from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult

@@ -99,7 +99,7 @@ def _size(snapshot: Snapshot, name: str) -> LibrarySize:
     documents = snapshot.documents(name)
     published = [d for d in documents if d.published]
     serving, coming = snapshot.embedder(name)
-    done = snapshot.embedded(serving.fingerprint) if serving else {}
+    done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
     return LibrarySize(
         name=name,
         documents=len(published),

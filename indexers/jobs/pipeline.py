@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.index.scratch import scratch_folder
+from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from indexers.build.stored import Stored

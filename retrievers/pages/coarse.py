@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.query import Query
 from hybrid_core.types.documents import Document, Fusion, Hit
 from hybrid_core.types.scoring import FirstStageScoring
 from retrievers.pages.fusion import normalised, ranked, reciprocal_ranks, weighted
@@ -45,7 +46,7 @@ def by_words(
     scoring: FirstStageScoring,
 ) -> list[Hit]:
     """The best pages by BM25, at most ``scoring.hits``."""
-    return _published(index.search(*_arrays(query), scoring.hits, scope), published) if query else []
+    return _published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), published) if query else []
 
 
 def joined(
@@ -82,11 +83,11 @@ def by_meaning(
     """
     if meaning.vector is None:
         return {}, {}
-    dense = _published(index.search_dense(meaning.vector, limit, scope), published)
+    dense = _published(index.search(Query("dense", meaning.vector, limit, scope)), published)
     hits = {(hit.doc_id, hit.page): hit for hit in dense}
     if not meaning.learned:
         return hits, similarity(dense)
-    learned = _published(index.search_learned(*_arrays(meaning.learned), limit, scope), published)
+    learned = _published(index.search(Query("learned-sparse", _arrays(meaning.learned), limit, scope)), published)
     for hit in learned:
         key = (hit.doc_id, hit.page)
         hits[key] = replace(hits[key], learned=hit.score) if key in hits else hit

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Document, Fusion, Hit
 from hybrid_core.types.requests import SearchRequest

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
 from retrievers.documents import select

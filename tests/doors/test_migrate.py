@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UnreachableError, UsageError
-from hybrid_core.store.catalog.change_log import CatalogSource
+from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.doors.cli.main import main

@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
-from hybrid_core.store.index import edge_shard
+from hybrid_core.store.index.edge import shard as edge_shard
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
@@ -276,7 +276,7 @@ def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "weirs")))
     word = pdfs.landmark("weirs", 2)
     assert run(engine.search(word)).results[0].page == 2
-    real, failures = edge_shard.Shard.search, ["once"]
+    real, failures = edge_shard.Shard.nearest, ["once"]
 
     def fail_once(self: edge_shard.Shard, *args: object) -> object:
         if failures:
@@ -284,7 +284,7 @@ def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(
             raise IndexDamagedError("a segment cannot be read")
         return real(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(edge_shard.Shard, "search", fail_once)
+    monkeypatch.setattr(edge_shard.Shard, "nearest", fail_once)
     result = run(engine.search(word))
     assert result.results[0].page == 2
     assert "the vector index was rebuilt from the catalog (a segment cannot be read)" in result.notes

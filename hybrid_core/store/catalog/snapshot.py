@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from sqlalchemy import Column, Connection, Select, func, select
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import rows, schema
-from hybrid_core.store.index.vectors import Change
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
+from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -71,14 +70,13 @@ class Snapshot:
         row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
         return None if row is None else rows.to_document(row)
 
-    def published(self, library: str) -> dict[str, str]:
-        """doc_id -> content_id of every searchable document."""
-        found = self._connection.execute(
-            select(schema.documents.c.doc_id, schema.documents.c.content_id).where(
-                schema.documents.c.library == library, schema.documents.c.content_id.is_not(None)
-            )
+    def published(self, library: str, doc_ids: Collection[str] | None = None) -> dict[str, str]:
+        """doc_id -> content_id of every searchable document, or of those of these that are."""
+        documents = schema.documents.c
+        query = select(documents.doc_id, documents.content_id).where(
+            documents.library == library, documents.content_id.is_not(None)
         )
-        return {row.doc_id: row.content_id for row in found}
+        return {row.doc_id: row.content_id for row in self._where(query, documents.doc_id, doc_ids)}
 
     def embedder(self, library: str) -> tuple[StoredEmbedder | None, StoredEmbedder | None]:
         """Whose vectors serve a library, and whose are being made."""
@@ -98,11 +96,11 @@ class Snapshot:
         ).one()
         return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
 
-    def embedded(self, fingerprint: str) -> dict[str, int]:
-        """content_id -> dense vectors of every content that an embedder has done completely."""
+    def embedded(self, fingerprint: str, content_ids: Collection[str] | None = None) -> frozenset[str]:
+        """The contents that an embedder has done completely, of these or of all."""
         done = schema.embedded.c
-        found = self._connection.execute(select(done.content_id, done.vectors).where(done.fingerprint == fingerprint))
-        return {row.content_id: row.vectors for row in found}
+        query = select(done.content_id).where(done.fingerprint == fingerprint)
+        return frozenset(row.content_id for row in self._where(query, done.content_id, content_ids))
 
     def text_count(self, content_id: str) -> int:
         """About how many texts of a content are embedded: its pages and its chunks."""
@@ -121,19 +119,35 @@ class Snapshot:
         found = self._of_texts(schema.embeddings.c.weights, fingerprint, keys)
         return {key: _term_vector(blob) for key, blob in found if blob is not None}
 
+    def _where(self, query: Select[Any], column: Column[str], values: Collection[str] | None) -> Iterator[Any]:
+        """The rows of a query, or those with one of these values in a column."""
+        if values is None:
+            yield from self._connection.execute(query)
+            return
+        wanted = list(values)
+        for start in range(0, len(wanted), _KEYS_AT_ONCE):
+            yield from self._connection.execute(query.where(column.in_(wanted[start : start + _KEYS_AT_ONCE])))
+
     def _of_texts(self, column: Column[bytes], fingerprint: str, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         known = schema.embeddings.c
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = list(keys[start : start + _KEYS_AT_ONCE])
-            query = select(known.text_key, column).where(known.fingerprint == fingerprint, known.text_key.in_(some))
-            for row in self._connection.execute(query):
-                yield row[0], row[1]
+        query = select(known.text_key, column).where(known.fingerprint == fingerprint)
+        yield from self._where(query, known.text_key, keys)
 
     def expected_pages(self, library: str) -> int:
         """How many pages the published documents of a library have together."""
         total = select(func.coalesce(func.sum(schema.contents.c.pages), 0)).select_from(
             schema.documents.join(schema.contents)
         ).where(schema.documents.c.library == library)  # fmt: skip
+        return self._connection.scalar(total) or 0
+
+    def expected_texts(self, library: str, fingerprint: str) -> int:
+        """How many dense vectors of an embedder the published documents of a library have together."""
+        done = schema.embedded.c
+        total = (
+            select(func.coalesce(func.sum(done.vectors), 0))
+            .select_from(schema.documents.join(schema.embedded, schema.documents.c.content_id == done.content_id))
+            .where(schema.documents.c.library == library, done.fingerprint == fingerprint)
+        )
         return self._connection.scalar(total) or 0
 
     def versions(self, content: str) -> dict[str, int]:

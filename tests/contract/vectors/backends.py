@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from hybrid_core.store.index.qdrant_edge import open_edge
-from hybrid_core.store.index.qdrant_server import library_collection, open_server
-from hybrid_core.store.index.server_connection import Server
-from hybrid_core.store.index.vectors import PointSource, VectorIndex
+from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import PointSource
+from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.opening import library_collection, open_server
 
 Open = Callable[[Path, PointSource, int, bool], VectorIndex]
 SERVERS: dict[str, Server] = {}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.index.qdrant_server import drop_collections
-from hybrid_core.store.index.server_connection import connect
-from hybrid_core.store.index.vectors import VectorIndex
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.server.connection import connect
+from hybrid_core.store.index.server.opening import drop_collections
 from tests import qdrant_stub
 from tests.contract.vectors.backends import BACKENDS, REAL, SERVERS
 from tests.contract.vectors.library import (

@@ -8,8 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from hybrid_core.store.index.vectors import Change, Point, VectorIndex
-from hybrid_core.types.documents import Hit
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.query import Query
+from hybrid_core.types.documents import Change, Hit
 
 Weights = dict[int, float]  # term to document weight
 Vector = Sequence[float]
@@ -54,8 +56,8 @@ class Library:
     def changes(self, after: int) -> Iterable[Change]:
         return (change for change in self.log if change.seq > after)
 
-    def published(self) -> Iterable[tuple[str, str]]:
-        return [(doc_id, content_id) for doc_id, (content_id, _) in self.versions.items()]
+    def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
+        return [(doc, content) for doc, (content, _) in self.versions.items() if doc_ids is None or doc in doc_ids]
 
     def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         current, pages = self.versions.get(doc_id, ("", []))
@@ -113,7 +115,19 @@ class Library:
 
 
 def ask(index: VectorIndex, query: Weights, limit: int = 1000, doc_ids: Collection[str] | None = None) -> list[Hit]:
-    return index.search(*arrays(query), limit, doc_ids)
+    return index.search(Query("bm25", arrays(query), limit, doc_ids))
+
+
+def ask_dense(
+    index: VectorIndex, query: Vector, limit: int = 1000, doc_ids: Collection[str] | None = None
+) -> list[Hit]:
+    return index.search(Query("dense", query, limit, doc_ids))
+
+
+def ask_learned(
+    index: VectorIndex, query: Weights, limit: int = 1000, doc_ids: Collection[str] | None = None
+) -> list[Hit]:
+    return index.search(Query("learned-sparse", arrays(query), limit, doc_ids))
 
 
 def agree(index: VectorIndex, library: Library, query: Weights, doc_ids: Collection[str] | None = None) -> None:
@@ -145,7 +159,7 @@ Opener = Callable[..., VectorIndex]  # of a library, the dense vectors' dimensio
 
 def agree_dense(index: VectorIndex, library: Library, query: Vector, doc_ids: Collection[str] | None = None) -> None:
     """The index returns every page that has a vector, each by its best, in order, and counts all of them."""
-    hits, expected = index.search_dense(query, 1000, doc_ids), library.dense_scores(query, doc_ids)
+    hits, expected = ask_dense(index, query, doc_ids=doc_ids), library.dense_scores(query, doc_ids)
     assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
     assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
     assert all(h.dense == h.score and h.sparse == 0.0 for h in hits)
@@ -156,7 +170,7 @@ def agree_dense(index: VectorIndex, library: Library, query: Vector, doc_ids: Co
 
 def agree_learned(index: VectorIndex, library: Library, query: Weights, doc_ids: Collection[str] | None = None) -> None:
     """The index returns every page that shares a token, each by its best point, in order, and counts all vectors."""
-    hits, expected = index.search_learned(*arrays(query), 1000, doc_ids), library.learned_scores(query, doc_ids)
+    hits, expected = ask_learned(index, query, doc_ids=doc_ids), library.learned_scores(query, doc_ids)
     assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
     assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
     assert all(h.learned == h.score and h.sparse == 0.0 and h.dense is None for h in hits)

@@ -14,6 +14,7 @@ from tests.contract.vectors.library import (
     Vector,
     agree,
     agree_dense,
+    ask_dense,
 )
 
 pytestmark = pytest.mark.filterwarnings(
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def test_a_page_scores_as_its_best_point(open_index: Opener, embedded: Library) -> None:
     index = open_index(embedded, 2)
-    hits = index.search_dense([1.0, 0.0], 10)
+    hits = ask_dense(index, [1.0, 0.0], 10)
     assert [(h.doc_id, h.page) for h in hits] == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
     assert [h.score for h in hits] == pytest.approx([1.0, 0.8, 0.0, -1.0], abs=1e-6)  # a chunk, a page, pages
     assert hits[0] == Hit("a", "a1", 1, score=hits[0].score, dense=hits[0].score)
@@ -37,10 +38,10 @@ def test_dense_vectors_change_no_sparse_score(open_index: Opener, embedded: Libr
 def test_dense_search_keeps_to_the_documents_and_the_limit(open_index: Opener, embedded: Library) -> None:
     index = open_index(embedded, 2)
     agree_dense(index, embedded, [1.0, 0.0], doc_ids={"b"})
-    assert index.search_dense([1.0, 0.0], 5, doc_ids=[]) == []
-    assert index.search_dense([1.0, 0.0], 5, doc_ids={"nothing"}) == []
-    assert index.search_dense([1.0, 0.0], 0) == []
-    assert [(h.doc_id, h.page) for h in index.search_dense([1.0, 0.0], 2)] == [("a", 1), ("a", 2)]
+    assert ask_dense(index, [1.0, 0.0], 5, doc_ids=[]) == []
+    assert ask_dense(index, [1.0, 0.0], 5, doc_ids={"nothing"}) == []
+    assert ask_dense(index, [1.0, 0.0], 0) == []
+    assert [(h.doc_id, h.page) for h in ask_dense(index, [1.0, 0.0], 2)] == [("a", 1), ("a", 2)]
 
 
 def test_the_limit_cuts_equal_dense_scores_by_document_and_page(open_index: Opener) -> None:
@@ -52,13 +53,13 @@ def test_the_limit_cuts_equal_dense_scores_by_document_and_page(open_index: Open
     library.embed("z", {(1, 0): (1.0, 0.0), (1, 1): (2.0, 0.0)})
     index = open_index(library, 2)
     for limit in (1, 2, 3, 21, 100):
-        found = [(h.doc_id, h.page) for h in index.search_dense([1.0, 0.0], limit)]
+        found = [(h.doc_id, h.page) for h in ask_dense(index, [1.0, 0.0], limit)]
         assert found == [("z", 1), *((d, p) for d in "abcd" for p in range(1, 21))][:limit]
 
 
 def test_without_dense_vectors_a_dense_search_finds_nothing(open_index: Opener, library: Library) -> None:
-    assert open_index(library).search_dense([1.0, 0.0], 5) == []
-    assert open_index(library, 2).search_dense([1.0, 0.0], 5) == []  # none yet
+    assert ask_dense(open_index(library), [1.0, 0.0], 5) == []
+    assert ask_dense(open_index(library, 2), [1.0, 0.0], 5) == []  # none yet
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_dense_vector_that_does_not_fit_is_refused(
 ) -> None:
     index = open_index(embedded, 2)
     with pytest.raises(StoreError, match=message):
-        index.search_dense(vector, 5)
+        ask_dense(index, vector, 5)
     good = embedded.dense["b1"]
     embedded.embed("b", {(1, 0): vector})
     with pytest.raises(StoreError, match=message):
@@ -90,7 +91,7 @@ def test_dense_vectors_appear_when_a_document_is_written_again(open_index: Opene
     agree(index, library, {1: 1.0})
     library.publish("b", "b2", {1: 1.0}, {1: 2.0})  # not embedded yet
     index.catch_up(library)
-    assert index.search_dense([1.0, 0.0], 5) == []
+    assert ask_dense(index, [1.0, 0.0], 5) == []
     library.embed("b", {(2, 0): (1.0, 0.0)})
     index.catch_up(library)
     agree_dense(index, library, [1.0, 0.0])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.vectors import Point
+from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.query import Query
 from hybrid_core.types.documents import Hit
 from tests.contract.vectors.library import (
     Library,
@@ -18,6 +19,7 @@ from tests.contract.vectors.library import (
     agree_dense,
     agree_learned,
     arrays,
+    ask_learned,
 )
 
 pytestmark = pytest.mark.filterwarnings(
@@ -27,13 +29,13 @@ pytestmark = pytest.mark.filterwarnings(
 
 def test_a_page_scores_by_learned_weights_as_its_best_point(open_index: Opener, weighted: Library) -> None:
     index = open_index(weighted, 2, True)
-    hits = index.search_learned(*arrays({7: 2.0, 8: 1.0, 9: 5.0}), 10)
+    hits = ask_learned(index, {7: 2.0, 8: 1.0, 9: 5.0}, 10)
     assert [(h.doc_id, h.page, h.score) for h in hits] == [("a", 1, 2.5), ("a", 2, 1.5)], "no idf, no unknown token"
     assert hits[0] == Hit("a", "a1", 1, score=2.5, learned=2.5)
     agree_learned(index, weighted, {7: 0.5, 8: 3.0, 250_001: 1.0})
     agree_learned(index, weighted, {250_001: 1.0, 7: 1.0}, doc_ids={"b"})
-    assert index.search_learned(*arrays({7: 1.0}), 1) == index.search_learned(*arrays({7: 1.0}), 9)[:1]
-    assert index.search_learned([], [], 5) == index.search_learned([7], [1.0], 5, doc_ids=[]) == []
+    assert ask_learned(index, {7: 1.0}, 1) == ask_learned(index, {7: 1.0}, 9)[:1]
+    assert ask_learned(index, {}, 5) == ask_learned(index, {7: 1.0}, 5, doc_ids=[]) == []
     agree(index, weighted, {1: 1.0, 2: 2.0})
     agree_dense(index, weighted, [1.0, 0.0])
 
@@ -46,7 +48,7 @@ def test_the_limit_cuts_equal_learned_scores_by_document_and_page(open_index: Op
         library.embed(doc_id, dict.fromkeys(points, (1.0, 0.0)), {key: {3: 1.0} for key in points})
     index = open_index(library, 2, True)
     for limit in (1, 2, 21, 100):
-        found = [(h.doc_id, h.page) for h in index.search_learned([3], [1.0], limit)]
+        found = [(h.doc_id, h.page) for h in ask_learned(index, {3: 1.0}, limit)]
         assert found == [(d, p) for d in "abcd" for p in range(1, 21)][:limit]
 
 
@@ -69,7 +71,7 @@ def test_learned_vectors_follow_the_log_and_survive_reopening(open_index: Opener
 
 def test_an_index_without_learned_vectors_finds_nothing_by_them(open_index: Opener, embedded: Library) -> None:
     index = open_index(embedded, 2)
-    assert index.search_learned([7], [1.0], 5) == []
+    assert ask_learned(index, {7: 1.0}, 5) == []
     index.close()
     embedded.embed("b", {(1, 0): (1, 0)}, {(1, 0): {7: 1.0}})
     embedded.embed("a", {})
@@ -85,7 +87,7 @@ def test_bad_learned_vectors_are_refused_and_do_no_harm(
 ) -> None:
     index = open_index(weighted, 2, True)
     with pytest.raises(StoreError, match=message):
-        index.search_learned(indices, values, 5)
+        index.search(Query("learned-sparse", (indices, values), 5))
 
     class Bad(Library):
         def points(self, doc_id: str, content_id: str) -> Iterator[Point]:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.vectors import Change, Point
-from hybrid_core.types.documents import Hit
+from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.query import Query
+from hybrid_core.types.documents import Change, Hit
 from tests.contract.vectors.library import (
     Library,
     Opener,
@@ -149,7 +150,7 @@ def test_bad_vectors_are_refused_and_do_no_harm(
 ) -> None:
     index = open_index(library)
     with pytest.raises(StoreError, match=message):
-        index.search(indices, values, 5)
+        index.search(Query("bm25", (indices, values), 5))
 
     class Bad(Library):
         def points(self, doc_id: str, content_id: str) -> Iterator[Point]:

@@ -46,7 +46,7 @@ def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Pat
     with opened[1].snapshot() as snapshot:
         assert snapshot.published("default") == {"d1": "c1"} and len(snapshot.pages("c1")) == 2
         assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
-        assert snapshot.embedded("f1") == {"c1": 1}
+        assert snapshot.embedded("f1") == {"c1"}
         assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
     both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
     both.begin()

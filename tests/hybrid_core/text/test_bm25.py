@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from hybrid_core.store.index.qdrant_edge import open_edge
-from hybrid_core.store.index.vectors import Change, Point
+from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.query import Query
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Change
 from hybrid_core.types.scoring import PageScoring
 from retrievers.pages.content import Content
 from retrievers.pages.page_score import page_scores
@@ -70,7 +72,7 @@ class Passages:
     def changes(self, after: int) -> list[Change]:
         return [Change(1, "doc", "content")] if after < 1 else []
 
-    def published(self) -> list[tuple[str, str]]:
+    def published(self, doc_ids: object = None) -> list[tuple[str, str]]:
         return [("doc", "content")]
 
     def points(self, doc_id: str, content_id: str) -> list[Point]:
@@ -87,7 +89,7 @@ class Passages:
 def test_edge_scores_equal_bm25s_lucene(passages: list[list[str]], written: str, tmp_path: Path) -> None:
     index = open_edge(tmp_path / "edge", Passages(passages), {"points": 1})
     terms = query(written)
-    hits = index.search(list(terms), list(terms.values()), 1000)
+    hits = index.search(Query("bm25", (list(terms), list(terms.values())), 1000))
     index.close()
     theirs = oracle(passages).get_scores(list(dict.fromkeys(tokens.tokenise(written))))
     assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))

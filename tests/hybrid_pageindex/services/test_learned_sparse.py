@@ -11,6 +11,7 @@ import pytest
 from hybrid_core.embed.hashed import HashedM3Embedder
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import ModelError, UsageError
+from hybrid_core.store.index.query import Query
 from hybrid_core.types.results import SearchResult
 from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
 from hybrid_pageindex import Engine, run
@@ -90,7 +91,7 @@ def test_receipts_say_what_vectors_and_term_weights_score(embedded: Engine, spec
         assert receipt.rerank is None
     (tokens,) = embedded._parts().embedders.load(spec).embed_both([QUESTION], "query")[1]  # type: ignore[attr-defined]
     index = embedded._indexes().ready("default")
-    hits = index.search_learned(list(tokens), list(tokens.values()), 2 * PAGES)
+    hits = index.search(Query("learned-sparse", (list(tokens), list(tokens.values())), 2 * PAGES))
     assert {hit.page: hit.score for hit in hits} == pytest.approx(learned, rel=5e-3)
     assert run(embedded.doctor()).ok
 
@@ -116,7 +117,7 @@ def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str
     assert {page: round(score, 6) for (_, page), score in near.items()} == {
         nearest: round(1 / 1.3, 6), best: round(0.3 / 1.3, 6)
     }  # fmt: skip
-    assert index.search_learned(list(tokens), list(tokens.values()), 1)[0].page == best
+    assert index.search(Query("learned-sparse", (list(tokens), list(tokens.values())), 1))[0].page == best
     if spec.startswith("hashed"):
         assert pdfs.landmark("estuaries", best)[:7] == question[:7], "the page of the word that was meant"
     found = run(embedded.search(question, top_k=PAGES))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.index.qdrant_edge import EdgeIndex, open_edge
+from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.index import VectorIndex
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library
 
 
@@ -24,10 +25,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reopen(folder: Path, library: Library) -> Iterator[Callable[[], EdgeIndex]]:
-    opened: list[EdgeIndex] = []
+def reopen(folder: Path, library: Library) -> Iterator[Callable[[], VectorIndex]]:
+    opened: list[VectorIndex] = []
 
-    def opener() -> EdgeIndex:
+    def opener() -> VectorIndex:
         opened.append(open_edge(folder, library, MANIFEST))
         return opened[-1]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hybrid_core.store.index.qdrant_edge import EdgeIndex
-from hybrid_core.store.index.vectors import Change, Point
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.query import Query
+from hybrid_core.types.documents import Change, Hit
 
 MANIFEST: dict[str, str | int] = {"tokenizer": "test", "average": 200}
 TERMS = 60
@@ -52,8 +54,9 @@ class Library:
     def changes(self, after: int) -> Iterable[Change]:
         return [Change(*row) for row in self._all("select * from log where seq > ? order by seq", after)]  # type: ignore[arg-type]
 
-    def published(self) -> Iterable[tuple[str, str]]:
-        return [(str(doc), str(content)) for doc, content in self._all("select doc_id, content_id from version")]
+    def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
+        rows = self._all("select doc_id, content_id from version")
+        return [(str(doc), str(content)) for doc, content in rows if doc_ids is None or doc in doc_ids]
 
     def points(self, doc_id: str, content_id: str) -> Iterator[Point]:
         rows = self._all("select pages from version where doc_id = ? and content_id = ?", doc_id, content_id)
@@ -67,7 +70,11 @@ class Library:
         return int(str(self._all("select coalesce(sum(pages), 0) from version")[0][0]))
 
 
-def right(index: EdgeIndex, library: Library) -> None:
+def ask(index: VectorIndex, terms: Sequence[int], limit: int) -> list[Hit]:
+    return index.search(Query("bm25", (terms, [1.0] * len(terms)), limit))
+
+
+def right(index: VectorIndex, library: Library) -> None:
     """The index holds exactly what is published: every page, found with the score worked out by hand."""
     pages = [p for version in library.published() for p in library.points(*version)]
     holding = np.zeros(TERMS)
@@ -75,10 +82,10 @@ def right(index: EdgeIndex, library: Library) -> None:
         holding[page.indices] += 1
     idf = np.log(1 + (len(pages) - holding + 0.5) / (holding + 0.5))
     expected = {(p.doc_id, p.content_id, p.page): float(idf[p.indices] @ p.values) for p in pages if p.values.size}
-    hits = index.search(range(TERMS), [1.0] * TERMS, len(pages) + 10)
+    hits = ask(index, range(TERMS), len(pages) + 10)
     assert {(h.doc_id, h.content_id, h.page): h.score for h in hits} == pytest.approx(expected, rel=1e-4)
     assert index.count() == library.expected_vectors() == len(pages)
     assert index.position == library.position()
 
 
-Opener = Callable[[], EdgeIndex]
+Opener = Callable[[], VectorIndex]

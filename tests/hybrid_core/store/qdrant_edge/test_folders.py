@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import BusyError
-from hybrid_core.store.index import recorded_shard, shard_folders
-from hybrid_core.store.index.shard_folders import FolderLock, allocated_bytes, claim, copy_shard
+from hybrid_core.store.index.edge import folders, store
+from hybrid_core.store.index.edge.folders import FolderLock, allocated_bytes, claim, copy_shard
 from tests.hybrid_core.store.qdrant_edge.library import Library, Opener, right
 
 
@@ -44,7 +44,7 @@ def test_a_copy_has_the_same_bytes_and_the_same_holes(tmp_path: Path) -> None:
 
 def test_a_second_handle_reads_a_private_copy(reopen: Opener, library: Library, folder: Path) -> None:
     first, second = reopen(), reopen()
-    assert (first.private, second.private, second.rebuilt) == (False, True, "")
+    assert (first.store.private, second.store.private, second.rebuilt) == (False, True, "")
     library.publish(("a", "a2", 4))
     second.catch_up(library)
     right(second, library)
@@ -53,14 +53,14 @@ def test_a_second_handle_reads_a_private_copy(reopen: Opener, library: Library, 
     second.close()
     assert list((folder / "private").iterdir()) == []
     first.close()
-    assert not reopen().private
+    assert not reopen().store.private
 
 
 def test_a_copy_is_rebuilt_where_the_shard_cannot_be_trusted(reopen: Opener, library: Library, folder: Path) -> None:
     first = reopen()
     (folder / "state.json").unlink()
     second = reopen()
-    assert second.private and "missing" in second.rebuilt
+    assert second.store.private and "missing" in second.rebuilt
     right(second, library)
     right(first, library)
 
@@ -71,15 +71,15 @@ def test_a_file_that_vanishes_while_it_is_copied_costs_another_try(
     first = reopen()
     passing = folder / "shard" / "wal" / "tmp-open-9"
     passing.touch()
-    copy = shard_folders._copy_sparse
+    copy = folders._copy_sparse
 
     def copy_late(source: Path, target: Path) -> None:
         passing.unlink(missing_ok=True)  # it was listed before
         copy(source, target)
 
-    monkeypatch.setattr(shard_folders, "_copy_sparse", copy_late)
+    monkeypatch.setattr(folders, "_copy_sparse", copy_late)
     second = reopen()
-    assert (second.private, second.rebuilt) == (True, "")
+    assert (second.store.private, second.rebuilt) == (True, "")
     right(second, library)
     right(first, library)
 
@@ -87,13 +87,13 @@ def test_a_file_that_vanishes_while_it_is_copied_costs_another_try(
 def test_a_copy_is_rebuilt_where_the_owner_writes_for_long(
     reopen: Opener, library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_shard, "_COPY_SECONDS", 0.05)
-    monkeypatch.setattr(recorded_shard, "_WRITE_SECONDS", 0.05)
+    monkeypatch.setattr(store, "_COPY_SECONDS", 0.05)
+    monkeypatch.setattr(store, "_WRITE_SECONDS", 0.05)
     first = reopen()
     lock = FolderLock(folder / "write.lock")
     assert lock.acquire()
     second = reopen()
-    assert second.private and "being written" in second.rebuilt
+    assert second.store.private and "being written" in second.rebuilt
     right(second, library)
     library.publish(("d", "d1", 2))
     with pytest.raises(BusyError, match="being written"):
@@ -128,6 +128,6 @@ def test_who_comes_after_a_killed_owner_waits_for_its_child_and_owns_the_shard(
     assert child.stdin
     threading.Timer(0.5, child.stdin.close).start()  # it ends while the next one waits
     index = reopen()
-    assert (index.private, index.rebuilt) == (False, "")
+    assert (index.store.private, index.rebuilt) == (False, "")
     assert child.wait(timeout=30) == 0
     right(index, library)

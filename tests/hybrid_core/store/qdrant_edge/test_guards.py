@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index import edge_optimize, recorded_shard
-from hybrid_core.store.index.edge_shard import LAYOUT, require_space
-from hybrid_core.store.index.qdrant_edge import open_edge
-from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, right
+from hybrid_core.store.index.edge import optimize, store
+from hybrid_core.store.index.edge.shard import LAYOUT, require_space
+from hybrid_core.store.index.edge.store import open_edge
+from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, ask, right
 
 
 def test_the_layout_names_the_release_it_was_checked_with() -> None:
@@ -30,7 +30,7 @@ def test_a_full_disk_is_an_error_before_the_write(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10 << 20))
     with pytest.raises(StoreError, match=r"needs 9\d MB .* has 10 MB free.* Free at least 8\d MB"):
         index.catch_up(library)
-    assert index.search([1], [1.0], 5)  # what is there can still be searched
+    assert ask(index, [1], 5)  # what is there can still be searched
     monkeypatch.undo()
     index.catch_up(library)
     right(index, library)
@@ -50,18 +50,18 @@ def test_space_is_looked_up_where_the_folder_will_be(tmp_path: Path) -> None:
 
 def test_a_forked_child_is_told_and_harms_nothing(reopen: Opener, library: Library) -> None:
     index = reopen()
-    index._kept._process = index._kept.shard._process = os.getpid() + 1
+    index.store._process = index.store._shard._process = os.getpid() + 1
     with pytest.raises(StoreError, match="before this process was forked"):
-        index.search([1], [1.0], 5)
+        ask(index, [1], 5)
     index.close()
-    index._kept._process = index._kept.shard._process = os.getpid()
+    index.store._process = index.store._shard._process = os.getpid()
     right(index, library)
 
 
 def test_many_changes_are_optimised_on_opening(
     reopen: Opener, library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_shard, "_OPTIMIZE_POINTS", 40)
+    monkeypatch.setattr(store, "_OPTIMIZE_POINTS", 40)
     library.publish(("big", "big1", 500))
     reopen().close()
     assert json.loads((folder / "state.json").read_text())["churn"] == 0
@@ -77,9 +77,9 @@ def test_many_changes_are_optimised_on_opening(
 def test_a_failed_optimisation_costs_only_speed(
     reopen: Opener, library: Library, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(recorded_shard, "_OPTIMIZE_POINTS", 1)
-    monkeypatch.setattr(recorded_shard, "optimize_in_child", lambda folder, handles: optimize(folder / "no", handles))
-    optimize = edge_optimize.optimize_in_child
+    monkeypatch.setattr(store, "_OPTIMIZE_POINTS", 1)
+    monkeypatch.setattr(store, "optimize_in_child", lambda folder, handles: real(folder / "no", handles))
+    real = optimize.optimize_in_child
     index = reopen()
     assert "was not optimised (status 1)" in caplog.text
     right(index, library)
@@ -89,17 +89,17 @@ def test_a_failed_optimisation_costs_only_speed(
 def test_a_long_catch_up_is_saved_on_the_way(
     reopen: Opener, library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hybrid_core.store.index.qdrant_edge._CHECKPOINT_POINTS", 10)
+    monkeypatch.setattr(store, "_CHECKPOINT_POINTS", 10)
     index = reopen()
     library.publish(*((f"n{number}", f"n{number}", 6) for number in range(10)))
     seen: list[tuple[int, bool]] = []
-    save = recorded_shard.RecordedShard.save
+    save = store.EdgeStore._save
 
-    def spy(self: recorded_shard.RecordedShard, position: int, *, more: bool = False) -> None:
+    def spy(self: store.EdgeStore, position: int, *, more: bool = False) -> None:
         save(self, position, more=more)
         seen.append((position, more))
 
-    monkeypatch.setattr(recorded_shard.RecordedShard, "save", spy)
+    monkeypatch.setattr(store.EdgeStore, "_save", spy)
     index.catch_up(library)
     assert seen == [(5, True), (7, True), (9, True), (11, True), (13, True), (13, False)]
     right(index, library)

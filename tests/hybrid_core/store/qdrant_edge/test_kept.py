@@ -14,17 +14,17 @@ import pytest
 import qdrant_edge
 
 from hybrid_core.errors import IndexDamagedError
-from hybrid_core.store.index import edge_shard
-from hybrid_core.store.index.edge_shard import LAYOUT
-from hybrid_core.store.index.qdrant_edge import open_edge
-from hybrid_core.store.index.shard_folders import copy_shard
-from hybrid_core.store.index.shard_state import ShardState, read_state, write_state
-from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, right
+from hybrid_core.store.index.edge import shard as edge_shard
+from hybrid_core.store.index.edge.folders import copy_shard
+from hybrid_core.store.index.edge.shard import LAYOUT
+from hybrid_core.store.index.edge.state import ShardState, read_state, write_state
+from hybrid_core.store.index.edge.store import open_edge
+from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, ask, right
 
 
 def test_what_was_indexed_is_loaded_again(reopen: Opener, library: Library, folder: Path) -> None:
     first = reopen()
-    assert (first.rebuilt, first.private) == ("", False)
+    assert (first.rebuilt, first.store.private) == ("", False)
     first.close()
     before = (folder / "state.json").read_bytes()
     second = reopen()
@@ -47,7 +47,7 @@ def test_a_forgotten_close_loses_nothing(folder: Path, library: Library) -> None
         library.publish(("a", f"again{number}", 3 + number))
         index = open_edge(folder, library, MANIFEST)
         right(index, library)
-        assert (index.rebuilt, index.private) == ("", False)
+        assert (index.rebuilt, index.store.private) == ("", False)
         del index
 
 
@@ -110,7 +110,7 @@ def test_a_catalog_that_contradicts_itself_is_an_error(folder: Path, library: Li
     with pytest.raises(IndexDamagedError, match="holds 50 vectors and the catalog 51"):
         open_edge(folder, Contradicting(library.path), MANIFEST)
     with closing(open_edge(folder, library, MANIFEST)) as index:  # and it let go of everything
-        assert not index.private
+        assert not index.store.private
         right(index, library)
 
 
@@ -178,7 +178,7 @@ def test_any_damaged_file_leaves_right_answers(reopen: Opener, library: Library,
                 file.write(random.Random(number).randbytes(min(4096, damaged.stat().st_size)))
         with closing(open_edge(folder, library, MANIFEST)) as index:
             try:
-                index.search([1], [1.0], 100)
+                ask(index, [1], 100)
             except IndexDamagedError:
                 index.catch_up(library)  # a search that failed is healed by the next catch-up
             right(index, library)
@@ -190,7 +190,7 @@ def test_a_poisoned_write_ahead_log_is_healed(reopen: Opener, library: Library, 
     """A vector that slipped past the checks panics now and at every load (PanicException is no Exception)."""
     index = reopen()
     vector = {edge_shard.SPARSE: qdrant_edge.SparseVector([1, 2], [1.0])}
-    shard = index._kept.shard
+    shard = index.store._shard
     with pytest.raises(IndexDamagedError, match="out of bounds"), shard._calling() as raw:
         raw.update(qdrant_edge.UpdateOperation.upsert_points([qdrant_edge.Point(1, vector, {})]))
     index.close()
@@ -208,11 +208,11 @@ def test_a_failed_search_is_rebuilt_by_whoever_opens_next(
         raise IndexDamagedError("it broke")
 
     with monkeypatch.context() as patch:
-        patch.setattr(edge_shard.Shard, "search", fail)
+        patch.setattr(edge_shard.Shard, "nearest", fail)
         with pytest.raises(IndexDamagedError, match="it broke"):
-            index.search([1], [1.0], 1)
+            ask(index, [1], 1)
     with pytest.raises(IndexDamagedError, match="it broke"):
-        index.search([1], [1.0], 1)
+        ask(index, [1], 1)
     index.close()
     index = reopen()
     assert "missing" in index.rebuilt

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.index.qdrant_edge import open_edge
+from hybrid_core.store.index.edge.store import open_edge
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, right
 
 
@@ -71,7 +71,7 @@ def test_two_processes_read_while_the_first_follows_the_log(
     worker = start()
     assert worker.opened == {"private": False, "rebuilt": ""}
     index = reopen()
-    assert (index.private, index.rebuilt) == (True, "")
+    assert (index.store.private, index.rebuilt) == (True, "")
     for number in range(5):
         library.publish(("a", f"new{number}", 40 + number))
         worker.tell("right")
@@ -83,7 +83,7 @@ def test_two_processes_read_while_the_first_follows_the_log(
     right(index, library)
     after = open_edge(folder, library, MANIFEST)  # the owner is dead: the next to open owns the shard
     with closing(after):
-        assert (after.private, after.rebuilt) == (False, "")
+        assert (after.store.private, after.rebuilt) == (False, "")
         right(after, library)
 
 
@@ -96,7 +96,7 @@ def test_copies_taken_while_the_owner_writes_are_whole(
     copies = [reopen() for _ in range(8)]
     worker.kill()
     for index in copies:
-        assert (index.private, index.rebuilt) == (True, "")
+        assert (index.store.private, index.rebuilt) == (True, "")
         index.catch_up(library)
         right(index, library)
 
@@ -125,7 +125,7 @@ def test_kill_at_any_moment_of_a_catch_up(start: Callable[..., Worker], library:
         worker.process.send_signal(signal.SIGKILL)
         worker.process.communicate()
         with closing(open_edge(folder, library, MANIFEST)) as index:
-            assert not index.private
+            assert not index.store.private
             right(index, library)
 
 
@@ -154,7 +154,7 @@ def test_threads_catch_up_at_once(reopen: Opener, library: Library) -> None:
 def work(folder: Path, library: Library) -> None:
     """The other process: says that it has opened the index, then obeys."""
     index = open_edge(folder, library, MANIFEST)
-    print(json.dumps({"private": index.private, "rebuilt": index.rebuilt}), flush=True)
+    print(json.dumps({"private": index.store.private, "rebuilt": index.rebuilt}), flush=True)
     for word in sys.stdin:
         match word.strip():
             case "right":

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hybrid_core.store.index import qdrant_server
-from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index import follower
+from hybrid_core.store.index.server.connection import Server
 from tests import qdrant_stub
 from tests.contract.vectors.library import Library
 from tests.qdrant_local import local_server
@@ -16,7 +16,7 @@ from tests.qdrant_stub import Stub
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_server, "_PATIENCE", (0.0, 0.0))
+    monkeypatch.setattr(follower, "_PATIENCE", (0.0, 0.0))
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hybrid_core.store.index.qdrant_server import ServerIndex, library_collection, open_server
-from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.opening import library_collection, open_server
 
 NAME = library_collection("", "0123456789abcdef", "reports")
 MANIFEST: dict[str, str | int] = {"tokenizer": "test"}
@@ -13,7 +14,7 @@ MANIFEST: dict[str, str | int] = {"tokenizer": "test"}
 
 def opened(
     server: Server, library: Any, manifest: dict[str, str | int] | None = None, dimension: int = 0
-) -> ServerIndex:
+) -> VectorIndex:
     return open_server(server, NAME, library, manifest or MANIFEST, dimension)
 
 

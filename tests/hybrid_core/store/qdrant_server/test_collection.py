@@ -7,10 +7,10 @@ import time
 import pytest
 
 from hybrid_core.errors import IndexDamagedError
-from hybrid_core.store.index import qdrant_server
-from hybrid_core.store.index.qdrant_server import drop_collections, library_collection, open_server
-from hybrid_core.store.index.server_collection import RECORD
-from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index.server import collection
+from hybrid_core.store.index.server.collection import RECORD
+from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.opening import drop_collections, library_collection, open_server
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, NAME, opened
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def test_the_record_is_in_no_search_and_no_count(server: Server, library: Library) -> None:
     index = opened(server, library)
-    held, _ = server.client.scroll(index.collection, limit=100, with_vectors=True)
+    held, _ = server.client.scroll(index.store.name, limit=100, with_vectors=True)
     records = [point for point in held if point.id == RECORD]
     assert (len(held), len(records), index.count()) == (5, 1, 4)
     assert records[0].vector == {} and (records[0].payload or {})["position"] == 2
@@ -30,7 +30,7 @@ def test_the_record_is_in_no_search_and_no_count(server: Server, library: Librar
 
 def test_points_have_the_payload_of_the_embedded_index(server: Server, library: Library) -> None:
     index = opened(server, library)
-    held, _ = server.client.scroll(index.collection, limit=100)
+    held, _ = server.client.scroll(index.store.name, limit=100)
     pages = [point.payload or {} for point in held if point.id != RECORD]
     assert {(p["doc_id"], p["content_id"], p["page"]) for p in pages} == {
         ("a", "a1", 1), ("a", "a1", 2), ("a", "a1", 3), ("b", "b1", 1)
@@ -49,7 +49,7 @@ def test_collections_are_named_after_catalog_and_library() -> None:
 def test_what_was_made_otherwise_is_another_collection(server: Server, library: Library) -> None:
     first, second = opened(server, library), opened(server, library, {"tokenizer": "new"})
     third = opened(server, library, dimension=2)
-    assert len({first.collection, second.collection, third.collection}) == 3
+    assert len({first.store.name, second.store.name, third.store.name}) == 3
     library.publish("b", "b2", {1: 3.0})
     for index in (second, third, first):  # nobody's searches are disturbed
         index.catch_up(library)
@@ -64,10 +64,10 @@ def test_collections_that_nobody_used_for_a_day_are_deleted(
     other = open_server(server, NAME[:-1] + ("0" if NAME[-1] != "0" else "1"), library, MANIFEST)
     monkeypatch.setattr(time, "time", lambda: now + 23 * 3600)
     opened(server, library, {"tokenizer": "new"})
-    assert old.collection in server.collections()
+    assert old.store.name in server.collections()
     monkeypatch.setattr(time, "time", lambda: now + 25 * 3600)
     new = opened(server, library, {"tokenizer": "new"})
-    assert set(server.collections()) == {new.collection, other.collection}  # another library's stays
+    assert set(server.collections()) == {new.store.name, other.store.name}  # another library's stays
     with pytest.raises(IndexDamagedError):
         ask(old, {1: 1.0})
     old.catch_up(library)
@@ -77,15 +77,15 @@ def test_collections_that_nobody_used_for_a_day_are_deleted(
 def test_a_collection_in_use_is_noted(server: Server, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     index, now = opened(server, library), time.time()
     monkeypatch.setattr(time, "time", lambda: now + 25 * 3600)
-    monkeypatch.setattr(qdrant_server, "_TOUCH_SECONDS", -1.0)
-    index.catch_up(library)
+    monkeypatch.setattr(collection, "_TOUCH_SECONDS", -1.0)
+    ask(index, {1: 1.0})
     opened(server, library, {"tokenizer": "new"})
-    assert index.collection in server.collections()
+    assert index.store.name in server.collections()
 
 
 def test_dropping_a_library_leaves_the_others(server: Server, library: Library) -> None:
     first, second = opened(server, library), opened(server, library, dimension=2)
     other = open_server(server, library_collection("", "0123456789abcdef", "reports 2"), library, MANIFEST)
-    assert set(drop_collections(server, NAME)) == {first.collection, second.collection}
-    assert server.collections() == [other.collection]
+    assert set(drop_collections(server, NAME)) == {first.store.name, second.store.name}
+    assert server.collections() == [other.store.name]
     assert drop_collections(server, NAME) == []

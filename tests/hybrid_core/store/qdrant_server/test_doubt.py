@@ -6,9 +6,8 @@ import pytest
 from qdrant_client import models
 
 from hybrid_core.errors import IndexDamagedError
-from hybrid_core.store.index import qdrant_server
-from hybrid_core.store.index.server_collection import RECORD, ServerCollection
-from hybrid_core.store.index.server_connection import Server
+from hybrid_core.store.index.server.collection import RECORD, CollectionStore
+from hybrid_core.store.index.server.connection import Server
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
 from tests.qdrant_local import local_server
@@ -27,7 +26,7 @@ def test_what_is_there_is_used_again(server: Server, library: Library) -> None:
 
 
 def test_missing_points_are_written_again(server: Server, library: Library) -> None:
-    name = opened(server, library).collection
+    name = opened(server, library).store.name
     held, _ = server.client.scroll(name, limit=100)
     server.client.delete(name, [next(point.id for point in held if point.id != RECORD)])
     index = opened(server, library)
@@ -36,7 +35,7 @@ def test_missing_points_are_written_again(server: Server, library: Library) -> N
 
 
 def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -> None:
-    name = opened(server, library).collection
+    name = opened(server, library).store.name
     vector = {"bm25": models.SparseVector(indices=[1], values=[1.0])}
     server.client.upsert(name, [models.PointStruct(id=7, vector=vector, payload={"doc_id": "a"})])
     index = opened(server, library)
@@ -47,7 +46,7 @@ def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -
 def test_a_point_that_says_nothing_is_found_in_the_search(server: Server, library: Library) -> None:
     index = opened(server, library)
     vector = {"bm25": models.SparseVector(indices=[1], values=[1.0])}
-    server.client.upsert(index.collection, [models.PointStruct(id=7, vector=vector, payload={})])
+    server.client.upsert(index.store.name, [models.PointStruct(id=7, vector=vector, payload={})])
     with pytest.raises(IndexDamagedError, match="doc_id"):
         ask(index, {1: 1.0})
     index.catch_up(library)
@@ -56,7 +55,7 @@ def test_a_point_that_says_nothing_is_found_in_the_search(server: Server, librar
 
 def test_a_collection_that_vanishes_is_made_again(server: Server, library: Library) -> None:
     index = opened(server, library)
-    server.client.delete_collection(index.collection)
+    server.client.delete_collection(index.store.name)
     with pytest.raises(IndexDamagedError, match="not found"):
         ask(index, {1: 1.0})
     index.catch_up(library)
@@ -91,7 +90,7 @@ def test_two_processes_make_the_collection_at_the_same_time(server: Server, libr
 
 
 def test_the_record_moves_forward_only(server: Server) -> None:
-    collection = ServerCollection(server, "some", 0)
+    collection = CollectionStore(server, "some", 0)
     assert collection.recorded() is None
     collection.create()
     assert collection.recorded() is None  # there, but not built
@@ -103,7 +102,7 @@ def test_the_record_moves_forward_only(server: Server) -> None:
 
 
 def test_many_documents_are_recorded_in_parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_server, "_DOCUMENTS_AT_ONCE", 3)
+    monkeypatch.setattr(CollectionStore, "documents_at_once", 3)
     library = Library()
     index = opened(server, library)
     for number in range(10):
@@ -117,7 +116,7 @@ def test_many_documents_are_recorded_in_parts(server: Server, monkeypatch: pytes
 
     with pytest.raises(Killed):
         opened(local_server(server.client, die), library)
-    part = ServerCollection(server, index.collection, 0).recorded()
+    part = CollectionStore(server, index.store.name, 0).recorded()
     assert part == 6  # of ten
     index.catch_up(library)
     agree(index, library, {1: 1.0})

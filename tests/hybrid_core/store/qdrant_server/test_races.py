@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.qdrant_server import ServerIndex
-from hybrid_core.store.index.server_connection import Server
-from tests.contract.vectors.library import Library, agree, agree_dense, ask
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.server.connection import Server
+from tests.contract.vectors.library import Library, agree, agree_dense, ask, ask_dense
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
 from tests.qdrant_local import local_server
 
@@ -27,7 +27,7 @@ class Process:
     def __init__(self, server: Server, library: Library) -> None:
         self._library = library
         self._server = local_server(server.client, lambda call: self._pause(call))
-        self._index: ServerIndex | None = None
+        self._index: VectorIndex | None = None
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._dies, self.failed = False, list[BaseException]()
@@ -68,7 +68,7 @@ class Process:
         self._dies, self._index = False, None
 
     @property
-    def index(self) -> ServerIndex:
+    def index(self) -> VectorIndex:
         assert self._index is not None
         return self._index
 
@@ -163,7 +163,7 @@ def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[Event
         # What was killed may have left old points, which no search shows. Nothing that is published may be missing.
         found = {(hit.doc_id, hit.content_id, hit.page) for hit in ask(process.index, {1: 1.0, 2: 1.0, 3: 1.0})}
         assert found >= {row[:3] for row in library.scores({1: 1.0, 2: 1.0, 3: 1.0})}
-        assert len(process.index.search_dense([1.0, 0.0], 99)) >= len(library.dense_scores([1.0, 0.0]))
+        assert len(ask_dense(process.index, [1.0, 0.0], 99)) >= len(library.dense_scores([1.0, 0.0]))
     killed = any(event[0] == "kill" for event in events)
     # Whoever opens next clears away what the killed left; what those alive left they have cleared themselves.
     index = opened(server, library, dimension=2) if killed else processes[0].index

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.store.index.server_connection import Server, connect
+from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.server.connection import Server, connect
 from tests.hybrid_core.store.qdrant_edge import library as shared
 from tests.hybrid_core.store.qdrant_server.opening import opened
 from tests.hybrid_core.text import test_bm25
@@ -33,7 +34,7 @@ def test_scores_equal_bm25s_lucene(stub: Stub, server: Server, backend: str) -> 
     index = opened(used, test_bm25.Passages(passages))
     for written in test_bm25.QUERIES:
         terms = test_bm25.query(written)
-        hits = index.search(list(terms), list(terms.values()), 1000)
+        hits = index.search(Query("bm25", (list(terms), list(terms.values())), 1000))
         asked = list(dict.fromkeys(test_bm25.tokens.tokenise(written)))
         theirs = test_bm25.oracle(passages).get_scores(asked)
         assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))

@@ -11,48 +11,93 @@ moves forward only. Having no vector it is in no search, no count and no idf.
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Collection as Many
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import IndexDamagedError, StoreError
-from hybrid_core.store.index.server_connection import EXTRA, Server
-from hybrid_core.store.index.vectors import (
-    DENSE,
-    LEARNED,
-    SPARSE,
-    Point,
-    best_pages,
-    dense_list,
-    point_id,
-    sparse_lists,
-    vector_names,
-)
+from hybrid_core.store.index.follower import NEW
+from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, batches, point_id, vector_names
+from hybrid_core.store.index.query import Found, Query
+from hybrid_core.store.index.server.connection import EXTRA, Server
 from hybrid_core.system.extras import require
-from hybrid_core.types.documents import Hit
 
 if TYPE_CHECKING:
     from qdrant_client import models
 else:
     models = require("qdrant_client.models", EXTRA)
 
-_T = TypeVar("_T")
 LAYOUT = 1
 """Of the points and of the collection; another layout is another collection."""
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
-_BATCH = 250
+_TOUCH_SECONDS = 3600.0
 _STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in one order
 
 
-class ServerCollection:
-    """A collection by its name, there or not. Safe for several threads where the client is."""
+class CollectionStore:
+    """A ``PointStore`` in a collection, known by its name, there or not. Safe for several threads where the client is.
+
+    Nobody owns a collection: several processes may apply the same change, in any order.
+    """
+
+    shared = True
+    documents_at_once = 100
 
     def __init__(self, server: Server, name: str, dimension: int, learned: bool = False) -> None:
         self.server, self.name, self.dimension, self.learned = server, name, dimension, learned
+        self.amiss = ""
+        self.closed = False
+        self._touched = -math.inf
+
+    def position(self) -> int:
+        if (position := self.recorded()) is None:
+            raise IndexDamagedError(NEW)
+        return position
+
+    def writing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def replace(self, doc_ids: Many[str], points: Iterable[Point], at: int) -> None:
+        self._write(points, at)
+        self._delete_older(at, doc_ids)
+
+    def refill(self, points: Iterable[Point], at: int) -> None:
+        """Over what it holds: others' searches go on meanwhile."""
+        recorded = self.recorded()
+        if recorded is not None and recorded > at:
+            self.drop()  # of a catalog that was put back to an earlier state
+        self.create()
+        self._write(points, at)
+        self._delete_older(at)
+
+    def nearest(self, query: Query) -> list[Found]:
+        self._touch()
+        if query.using == SPARSE:
+            # With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
+            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter()))
+        else:
+            params = models.SearchParams(exact=True)
+        with self.server.calling() as client:
+            found = client.query_points(
+                self.name,
+                query=_vector(query.vector),
+                using=query.using,
+                limit=query.limit,
+                query_filter=None if query.doc_ids is None else _in_documents(query.doc_ids),
+                search_params=params,
+                with_payload=True,
+            )
+        return [(point.payload or {}, point.score) for point in found.points]
+
+    def distrust(self, reason: str) -> None:
+        self.amiss = reason
+
+    def close(self) -> None:
+        self.closed = True
 
     def create(self) -> None:
         """Make the collection where it is missing; another process may do so at the same time."""
@@ -71,7 +116,7 @@ class ServerCollection:
 
     def _create(self) -> None:
         dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
-        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        sparse: dict[str, models.SparseVectorParams] = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         with self.server.calling() as client:
             client.create_collection(
                 self.name,
@@ -105,23 +150,25 @@ class ServerCollection:
             return None
         return (found[0].payload or {}).get(key) if found else None
 
-    def advance(self, position: int) -> None:
+    def advance(self, position: int, *, more: bool = False) -> None:
         """Record that everything up to a position is applied, unless a later one is recorded."""
         record = models.PointStruct(id=RECORD, vector={}, payload={"position": position, "used": time.time()})
         self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
 
-    def touch(self) -> None:
-        """Note that the collection is in use."""
-        with self.server.calling() as client:
-            client.set_payload(self.name, {"used": time.time()}, points=[RECORD], wait=True, ordering=_STRONG)
+    def _touch(self) -> None:
+        """Note now and then that the collection is in use."""
+        if time.monotonic() > self._touched + _TOUCH_SECONDS:
+            with self.server.calling() as client:
+                client.set_payload(self.name, {"used": time.time()}, points=[RECORD], wait=True, ordering=_STRONG)
+            self._touched = time.monotonic()
 
-    def write(self, points: Iterable[Point], at: int) -> None:
+    def _write(self, points: Iterable[Point], at: int) -> None:
         """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
-        for some in _batches(points):
+        for some in batches(points):
             batch = [
                 models.PointStruct(
                     id=point_id(point),
-                    vector=self._vectors(point),
+                    vector={name: _vector(held) for name, held in point.vectors(self.dimension).items()},
                     payload={"doc_id": point.doc_id, "content_id": point.content_id, "page": point.page, "at": at},
                 )
                 for point in some
@@ -133,70 +180,13 @@ class ServerCollection:
         with self.server.calling() as client:
             client.upsert(self.name, points, update_filter=only, wait=True, ordering=_STRONG)
 
-    def _vectors(self, point: Point) -> dict[str, Any]:
-        held: dict[str, Any] = {}
-        if not point.chunk:
-            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
-            indices, values = sparse_lists(point.indices, point.values)
-            held[SPARSE] = models.SparseVector(indices=indices, values=values)
-        if point.dense is not None:
-            held[DENSE] = dense_list(point.dense, self.dimension)
-        if point.learned is not None:
-            indices, values = sparse_lists(*point.learned)
-            held[LEARNED] = models.SparseVector(indices=indices, values=values)
-        return held
-
-    def delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
+    def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
         """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
         old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[RECORD])])
         if doc_ids is not None:
             old.must = _in_documents(doc_ids).must
         with self.server.calling() as client:
             client.delete(self.name, models.FilterSelector(filter=old), wait=True, ordering=_STRONG)
-
-    def search(
-        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Many[str] | None
-    ) -> list[Hit]:
-        """The best pages by their words."""
-        query = models.SparseVector(indices=list(indices), values=list(values))
-        # With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
-        params = models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter()))
-        return best_pages(lambda asked: self._query(query, SPARSE, asked, doc_ids, params), limit, limit + 1)
-
-    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Many[str] | None) -> list[Hit]:
-        """The best pages, each by the best of its points."""
-        params = models.SearchParams(exact=True)
-        query = list(vector)
-        found = best_pages(lambda asked: self._query(query, DENSE, asked, doc_ids, params), limit, 4 * limit)
-        return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
-
-    def search_learned(
-        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Many[str] | None
-    ) -> list[Hit]:
-        """The best pages by learned weights, each by the best of its points."""
-        query = models.SparseVector(indices=list(indices), values=list(values))
-        found = best_pages(lambda asked: self._query(query, LEARNED, asked, doc_ids), limit, 4 * limit)
-        return [replace(hit, sparse=0.0, learned=hit.score) for hit in found]
-
-    def _query(
-        self,
-        query: models.SparseVector | list[float],
-        using: str,
-        limit: int,
-        doc_ids: Many[str] | None,
-        params: models.SearchParams | None = None,
-    ) -> list[Hit]:
-        with self.server.calling() as client:
-            found = client.query_points(
-                self.name,
-                query=query,
-                using=using,
-                limit=limit,
-                query_filter=None if doc_ids is None else _in_documents(doc_ids),
-                search_params=params,
-                with_payload=True,
-            )
-        return [_hit(point) for point in found.points]
 
     def count(self) -> int:
         """Exact number of vectors of all kinds."""
@@ -212,18 +202,8 @@ class ServerCollection:
             )
 
 
-def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    rest = iter(items)
-    while some := list(islice(rest, _BATCH)):
-        yield some
-
-
-def _hit(point: models.ScoredPoint) -> Hit:
-    payload = point.payload or {}
-    try:
-        return Hit(payload["doc_id"], payload["content_id"], payload["page"], score=point.score, sparse=point.score)
-    except KeyError as error:
-        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+def _vector(held: Any) -> Any:
+    return models.SparseVector(indices=held[0], values=held[1]) if isinstance(held, tuple) else held
 
 
 def _range(key: str, **bounds: int) -> models.FieldCondition:

@@ -1,6 +1,6 @@
 """Optimise a closed shard in a child process, because ``optimize`` freezes the process that calls it.
 
-``python -P -m hybrid_core.store.index.edge_optimize FOLDER``: exit status 0 when it was optimised and flushed.
+``python -P -m hybrid_core.store.index.edge.optimize FOLDER``: exit status 0 when it was optimised and flushed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
     A failure only costs speed: the caller checks the shard's count when it loads it. ``handles`` are the
     lock descriptors the child inherits, so that a shard is not opened under a child whose parent was killed.
     """
-    command = [sys.executable, "-P", "-m", "hybrid_core.store.index.edge_optimize", str(folder)]
+    command = [sys.executable, "-P", "-m", "hybrid_core.store.index.edge.optimize", str(folder)]
     try:
         done = subprocess.run(
             command,

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
-from hybrid_core.store.index.vectors import Change, Point
+from hybrid_core.store.index.points import Point
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import StoredEmbedder
+from hybrid_core.types.documents import Change, StoredEmbedder
 
 _NO_TERMS = np.zeros(0, np.uint32)
 _NO_WEIGHTS = np.zeros(0, np.float32)
 
 
 class CatalogSource:
-    """One library's change log and points (a ``vectors.PointSource``), with one embedder's vectors or none."""
+    """One library's change log and points (a ``PointSource``), with one embedder's vectors or none."""
 
     def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
         self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
@@ -32,9 +32,9 @@ class CatalogSource:
         with self._catalog.snapshot() as snapshot:
             return snapshot.changes(self._library, after)
 
-    def published(self) -> Iterable[tuple[str, str]]:
+    def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
         with self._catalog.snapshot() as snapshot:
-            return list(snapshot.published(self._library).items())
+            return list(snapshot.published(self._library, doc_ids).items())
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
         with self._catalog.snapshot() as snapshot:
@@ -47,14 +47,13 @@ class CatalogSource:
             pages = snapshot.expected_pages(self._library)
             if self._embedder is None:
                 return pages
-            done = snapshot.embedded(self._embedder.fingerprint)
-            texts = sum(done.get(content, 0) for content in snapshot.published(self._library).values())
+            texts = snapshot.expected_texts(self._library, self._embedder.fingerprint)
             return pages + (2 if self._embedder.sparse else 1) * texts
 
     def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
         """(page, chunk) -> vector and learned weights, empty while the content is not completely embedded."""
         embedder = self._embedder
-        if embedder is None or content_id not in snapshot.embedded(embedder.fingerprint):
+        if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
         texts = list(
             embedding_texts(snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))

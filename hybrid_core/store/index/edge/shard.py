@@ -12,30 +12,16 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
-from hybrid_core.store.index.vectors import (
-    DENSE,
-    LEARNED,
-    SPARSE,
-    Point,
-    best_pages,
-    dense_list,
-    point_id,
-    sparse_lists,
-    vector_names,
-)
-from hybrid_core.types.documents import Hit
+from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, batches, point_id, vector_names
+from hybrid_core.store.index.query import Found, Query
 
-_T = TypeVar("_T")
 LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
-BATCH = 250
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
@@ -49,12 +35,20 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
     Exact search (m=0) is fast enough, loses nothing and needs no graph.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
-    sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
+    sparse: dict[str, edge.EdgeSparseVectorParams] = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
     return edge.EdgeConfig(
         vectors={DENSE: dense} if dimension else None,
         sparse_vectors=sparse | ({LEARNED: edge.EdgeSparseVectorParams()} if learned else {}),
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
     )
+
+
+class Batch(NamedTuple):
+    """Points that are written by one call, and at most how many bytes that takes."""
+
+    points: Sequence[edge.Point]
+    ids: Sequence[str]
+    bytes: int
 
 
 class Shard:
@@ -86,35 +80,33 @@ class Shard:
         with _translated(folder):
             return cls(folder, edge.EdgeShard.load(str(folder)), dimension, learned)
 
-    def upsert(self, points: Iterable[Point]) -> Iterator[str]:
-        """Write whole points as their ids are drawn. Raises ``StoreError`` where the disk is too full."""
-        for some in _batches(points):
-            ids = [point_id(p) for p in some]
-            vectors = [self._vectors(p) for p in some]
-            numbers = sum(len(p.indices) + _learned_size(p) for p in some) + len(some) * self.dimension
-            require_space(self.folder, _HEADROOM_BYTES + len(some) * _POINT_BYTES + numbers * _TERM_BYTES)
-            batch = [
-                edge.Point(key, held, {"doc_id": p.doc_id, "content_id": p.content_id, "page": p.page})
-                for key, p, held in zip(ids, some, vectors, strict=True)
-            ]
-            self._update(edge.UpdateOperation.upsert_points(batch))
-            yield from ids
+    def prepared(self, points: Iterable[Point]) -> Iterator[Batch]:
+        """Whole points as the shard takes them."""
+        for some in batches(points):
+            ids, vectors = [point_id(point) for point in some], [point.vectors(self.dimension) for point in some]
+            numbers = sum(len(v[0]) if isinstance(v, tuple) else len(v) for held in vectors for v in held.values())
+            yield Batch(
+                [
+                    edge.Point(
+                        key,
+                        {name: _vector(vector) for name, vector in held.items()},
+                        {"doc_id": point.doc_id, "content_id": point.content_id, "page": point.page},
+                    )
+                    for key, held, point in zip(ids, vectors, some, strict=True)
+                ],
+                ids,
+                len(some) * _POINT_BYTES + numbers * _TERM_BYTES,
+            )
 
-    def _vectors(self, point: Point) -> dict[str, Any]:
-        held: dict[str, Any] = {}
-        if not point.chunk:
-            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
-            held[SPARSE] = edge.SparseVector(*sparse_lists(point.indices, point.values))
-        if point.dense is not None:
-            held[DENSE] = dense_list(point.dense, self.dimension)
-        if point.learned is not None:
-            held[LEARNED] = edge.SparseVector(*sparse_lists(*point.learned))
-        return held
+    def upsert(self, batch: Batch) -> None:
+        """Write some points. Raises ``StoreError`` where the disk is too full."""
+        require_space(self.folder, _HEADROOM_BYTES + batch.bytes)
+        self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
         """Delete every point of a document but those with an id in ``keep``; how many they were."""
         stale = [key for key in self._ids(doc_id) if key not in keep]
-        for some in _batches(stale):
+        for some in batches(stale):
             # By id and not by filter: replayed after a crash it cannot match anything else.
             self._update(edge.UpdateOperation.delete_points([*some]))
         return len(stale)
@@ -141,42 +133,20 @@ class Shard:
             if offset is None:
                 return ids
 
-    def search(
-        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
-    ) -> list[Hit]:
-        """The best pages."""
-        query = edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=SPARSE)
+    def nearest(self, query: Query) -> list[Found]:
+        """The best points of a checked query."""
         # Without a corpus the idf counts deleted points until the next load.
-        params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
-        return best_pages(lambda asked: self._query(query, asked, doc_ids, params), limit, limit + 1)
-
-    def search_dense(self, vector: Sequence[float], limit: int, doc_ids: Collection[str] | None) -> list[Hit]:
-        """The best pages, each by the best of its points."""
-        query = edge.Query.Nearest(list(vector), using=DENSE)
-        found = best_pages(lambda asked: self._query(query, asked, doc_ids), limit, 4 * limit)
-        return [replace(hit, sparse=0.0, dense=hit.score) for hit in found]
-
-    def search_learned(
-        self, indices: Sequence[int], values: Sequence[float], limit: int, doc_ids: Collection[str] | None
-    ) -> list[Hit]:
-        """The best pages by learned weights, each by the best of its points."""
-        query = edge.Query.Nearest(edge.SparseVector(list(indices), list(values)), using=LEARNED)
-        found = best_pages(lambda asked: self._query(query, asked, doc_ids), limit, 4 * limit)
-        return [replace(hit, sparse=0.0, learned=hit.score) for hit in found]
-
-    def _query(
-        self, query: edge.Query, limit: int, doc_ids: Collection[str] | None, params: edge.SearchParams | None = None
-    ) -> list[Hit]:
+        params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter())) if query.using == SPARSE else None
         request = edge.QueryRequest(
-            limit=limit,
-            query=query,
-            filter=None if doc_ids is None else _in_documents(doc_ids),
+            limit=query.limit,
+            query=edge.Query.Nearest(_vector(query.vector), using=query.using),
+            filter=None if query.doc_ids is None else _in_documents(query.doc_ids),
             params=params,
             with_payload=True,
         )
         with self._calling() as shard:
             found = shard.query(request)
-        return [_hit(scored) for scored in found]
+        return [(point.payload or {}, point.score) for point in found]
 
     def count(self) -> int:
         """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
@@ -218,22 +188,8 @@ def require_space(folder: Path, need: int) -> None:
         )
 
 
-def _learned_size(point: Point) -> int:
-    return 0 if point.learned is None else len(point.learned[0])
-
-
-def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    rest = iter(items)
-    while some := list(islice(rest, BATCH)):
-        yield some
-
-
-def _hit(scored: edge.ScoredPoint) -> Hit:
-    payload, score = scored.payload or {}, scored.score
-    try:
-        return Hit(payload["doc_id"], payload["content_id"], payload["page"], score=score, sparse=score)
-    except KeyError as error:
-        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+def _vector(held: Any) -> Any:
+    return edge.SparseVector(*held) if isinstance(held, tuple) else held
 
 
 def _in_documents(doc_ids: Collection[str]) -> edge.Filter:

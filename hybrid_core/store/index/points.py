@@ -1,27 +1,31 @@
-"""What every vector index does, and what it is filled from. Backends: ``qdrant_edge``, ``qdrant_server``."""
+"""What an index is made of: points, the vectors they hold, and the source that they come from."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.errors import StoreError
-from hybrid_core.types.documents import Hit
+from hybrid_core.types.documents import Change
 
 IntVector = NDArray[np.uint32] | Sequence[int]
 FloatVector = NDArray[np.float32] | Sequence[float]
-SPARSE = "bm25"
-DENSE = "dense"
-LEARNED = "learned-sparse"
+VectorName = Literal["bm25", "dense", "learned-sparse"]
+SPARSE: VectorName = "bm25"
+DENSE: VectorName = "dense"
+LEARNED: VectorName = "learned-sparse"
 """The names of the vectors, the same in every backend."""
 OTHER_SETTINGS = "it was made with other settings"
 """Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
+_BATCH = 250  # points a call writes
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,14 +48,17 @@ class Point:
     dense: NDArray[np.float32] | None = None
     learned: tuple[NDArray[np.uint32], NDArray[np.float32]] | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One entry of a library's change log. ``content_id`` is None where the document was removed."""
-
-    seq: int
-    doc_id: str
-    content_id: str | None
+    def vectors(self, dimension: int) -> dict[VectorName, list[float] | tuple[list[int], list[float]]]:
+        """The vectors by their names, checked: a bad one in a write-ahead log can make an index unreadable."""
+        held: dict[VectorName, list[float] | tuple[list[int], list[float]]] = {}
+        if not self.chunk:
+            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            held[SPARSE] = sparse_lists(self.indices, self.values)
+        if self.dense is not None:
+            held[DENSE] = dense_list(self.dense, dimension)
+        if self.learned is not None:
+            held[LEARNED] = sparse_lists(*self.learned)
+        return held
 
 
 class PointSource(Protocol):
@@ -65,8 +72,8 @@ class PointSource(Protocol):
         """Every change with a ``seq`` above ``after``, in order of ``seq``."""
         ...
 
-    def published(self) -> Iterable[tuple[str, str]]:
-        """(doc_id, content_id) of every published document version."""
+    def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
+        """(doc_id, content_id) of every published document version, of these documents or of all."""
         ...
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
@@ -78,67 +85,7 @@ class PointSource(Protocol):
         ...
 
 
-class VectorIndex(Protocol):
-    """A searchable index of page points that follows a ``PointSource``. Several threads may use it."""
-
-    @property
-    def position(self) -> int:
-        """``seq`` of the newest change that was applied and made durable."""
-        ...
-
-    @property
-    def rebuilt(self) -> str:
-        """Why this handle made the index anew from the source, "" where it did not or it was the first time."""
-        ...
-
-    def catch_up(self, source: PointSource) -> None:
-        """Apply the log up to ``source.position()``; calling it again, or replaying, changes nothing.
-
-        Raises ``StoreError`` where the index cannot be written (disk full) and ``IndexDamagedError``
-        where it disagrees with the source even after a rebuild.
-        """
-        ...
-
-    def search(
-        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
-    ) -> list[Hit]:
-        """The ``limit`` best pages that share a term with the query, higher score better.
-
-        The score is Σ query value · idf(term) · document value over the shared terms, with
-        idf = ln(1 + (N − n + 0.5) / (n + 0.5)) over all N pages of the index (also under a filter),
-        n of which hold the term. Ordered by (−score, doc_id, page). ``indices`` must be unique.
-        ``doc_ids`` keeps the pages of these documents only; an empty collection keeps none.
-        """
-        ...
-
-    def search_dense(self, vector: FloatVector, limit: int, doc_ids: Collection[str] | None = None) -> list[Hit]:
-        """The ``limit`` pages with the best points by dot product, higher score better.
-
-        A page's score is the best of its points'. Ordered and filtered as in ``search``. Nothing where the
-        index has no dense vectors; raises ``StoreError`` for a vector of another dimension.
-        """
-        ...
-
-    def search_learned(
-        self, indices: IntVector, values: FloatVector, limit: int, doc_ids: Collection[str] | None = None
-    ) -> list[Hit]:
-        """The ``limit`` best pages that share a token with the query by learned weights, higher score better.
-
-        A point's score is Σ query value · point value over the shared tokens, without an idf; a page's is the
-        best of its points'. Ordered, filtered and checked as in ``search``. Nothing where the index has none.
-        """
-        ...
-
-    def count(self) -> int:
-        """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""
-        ...
-
-    def close(self) -> None:
-        """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
-        ...
-
-
-def vector_names(dimension: int, learned: bool) -> list[str]:
+def vector_names(dimension: int, learned: bool) -> list[VectorName]:
     """The names of the vectors that an index holds."""
     return [SPARSE, *([DENSE] if dimension else []), *([LEARNED] if learned else [])]
 
@@ -154,24 +101,11 @@ def point_id(point: Point) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
 
 
-def best_pages(find: Callable[[int], list[Hit]], limit: int, first: int) -> list[Hit]:
-    """The ``limit`` best pages, each by the best of its points, in an order of its own: the engine's order
-    of equal points is accidental.
-
-    ``find(n)`` gives the n best points, best first; it is asked for ``first`` points, then for more while a
-    page that belongs to the result may be missing.
-    """
-    asked = first
-    while True:
-        points = find(asked)
-        best: dict[tuple[str, str, int], Hit] = {}
-        for point in points:
-            best.setdefault((point.doc_id, point.content_id, point.page), point)
-        pages = sorted(best.values(), key=lambda hit: (-hit.score, hit.doc_id, hit.page))
-        # Which of several equal points came before the cut is accidental too: look at all of them.
-        if len(points) < asked or (len(pages) >= limit and points[-1].score < pages[limit - 1].score):
-            return pages[:limit]
-        asked *= 2
+def batches(items: Iterable[_T], size: int = _BATCH) -> Iterator[list[_T]]:
+    """The items in order, in lists of ``size`` at most."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:

@@ -1,0 +1,305 @@
+"""One handle's shard together with the record of what it holds: loaded, copied, written and put in order as one thing.
+
+The first handle owns the library's shard, any other (in this process too) a private copy. What was applied is
+recorded only after a flush, so that a kill at any moment leaves a replay, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
+from hybrid_core.store.home import close_below
+from hybrid_core.store.index.edge.folders import allocated_bytes, claim, copy_shard
+from hybrid_core.store.index.edge.optimize import optimize_in_child
+from hybrid_core.store.index.edge.shard import LAYOUT, Shard, require_space
+from hybrid_core.store.index.edge.state import ShardState, forget_state, read_state, write_state
+from hybrid_core.store.index.follower import NEW, translated
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import OTHER_SETTINGS, Point, PointSource, vectors_manifest
+from hybrid_core.store.index.query import Found, Query
+
+_OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
+_OPTIMIZE_SHARE = 0.1
+_CHECKPOINT_POINTS = 20_000
+_COPY_SECONDS = 10.0
+_COPY_TRIES = 4
+_WRITE_SECONDS = 60.0
+_SPARE_BYTES = 64 << 20
+_log = logging.getLogger(__name__)
+
+
+def open_edge(
+    folder: Path, source: PointSource, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
+) -> VectorIndex:
+    """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
+
+    ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
+    rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
+    sparse ones. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process copies
+    the shard for longer than a minute.
+    """
+    with translated():
+        store = EdgeStore(folder, manifest, dimension, learned)
+    index = VectorIndex(store)
+    try:
+        with translated():
+            store.open(source.position)
+        index.catch_up(source)
+        with translated():
+            store.settle()
+        index.catch_up(source)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+class EdgeStore:
+    """A ``PointStore`` over one shard. The library's own is recorded in state.json, a private copy only here."""
+
+    shared = False
+    documents_at_once = 1  # a search sees every document whole
+
+    def __init__(
+        self, folder: Path, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
+    ) -> None:
+        self.dimension, self.learned = dimension, learned
+        self.amiss = NEW
+        self.closed = False
+        self._lock = threading.Lock()  # around every use of the shard, which is not thread-safe
+        self._manifest = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
+        self._position = 0
+        self._churn = 0  # points written or deleted since the shard was optimised
+        self._unsaved = 0
+        self._recorded: ShardState | None = None
+        self._shard: Shard | None = None
+        self._process = os.getpid()
+        self._place = claim(folder)
+
+    @property
+    def private(self) -> bool:
+        """Whether another handle owns the library's shard and this one has a copy."""
+        return self._place.private
+
+    def open(self, newest: Callable[[], int]) -> None:
+        """Load or copy what is recorded; ``amiss`` says why that cannot be trusted, "new" where there is nothing.
+
+        ``newest`` is the position of the source, asked for after the record was read, since another process may
+        move both.
+        """
+        if self.private:
+            self.amiss = self._open_copy(newest)
+        else:
+            with self.writing():
+                self.amiss = self._open_own(newest)
+
+    def position(self) -> int:
+        return self._position
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        if self.private:
+            yield
+        else:
+            with self._place.whole(_WRITE_SECONDS):  # nobody copies the shard meanwhile
+                yield
+
+    def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
+        with self._lock:
+            shard = self._begin()
+        prepared = list(shard.prepared(points))
+        written = {key for batch in prepared for key in batch.ids}
+        with self._lock:
+            for batch in prepared:
+                shard.upsert(batch)
+            deleted = sum(shard.delete_others(doc_id, keep=written) for doc_id in doc_ids)
+        self._touched(len(written) + deleted)
+
+    def refill(self, points: Iterable[Point], at: int) -> None:
+        with self._lock:
+            self._let_go()
+            if not self.private:
+                forget_state(self._place.state)
+                self._recorded = None
+            shutil.rmtree(self._place.shard, ignore_errors=True)
+            self._position = self._churn = 0
+            shard = self._shard = Shard.create(self._place.shard, self.dimension, self.learned)
+            for batch in shard.prepared(points):
+                shard.upsert(batch)
+                self._touched(len(batch.ids))
+
+    def advance(self, position: int, *, more: bool = False) -> None:
+        if not more or self._unsaved >= _CHECKPOINT_POINTS:
+            with self._lock:
+                self._save(position, more=more)
+
+    def nearest(self, query: Query) -> list[Found]:
+        with self._lock:
+            return self._open_shard().nearest(query)
+
+    def count(self) -> int:
+        with self._lock:
+            return self._open_shard().count()
+
+    def distrust(self, reason: str) -> None:
+        self.amiss = reason
+        if not self.private:
+            with suppress(OSError):  # the error that led here is the one to tell
+                forget_state(self._place.state)
+
+    def settle(self) -> None:
+        """Optimise after many changes, since many unoptimised points load slowly, and record what is new.
+
+        Not for a private copy: nobody will ever load it.
+        """
+        if self.private:
+            return
+        with self._lock:
+            state = self._state(writing=False)
+            if self._churn > _optimize_above(state.count):
+                with self.writing():
+                    self._let_go()
+                    self._optimize()
+                    try:
+                        self._load(state)
+                        self._record(self._state(writing=False))
+                    except IndexDamagedError as error:
+                        self.amiss = error.message
+            elif state != self._recorded:
+                with self.writing():
+                    self._save(self._position)
+
+    def close(self) -> None:
+        """Give the shard and its folder back; safe to call twice."""
+        if os.getpid() != self._process:
+            return  # a forked child must not touch its parent's shard, nor remove the folder
+        with self._lock:
+            self.closed = True
+            self._let_go()
+            self._place.release()
+
+    def _open_shard(self) -> Shard:
+        if self.closed:
+            raise StoreError("The search index is closed.")
+        if self._shard is None:
+            raise IndexDamagedError("The search index is not built.", "Try again in a moment.")
+        return self._shard
+
+    def _begin(self) -> Shard:
+        """Record that from now on the shard may hold more than is recorded."""
+        if self._recorded is None or not self._recorded.writing:
+            self._record(self._state(writing=True))
+        return self._open_shard()
+
+    def _touched(self, points: int) -> None:
+        self._churn += points
+        self._unsaved += points
+
+    def _save(self, position: int, *, more: bool = False) -> None:
+        """Make everything written durable, then record it as at ``position`` (``more``: writing goes on)."""
+        self._open_shard().flush()
+        close_below(self._place.shard)  # Edge makes files as the umask lets it
+        self._position, self._unsaved = position, 0
+        self._record(self._state(writing=more))
+
+    def _open_own(self, newest: Callable[[], int]) -> str:
+        self._recorded = state = read_state(self._place.state)
+        if state is None and not self._place.shard.exists():
+            return NEW
+        reason = self._distrusted(state, newest())
+        if state is None or reason:
+            return reason
+        self._churn = state.churn
+        if state.writing or state.churn > _optimize_above(state.count):
+            self._optimize()  # what a killed writer left is put in order before it is used
+        try:
+            self._load(state)
+        except IndexDamagedError as error:
+            return error.message
+        return ""
+
+    def _open_copy(self, newest: Callable[[], int]) -> str:
+        reason = ""
+        for attempt in range(_COPY_TRIES):
+            time.sleep(0.05 * attempt)
+            try:
+                self._copy(newest)
+            except IndexDamagedError as error:
+                reason = error.message
+            except BusyError as error:
+                return error.message  # its owner writes for long: building one takes no longer
+            else:
+                return ""
+        return reason
+
+    def _copy(self, newest: Callable[[], int]) -> None:
+        with self._place.whole(_COPY_SECONDS):
+            state = read_state(self._place.state)
+            reason = self._distrusted(state, newest())
+            if state is None or reason or state.writing:
+                raise IndexDamagedError(reason or "its writer was killed")
+            shutil.rmtree(self._place.shard, ignore_errors=True)
+            try:
+                require_space(self._place.shard, allocated_bytes(self._place.own_shard) + _SPARE_BYTES)
+                copy_shard(self._place.own_shard, self._place.shard)
+            except FileNotFoundError as error:  # a thread of Edge's makes the log's next file, and then renames it
+                raise IndexDamagedError("it changed while it was copied") from error
+            if read_state(self._place.state) != state:
+                raise IndexDamagedError("it changed while it was copied")
+        self._load(state)
+
+    def _distrusted(self, state: ShardState | None, newest: int) -> str:
+        if state is None:
+            return "its record is missing or unreadable"
+        if dict(state.manifest) != self._manifest:
+            return OTHER_SETTINGS
+        if state.position > newest:
+            return "it is ahead of the catalog"
+        return ""
+
+    def _load(self, state: ShardState) -> None:
+        self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
+        close_below(self._place.shard)
+        self._position = state.position
+        if not state.writing and (count := self._shard.count()) != state.count:
+            self._let_go()
+            raise IndexDamagedError(f"it holds {count} vectors and not {state.count}")
+
+    def _optimize(self) -> None:
+        try:
+            # Optimising writes the shard a second time beside the first.
+            require_space(self._place.shard, 2 * allocated_bytes(self._place.shard) + _SPARE_BYTES)
+        except StoreError as error:
+            _log.warning("the search index was not optimised: %s", error)
+            return
+        if optimize_in_child(self._place.shard, self._place.handles):
+            self._churn = 0
+        close_below(self._place.shard)
+
+    def _state(self, writing: bool) -> ShardState:
+        count = 0 if writing else self._open_shard().count()
+        return ShardState(self._manifest, self._position, count, self._churn, writing)
+
+    def _record(self, state: ShardState) -> None:
+        if not self.private:
+            write_state(self._place.state, state)
+        self._recorded = state
+
+    def _let_go(self) -> None:
+        if self._shard is not None:
+            with suppress(IndexDamagedError):
+                self._shard.close()
+            self._shard = None
+            close_below(self._place.shard)
+
+
+def _optimize_above(count: int) -> int:
+    return max(_OPTIMIZE_POINTS, int(count * _OPTIMIZE_SHARE))

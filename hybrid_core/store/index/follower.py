@@ -1,0 +1,223 @@
+"""What brings an index up to its source's change log, the same for every backend.
+
+A change is applied by writing what is published of its document when it is applied, whatever the log said, so that
+replaying the log, in any order and by several processes, ends in what is published. Nothing is held meanwhile that
+a search needs: a search waits until what was published before it began is applied, and not for what comes after.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.index.points import Point, PointSource, batches
+from hybrid_core.store.index.query import Found, Query
+
+NEW = "new"
+"""Why an index is built for the first time."""
+_ROUNDS = 5  # how often one following goes after a log that keeps moving
+_PATIENCE = (0.0, 0.1, 0.4)  # seconds: another process may be halfway through a change
+_log = logging.getLogger(__name__)
+
+
+class PointStore(Protocol):
+    """Where the points of one index lie. ``nearest`` and ``count`` may be called while another thread writes.
+
+    ``shared``: other processes write it as well. ``documents_at_once`` are replaced by one call. ``amiss`` is why
+    it must be filled anew before it is used, "" where it is sound.
+    """
+
+    dimension: int
+    learned: bool
+    shared: bool
+    documents_at_once: int
+    amiss: str
+    closed: bool
+
+    def position(self) -> int:
+        """Up to which change everything is applied. Raises ``IndexDamagedError`` where it was never filled."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Held around every write. Raises ``BusyError`` where another process keeps us from it."""
+        ...
+
+    def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
+        """Let these be the documents' only points; they are what the source had at ``at`` or later."""
+        ...
+
+    def refill(self, points: Iterable[Point], at: int) -> None:
+        """Let these be the only points at all."""
+        ...
+
+    def advance(self, position: int, *, more: bool = False) -> None:
+        """Record durably that everything up to a position is applied; with ``more`` to come, only now and then."""
+        ...
+
+    def nearest(self, query: Query) -> list[Found]:
+        """The ``limit`` best points of a checked query, best first. Raises ``IndexDamagedError``."""
+        ...
+
+    def count(self) -> int:
+        """Exact number of vectors of all kinds."""
+        ...
+
+    def distrust(self, reason: str) -> None:
+        """Let it be filled anew, by us or by whoever opens it next."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Follower:
+    """Applies the change log of a source to one store, one thread at a time."""
+
+    def __init__(self, store: PointStore) -> None:
+        self.position = 0  # everything up to it is applied
+        self.rebuilt = ""  # why the store was filled anew, "" where it was not or it was the first time
+        self._store = store
+        self._moved = threading.Condition()
+        self._busy = False
+        self._verified = False  # whether the count was compared with the source since the last write (shared: ever)
+        self._stale: int | None = None  # position from which changes may have made old what this handle wrote
+
+    def follow(self, source: PointSource, until: int | None = None) -> None:
+        """Return when everything up to ``until`` is applied, by default all that the source has now.
+
+        Raises ``StoreError`` where the store cannot be written (disk full) and ``IndexDamagedError`` where it
+        disagrees with the source even after it was filled anew.
+        """
+        if self._store.closed:
+            raise StoreError("The search index is closed.")
+        if not self._turn_is_needed(source, source.position() if until is None else until):
+            return
+        try:
+            with translated():
+                self._catch_up(source)
+        finally:
+            self._end_turn()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Nothing is written meanwhile; waits for what is."""
+        with self._moved:
+            while self._busy:
+                self._moved.wait()
+            yield
+
+    def _turn_is_needed(self, source: PointSource, until: int) -> bool:
+        """Wait until everything up to a position is applied; True where it is the caller's turn to see to it."""
+        with self._moved:
+            while True:
+                settled = self._busy or (self._verified and self._stale is None)
+                ahead = self.position > until and self.position > source.position()  # of a catalog that was put back
+                if settled and self.position >= until and not ahead and not self._store.amiss:
+                    return False
+                if not self._busy:
+                    self._busy = True
+                    return True
+                self._moved.wait()
+
+    def _end_turn(self) -> None:
+        with self._moved:
+            self._busy = False
+            self._moved.notify_all()
+
+    def _reach(self, position: int) -> None:
+        with self._moved:
+            self.position = position
+            self._moved.notify_all()
+
+    def _catch_up(self, source: PointSource) -> None:
+        try:
+            if self._store.amiss:
+                raise IndexDamagedError(self._store.amiss)
+            self._apply_log(source)
+        except IndexDamagedError as error:
+            self._refill(source, error.message)
+        if not self._verified and (difference := self._difference(source)):
+            self._refill(source, difference)
+            if difference := self._difference(source):
+                advice = "Its catalog is damaged: index the library into a new home."
+                raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
+
+    def _apply_log(self, source: PointSource) -> None:
+        """Apply the log until it stands still, or a few times."""
+        for _round in range(_ROUNDS):
+            recorded = self._store.position()  # before the source is asked, or it could look as if it were ahead
+            newest = source.position()
+            if newest < recorded:
+                raise IndexDamagedError("it is ahead of the catalog")
+            self._reach(recorded)
+            start = recorded if self._stale is None else min(recorded, self._stale)
+            if start == newest:
+                self._stale = None
+                return
+            self._apply(source, start, newest)
+
+    def _apply(self, source: PointSource, start: int, newest: int) -> None:
+        latest: dict[str, int] = {}
+        for change in source.changes(start):
+            latest.pop(change.doc_id, None)  # so that the rest stays in order of seq
+            latest[change.doc_id] = change.seq
+            newest = max(newest, change.seq)
+        self._verified = self._verified and self._store.shared
+        self._note_writing(newest)
+        with self._store.writing():
+            for some in batches(latest, self._store.documents_at_once):
+                published = source.published(some)  # after the changes were read: what is published now, or later
+                self._store.replace(some, _points(source, published), newest)
+                self._store.advance(latest[some[-1]], more=True)  # so that a kill costs a part only
+                self._reach(max(self.position, latest[some[-1]]))
+            self._store.advance(newest)
+        self._reach(newest)
+        self._stale = newest
+
+    def _refill(self, source: PointSource, reason: str) -> None:
+        _log.info("building the search index (%s)", reason)
+        newest = source.position()  # before the versions are listed: what changes meanwhile is replayed
+        self._verified, self._store.amiss = False, reason  # until it is filled to the end
+        self._note_writing(newest)
+        with self._store.writing():
+            self._store.refill(_points(source, source.published()), newest)
+            self._store.advance(newest)
+        self._stale, self._store.amiss, self.rebuilt = newest, "", "" if reason == NEW else reason
+        self._apply_log(source)
+
+    def _note_writing(self, at: int) -> None:
+        """Note before writing that from ``at`` on a change may make it old, also where the writing fails."""
+        self._stale = at if self._stale is None else min(self._stale, at)
+
+    def _difference(self, source: PointSource) -> str:
+        """How the store differs from the source, "" where it does not or somebody moved on meanwhile."""
+        difference = ""
+        for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:
+            time.sleep(pause)
+            position = source.position()
+            expected, count = source.expected_vectors(), self._store.count()
+            if not self._store.position() == position == source.position():
+                return ""
+            if count == expected:
+                self._verified = True
+                return ""
+            difference = f"it holds {count} vectors and the catalog {expected}"
+        return difference
+
+
+def _points(source: PointSource, versions: Iterable[tuple[str, str]]) -> Iterator[Point]:
+    return (point for version in versions for point in source.points(*version))
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the system says of files into a ``StoreError``."""
+    try:
+        yield
+    except OSError as error:
+        advice = "Look at the permissions and the free space of its folder."
+        raise StoreError(f"The search index cannot be read or written: {error}.", advice) from error

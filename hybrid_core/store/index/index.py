@@ -1,0 +1,64 @@
+"""A library's vector index: searched by several threads, and brought up to the change log of its source."""
+
+from __future__ import annotations
+
+from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.index.follower import Follower, PointStore
+from hybrid_core.store.index.points import PointSource, vector_names
+from hybrid_core.store.index.query import Query, best_pages
+from hybrid_core.types.documents import Hit
+
+
+class VectorIndex:
+    """Finds pages in one store, embedded or on a server. Opened by ``open_edge`` or ``open_server``."""
+
+    def __init__(self, store: PointStore) -> None:
+        self.store = store
+        self._follower = Follower(store)
+
+    @property
+    def position(self) -> int:
+        """``seq`` of the change up to which everything is applied."""
+        return self._follower.position
+
+    @property
+    def rebuilt(self) -> str:
+        """Why this handle made the index anew from the source, "" where it did not or it was the first time."""
+        return self._follower.rebuilt
+
+    def catch_up(self, source: PointSource, until: int | None = None) -> None:
+        """``Follower.follow``; calling it again, or replaying, changes nothing."""
+        self._follower.follow(source, until)
+
+    def search(self, query: Query) -> list[Hit]:
+        """The best pages, ordered by (−score, doc_id, page); nothing where the index has no such vectors.
+
+        Raises ``StoreError`` for a vector that cannot be compared and ``IndexDamagedError`` where the index must be
+        caught up first.
+        """
+        store = self.store
+        if store.closed:
+            raise StoreError("The search index is closed.")
+        if store.amiss:
+            raise IndexDamagedError(store.amiss)
+        if query.using not in vector_names(store.dimension, store.learned):
+            return []
+        checked = query.checked(store.dimension)
+        if not checked.asks:
+            return []
+        try:
+            return best_pages(checked, store.nearest)
+        except IndexDamagedError as error:
+            store.distrust(error.message)
+            raise
+
+    def count(self) -> int:
+        """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""
+        if self.store.closed:
+            raise StoreError("The search index is closed.")
+        return self.store.count()
+
+    def close(self) -> None:
+        """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
+        with self._follower.stopped():
+            self.store.close()

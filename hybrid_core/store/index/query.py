@@ -1,0 +1,83 @@
+"""What an index is asked: one vector of one kind. Every backend answers it with points, from which pages are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hybrid_core.errors import IndexDamagedError
+from hybrid_core.store.index.points import (
+    SPARSE,
+    FloatVector,
+    IntVector,
+    VectorName,
+    dense_list,
+    sparse_lists,
+)
+from hybrid_core.types.documents import Hit
+
+Found = tuple[Mapping[str, Any], float]
+"""A point's payload and its score."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """The ``limit`` best pages by one kind of vector; a page's score is the best of its points', higher is better.
+
+    ``vector`` is numbers (dimension,) for "dense", else unique indices (n,) with their weights (n,). By "bm25" the
+    score is Σ query weight · idf(term) · document weight over the shared terms, with idf = ln(1 + (N − n + 0.5) /
+    (n + 0.5)) over all N pages of the index (also under a filter), n of which hold the term; by the others it is
+    the inner product, and by "learned-sparse" only pages that share a token are found. ``doc_ids`` keeps the pages
+    of these documents only; an empty collection keeps none.
+    """
+
+    using: VectorName
+    vector: FloatVector | tuple[IntVector, FloatVector]
+    limit: int
+    doc_ids: Collection[str] | None = None
+
+    def checked(self, dimension: int) -> Query:
+        """The same with its vector as plain lists. Raises ``StoreError`` for one that cannot be compared."""
+        if self.using == "dense":
+            return replace(self, vector=dense_list(self.vector, dimension))
+        indices, values = self.vector
+        return replace(self, vector=sparse_lists(indices, values))
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything can be found; of a checked query."""
+        named = self.using == "dense" or bool(self.vector[0])
+        return named and self.limit > 0 and (self.doc_ids is None or bool(self.doc_ids))
+
+
+def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hit]:
+    """The best pages, each by the best of its points, ordered by (−score, doc_id, page): an engine's order of equal
+    points is accidental.
+
+    ``nearest`` finds as many points as a query's limit, best first; it is asked for more while a page that belongs
+    to the result may be missing.
+    """
+    limit = query.limit
+    asked = limit + 1 if query.using == SPARSE else 4 * limit  # chunks have no words
+    while True:
+        points = nearest(replace(query, limit=asked))
+        best: dict[tuple[str, str, int], float] = {}
+        for payload, score in points:
+            try:
+                best.setdefault((payload["doc_id"], payload["content_id"], payload["page"]), score)
+            except KeyError as error:
+                raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+        pages = sorted(best.items(), key=lambda one: (-one[1], one[0][0], one[0][2]))
+        # Which of several equal points came before the cut is accidental too: look at all of them.
+        if len(points) < asked or (len(pages) >= limit and points[-1][1] < pages[limit - 1][1]):
+            return [_hit(query.using, *page, score) for page, score in pages[:limit]]
+        asked *= 2
+
+
+def _hit(using: VectorName, doc_id: str, content_id: str, page: int, score: float) -> Hit:
+    if using == "bm25":
+        return Hit(doc_id, content_id, page, score, sparse=score)
+    if using == "dense":
+        return Hit(doc_id, content_id, page, score, dense=score)
+    return Hit(doc_id, content_id, page, score, learned=score)

@@ -1,0 +1,68 @@
+"""Opening and deleting a library's collections on a Qdrant server.
+
+A collection's name ends in a hash of how its points are made. Another tokeniser or embedder is another
+collection, so that building it disturbs nobody; one that nobody has used for a day is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import PointSource, vectors_manifest
+from hybrid_core.store.index.server.collection import LAYOUT, CollectionStore
+from hybrid_core.store.index.server.connection import Server
+
+_UNUSED_SECONDS = 24 * 3600.0
+
+
+def library_collection(prefix: str, catalog_id: str, library: str) -> str:
+    """What the collections of a library are called, up to the hash of how their points are made."""
+    words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
+    return f"{prefix}{catalog_id[:12]}-{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+
+
+def open_server(
+    server: Server,
+    collection: str,
+    source: PointSource,
+    manifest: Mapping[str, str | int],
+    dimension: int = 0,
+    learned: bool = False,
+) -> VectorIndex:
+    """Open a library's index on a server and bring it up to date, making or repairing it as needed.
+
+    ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is
+    that of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises
+    ``StoreError`` where the server refuses, ``UnreachableError`` where it does not answer.
+    """
+    how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
+    made = json.dumps(how, sort_keys=True, ensure_ascii=False)
+    name = f"{collection}-{hashlib.sha256(made.encode()).hexdigest()[:10]}"
+    index = VectorIndex(CollectionStore(server, name, dimension, learned))
+    index.catch_up(source)
+    drop_collections(server, collection, unless=lambda other: other.name == name or not _unused(other))
+    return index
+
+
+def drop_collections(
+    server: Server, collection: str, unless: Callable[[CollectionStore], bool] = lambda _: False
+) -> list[str]:
+    """Delete a library's collections, whatever they were made with; the names of those deleted."""
+    own = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
+    dropped = []
+    for name in server.collections():
+        found = CollectionStore(server, name, 0)
+        if own.fullmatch(name) and not unless(found):
+            found.drop()
+            dropped.append(name)
+    return dropped
+
+
+def _unused(collection: CollectionStore) -> bool:
+    used = collection.used()
+    return used is not None and used < time.time() - _UNUSED_SECONDS
