@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.plan import Plan
-from eval.progress import Progress
-from eval.run import measure
+from eval.records.progress import Progress
+from eval.runs.plan import Plan
+from eval.runs.run import measure
 from hybrid_core.errors import PageIndexError
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from eval.datasets import load
-from eval.questions import Dataset
+from eval.records.questions import Dataset
 from hybrid_pageindex import Engine, run
 
 

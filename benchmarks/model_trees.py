@@ -5,8 +5,8 @@
 Twelve legal books with outlines by people (hips), without their bookmarks. Their trees are improved by two scripted
 models that read what any model is shown: one answers from the outline (the ceiling), one by chance (the floor). Three
 starts: the tree that rules make; none, so that printed contents must be read; none, and the pages with the printed
-contents taken away, so that the pages themselves must be. F1, precision, recall and parents as in eval/trees.py, means
-over the books. Tokens are of the input, four characters each.
+contents taken away, so that the pages themselves must be. F1, precision, recall and parents as in eval/runs/trees.py,
+means over the books. Tokens are of the input, four characters each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import mean
 from typing import Any
 
 from eval.datasets.registry import load
-from eval.trees import score
+from eval.runs.trees import score
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.types.documents import Page, ParsedDocument, ParsedPage, Section

@@ -17,18 +17,18 @@ from typing import Any
 
 import yaml
 
-from eval import folds, measures
-from eval.corpus import Corpus
+from eval.datasets.corpus import Corpus
+from eval.datasets.locate import locate
 from eval.datasets.registry import load
-from eval.home import prepare
-from eval.locate import locate
-from eval.plan import SETTINGS, Plan
-from eval.progress import Progress
-from eval.questions import EvalQuestion
+from eval.measures import folds, retrieval
 from eval.rankers.engine import EngineRanker
-from eval.records import GoldPlace, QuestionRecord
-from eval.run import chosen, places
-from eval.scope import ask
+from eval.records.progress import Progress
+from eval.records.questions import EvalQuestion
+from eval.records.runs import GoldPlace, QuestionRecord
+from eval.runs.home import prepare
+from eval.runs.plan import SETTINGS, Plan
+from eval.runs.run import chosen, places
+from eval.runs.scope import ask
 from hybrid_pageindex import run
 from retrievers.query.expert import read_expert
 
@@ -60,7 +60,7 @@ class Measured:
         )
         wanted = [(question, gold) for question, gold in self._asked if asked is None or question.id in asked]
         records = [self._record(ranker, question, gold) for question, gold in wanted]
-        return {number: values[self._measure] for number, values in measures.per_question(records).items()}
+        return {number: values[self._measure] for number, values in retrieval.per_question(records).items()}
 
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
         """The questions that an entry speaks to; it changes nothing in the others."""
@@ -111,7 +111,7 @@ def report(made: Sequence[Measured], entries: Entries) -> None:
                 held.update(m.scores(left, inside))
         rows[f"cross-fold, {rule} ({', '.join(sizes)} entries)"] = list(crossed)
     for name, found in rows.items():
-        print(f"  {name:<50}" + "".join(f"{measures.mean(list(one.values())):8.3f}" for one in found))
+        print(f"  {name:<50}" + "".join(f"{retrieval.mean(list(one.values())):8.3f}" for one in found))
 
 
 def total(scores: Sequence[Scores], questions: Sequence[str]) -> float:

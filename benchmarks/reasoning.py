@@ -23,13 +23,13 @@ from tempfile import TemporaryDirectory
 
 from reasoning_curve import Line, draw
 
+from eval.datasets.locate import locate
 from eval.datasets.registry import load
-from eval.home import prepare
-from eval.locate import locate
-from eval.progress import Progress
-from eval.questions import EvalQuestion
-from eval.run import gold_pages
-from eval.scripted.questions import Pages, scripted
+from eval.records.progress import Progress
+from eval.records.questions import EvalQuestion
+from eval.runs.home import prepare
+from eval.runs.run import gold_pages
+from eval.runs.scripted.questions import Pages, scripted
 from hybrid_core.errors import PageIndexError
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import SearchResult

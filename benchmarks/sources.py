@@ -16,8 +16,8 @@ from contextlib import closing
 from pathlib import Path
 
 from eval.datasets import load
-from eval.locate import letters, locate
-from eval.questions import EvalQuestion
+from eval.datasets.locate import letters, locate
+from eval.records.questions import EvalQuestion
 from hybrid_pageindex import Engine, run
 from retrievers.answer.citations import check
 from retrievers.answer.sources import sources

@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
-from eval.answers.record import ANSWERS
-from eval.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
+from eval.records.answers import ANSWERS
 from eval.report import judging
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
+from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
 from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 HEADLINE = (
@@ -107,17 +107,17 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    from eval import thresholds
+    from eval.measures import thresholds
 
     floors = [thresholds.parse(text) for text in options.fail_under]
-    from eval.progress import Progress
-    from eval.records import RUN_FILE
+    from eval.records.progress import Progress
+    from eval.records.runs import RUN_FILE
     from eval.report import tables
     from eval.report.answers import answer_tables, missing
     from eval.report.left_out import unusable
     from eval.report.summary import summary
     from eval.report.table import show
-    from eval.run import measure
+    from eval.runs.run import measure
     from hybrid_pageindex.doors.cli.output import dump
 
     plan = Plan(

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from eval.datasets.reading import documents, lines, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.datasets.files import documents, lines, words
+from eval.records.questions import Dataset, EvalQuestion, Gold
 
 WORDINGS = ("official", "short")
 _OFFICIAL = (

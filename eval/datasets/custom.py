@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eval.datasets.files import documents, lines, physical, words
 from eval.datasets.labels import own
-from eval.datasets.reading import documents, lines, physical, words
-from eval.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
+from eval.records.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
 from hybrid_core.system.paths import exists
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eval.datasets.files import documents, lines, physical, words
 from eval.datasets.labels import published_results
-from eval.datasets.reading import documents, lines, physical, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.records.questions import Dataset, EvalQuestion, Gold
 
 _COMPANY = re.compile(r"(.+?)_\d{4}")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from eval.questions import Dataset, EvalQuestion
+from eval.records.questions import Dataset, EvalQuestion
 
 
 def hide_names(dataset: Dataset, folder: Path) -> Dataset:

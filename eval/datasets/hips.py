@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eval.datasets.reading import documents, kept, text
-from eval.questions import Dataset
+from eval.datasets.files import documents, kept, text
+from eval.records.questions import Dataset
 from hybrid_core.errors import NotFoundError
 
 Row = tuple[int, str, int]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.answers.record import Verdict
-from eval.datasets.reading import lines, words
-from eval.questions import LabelledAnswer
+from eval.datasets.files import lines, words
+from eval.records.answers import Verdict
+from eval.records.questions import LabelledAnswer
 
 LABELS: Mapping[str, Verdict] = {
     "right": "right", "partly": "partly", "wrong": "wrong",

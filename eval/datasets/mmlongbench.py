@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.datasets.reading import documents, entries, lines, physical, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.datasets.files import documents, entries, lines, physical, words
+from eval.records.questions import Dataset, EvalQuestion, Gold
 
 _KINDS = {
     "Pure-text (Plain-text)": "text", "Generalized-text (Layout)": "layout", "Table": "table", "Chart": "chart",

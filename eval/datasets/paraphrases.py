@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.datasets.reading import lines, words
-from eval.questions import Dataset
+from eval.datasets.files import lines, words
+from eval.records.questions import Dataset
 from hybrid_core.errors import DocumentError
 
 

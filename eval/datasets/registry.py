@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.datasets import cuad, custom, financebench, hips, mmlongbench, sec10q, statutes_zh
-from eval.questions import Dataset, EvalQuestion
+from eval.records.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.plural import counted
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from eval.datasets.reading import documents, kept, text, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.datasets.files import documents, kept, text, words
+from eval.records.questions import Dataset, EvalQuestion, Gold
 
 
 def read(root: Path) -> Dataset:

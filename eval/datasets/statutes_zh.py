@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.datasets.reading import documents, entries, text, words
-from eval.questions import Dataset, EvalQuestion, Gold
+from eval.datasets.files import documents, entries, text, words
+from eval.records.questions import Dataset, EvalQuestion, Gold
 
 _ARTICLE = re.compile(r"(?P<law>.+?)(?P<number>第[零〇一二两三四五六七八九十百千\d]+条(?:之[一二三四五六七八九十]+)?)")
 _TITLE = re.compile(r"^#\s+(.+)$", re.MULTILINE)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.corpus import Corpus
-from eval.progress import Progress
-from eval.rankers.ranker import RankedPage, Ranking
+from eval.datasets.corpus import Corpus
+from eval.records.progress import Progress
+from eval.records.rankings import RankedPage, Ranking
 from hybrid_core.errors import UsageError
 
 if TYPE_CHECKING:

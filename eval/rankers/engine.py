@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eval.rankers.ranker import RankedPage, Ranking
+from eval.records.rankings import RankedPage, Ranking
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eval.corpus import Corpus
+from eval.datasets.corpus import Corpus
 from eval.rankers.page_scores import Floats, Places, chinese, english
-from eval.rankers.ranker import Ranking
+from eval.records.rankings import Ranking
 from hybrid_core.system.extras import require
 
 

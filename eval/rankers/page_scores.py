@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import numpy.typing as npt
 
-from eval.corpus import Corpus
-from eval.rankers.ranker import RankedPage, Ranking
+from eval.datasets.corpus import Corpus
+from eval.records.rankings import RankedPage, Ranking
 from hybrid_core.system.extras import require
 
 Floats = npt.NDArray[np.float64]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.corpus import Corpus
-from eval.progress import Progress
+from eval.datasets.corpus import Corpus
 from eval.rankers.page_bm25 import PageBM25
 from eval.rankers.page_scores import Floats
-from eval.rankers.ranker import Ranking
+from eval.records.progress import Progress
+from eval.records.rankings import Ranking
 from hybrid_core.errors import PageIndexError
 
 HITS = 200

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from eval.corpus import Corpus
-from eval.rankers.ranker import RankedPage, Ranking
+from eval.datasets.corpus import Corpus
+from eval.records.rankings import RankedPage, Ranking
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Section
@@ -28,7 +28,7 @@ LIST_TOKENS = 50_000  # of the descriptions of all documents
 _REPLY = 2000
 
 
-class Picked(BaseModel):
+class PicksReply(BaseModel):
     """The reply to the prompt ``documents-pick``."""
 
     thinking: str
@@ -98,7 +98,9 @@ class WholeTree:
         )
         values = {"question": question, "documents": "\n".join(lines), "most": str(MOST_PICKED)}
         written = prompt("documents-pick")
-        reply = self._model.ask(written.messages(values), Picked, prompt=written.id, max_tokens=_REPLY, patient=True)
+        reply = self._model.ask(
+            written.messages(values), PicksReply, prompt=written.id, max_tokens=_REPLY, patient=True
+        )
         known = {f"D{number}": name for number, name in enumerate(names[: len(lines)], 1)}
         said = list(dict.fromkeys(reply.value.documents if reply.value else []))
         if unknown := [short for short in said if short not in known]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.answers.figures import AnswerFigures
+from eval.measures.answer_figures import AnswerFigures
 from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
 from hybrid_core.types.usage import Usage

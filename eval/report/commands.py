@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval import thresholds
+from eval.measures import thresholds
 from hybrid_core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from eval.folds import CrossFold
-    from eval.records import Run
+    from eval.measures.folds import CrossFold
+    from eval.records.runs import Run
     from eval.report.table import Table
 
 _HIT = "hit@5"
@@ -66,7 +66,7 @@ def _folds_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     floors = [thresholds.parse(text) for text in options.fail_under]
-    from eval.compare import compare
+    from eval.measures.compare import compare
     from eval.report import tables
 
     runs = _read(options.runs)
@@ -90,7 +90,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from eval.compare import compare, names_of
+    from eval.measures.compare import compare, names_of
     from eval.report import tables
     from eval.report.answers import answer_tables, judges, missing
     from eval.report.summary import summary
@@ -124,7 +124,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _folds(options: argparse.Namespace) -> int:
-    from eval.compare import names_of
+    from eval.measures.compare import names_of
     from eval.report import tables
 
     runs = _read(options.runs)
@@ -136,9 +136,9 @@ def _folds(options: argparse.Namespace) -> int:
 
 def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> CrossFold:
     """Over the questions that all runs asked and that have the measure."""
-    from eval.compare import by_id, shared_ids
-    from eval.folds import across
-    from eval.measures import per_question
+    from eval.measures.compare import by_id, shared_ids
+    from eval.measures.folds import across
+    from eval.measures.retrieval import per_question
 
     asked = [by_id(run) for run in runs]
     values = [per_question(run.questions) for run in runs]
@@ -152,7 +152,7 @@ def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> 
 
 
 def _read(folders: Sequence[str]) -> list[Run]:
-    from eval.records import read_run
+    from eval.records.runs import read_run
 
     return [read_run(folder) for folder in folders]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eval.answers.judging import JudgeFigures
+    from eval.measures.judges.labels import JudgeFigures
     from eval.report.table import Table
 
 
@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for a set without labelled answers."""
-    from eval.answers.judge import load_judge
-    from eval.answers.judging import judge_figures, judge_labelled
     from eval.datasets.registry import load
-    from eval.progress import Progress
+    from eval.measures.judges.labels import judge_figures, judge_labelled
+    from eval.measures.judges.model import load_judge
+    from eval.records.progress import Progress
     from eval.report.left_out import unusable
     from eval.report.table import show
     from hybrid_core.errors import UsageError
@@ -81,12 +81,12 @@ def add_again_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_again(options: argparse.Namespace) -> int:
     """Raises UsageError where no judge is named."""
-    from eval.answers.again import judge_again
-    from eval.answers.judge import load_judge
-    from eval.progress import Progress
+    from eval.measures.judges.model import load_judge
+    from eval.records.progress import Progress
     from eval.report.answers import answer_tables, missing
     from eval.report.summary import summary
     from eval.report.table import show
+    from eval.runs.rejudge import judge_again
     from hybrid_core.errors import UsageError
     from hybrid_pageindex.config.settings import load_settings
     from hybrid_pageindex.doors.cli.output import dump

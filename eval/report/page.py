@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
-from eval.compare import Comparison
-from eval.records import Run
+from eval.measures.compare import Comparison
+from eval.records.runs import Run
 from eval.report import plots, tables
 from eval.report.answers import answer_tables, missing
 from eval.report.markup import Markup, element, join

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.answers.measures import gold_places
-from eval.answers.record import Answered
-from eval.attribution import FIRST
-from eval.records import STAGES, GoldPlace, QuestionRecord, Run
+from eval.measures.answers import gold_places
+from eval.measures.attribution import FIRST
+from eval.records.answers import AnswerRecord
+from eval.records.runs import STAGES, GoldPlace, QuestionRecord, Run
 from eval.report.markup import Markup, element, join
 
 _RECEIPTS = 5  # shown; the run's folder holds the others
@@ -103,7 +103,7 @@ def _came(record: QuestionRecord) -> Markup:
     return join(made)
 
 
-def _answer(answer: Answered) -> dict[str, Any]:
+def _answer(answer: AnswerRecord) -> dict[str, Any]:
     facts: dict[str, Any] = {"answer": answer.text or f"{answer.status}: {answer.why}"}
     if answer.judgement is not None:
         facts["judge"] = f"{answer.judgement.verdict or 'not judged'}: {answer.judgement.why}"

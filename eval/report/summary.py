@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.answers.figures import AnswerFigures, figures
-from eval.attribution import FIRST, Loss, losses
-from eval.measures import Values, mean, per_question, summarise, summarise_kinds, summarise_trees
-from eval.records import QuestionRecord, Run, RunHead
+from eval.measures.answer_figures import AnswerFigures, figures
+from eval.measures.attribution import FIRST, Loss, losses
+from eval.measures.retrieval import Values, mean, per_question, summarise, summarise_kinds, summarise_trees
+from eval.records.runs import QuestionRecord, Run, RunHead
 from hybrid_core.types.usage import Usage
 
 HIT = f"hit@{FIRST}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.answers.record import ANSWERS
-from eval.compare import Comparison
-from eval.folds import CrossFold
+from eval.measures.compare import Comparison
+from eval.measures.folds import CrossFold
+from eval.measures.significance import Interval
+from eval.records.answers import ANSWERS
 from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
-from eval.significance import Interval
 
 _MAIN = (
     "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",

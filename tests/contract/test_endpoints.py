@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.scripted.endpoint import ScriptedEndpoint
+from eval.runs.scripted.endpoint import ScriptedEndpoint
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat

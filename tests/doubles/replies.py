@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from eval.scripted.endpoint import ScriptedEndpoint, as_text, tokens
+from eval.runs.scripted.endpoint import ScriptedEndpoint, as_text, tokens
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.endpoint import Completion, Request

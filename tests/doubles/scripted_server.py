@@ -12,7 +12,7 @@ from email.message import Message as Headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from eval.scripted.endpoint import pieces, tokens
+from eval.runs.scripted.endpoint import pieces, tokens
 from hybrid_core.llm.client.endpoint import Request
 from tests.doubles.replies import Answer, FakeReply, fake_reply, read_request
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.trees import Outline, alike, fold
+from eval.runs.trees import Outline, alike, fold
 from hybrid_core.llm.client.endpoint import Request
 
 _PAGE = re.compile(r"^\[page (\d+)\].*$", re.MULTILINE)

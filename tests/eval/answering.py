@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from eval.questions import EvalQuestion
-from eval.scripted.questions import Oracle
+from eval.records.questions import EvalQuestion
+from eval.runs.scripted.questions import Oracle
 from hybrid_core.llm.client.endpoint import Request
 from tests.doubles.replies import Answer, FakeReply
 from tests.eval.sets import own_set

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.rankers.ranker import RankedPage
-from eval.records import GoldPlace, QuestionRecord, RunHead, append, write_head
+from eval.records.rankings import RankedPage
+from eval.records.runs import GoldPlace, QuestionRecord, RunHead, append, write_head
 
 GOLD = "acme.pdf"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.plan import Plan
+from eval.runs.plan import Plan
 from tests import pdfs
 
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from eval.scripted.endpoint import tokens
+from eval.runs.scripted.endpoint import tokens
 from hybrid_core.errors import ChatError, ReplyError
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.prices import Price

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.trees import score
+from eval.runs.trees import score
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request

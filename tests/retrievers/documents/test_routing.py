@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eval.scripted.questions import Oracle, guess
+from eval.runs.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request

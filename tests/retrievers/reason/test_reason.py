@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from eval.scripted.questions import Oracle, guess
+from eval.runs.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.token_estimate import estimate

@@ -1,0 +1,177 @@
+"""The pages on which gold evidence stands: given ones are checked, texts are looked up in the indexed pages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from eval.records.questions import EvalQuestion, Gold
+from hybrid_pageindex import Engine
+
+_END = 40  # letters of a text's beginning and end that tell its place where the middle is broken
+_SHORT = 20  # letters below which a text must stand as words of its own: "ip" is not in "recipient"
+_SLACK = 600  # letters that page headers and footers may put between them
+_ALIKE = 0.85  # share of a text's words, weighted by rarity, that a page must hold to count as its place
+_FEWEST = 8  # distinct words below which likeness says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPlacement:
+    """Questions with their gold placed. A gold that could not be placed keeps its document and has no page.
+
+    Of the gold that is text, ``exact`` were found letter by letter, ``ends`` by their beginning and end (what lies
+    between holds page headers or differs), ``fuzzy`` by their words. ``unplaced`` counts gold of either sort without
+    a usable page; ``problems`` says of each why, with the question's id. ``document_only`` counts gold that never
+    had a page or a text.
+    """
+
+    questions: tuple[EvalQuestion, ...]
+    problems: tuple[str, ...]
+    given: int = 0
+    exact: int = 0
+    ends: int = 0
+    fuzzy: int = 0
+    unplaced: int = 0
+    document_only: int = 0
+
+
+async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: str | None = None) -> GoldPlacement:
+    """Place gold in what ``engine`` has indexed. A file name that two documents of the library share counts as absent.
+
+    Reads the pages of those documents only that hold gold which is text.
+    """
+    asked = tuple(questions)
+    needed = {gold.document for question in asked for gold in question.evidence if _is_text(gold)}
+    listed = [document for document in await engine.documents(library=library) if document.published]
+    times = Counter(document.name for document in listed)
+    pages: dict[str, int] = {}
+    texts: dict[str, list[str]] = {}
+    for document in listed:
+        if times[document.name] > 1:
+            continue
+        pages[document.name] = document.pages
+        if document.name in needed:
+            read = await engine.pages(document.doc_id, range(1, document.pages + 1), library=library)
+            texts[document.name] = [page.text for page in read]
+    return place(asked, pages, texts)
+
+
+def place(
+    questions: Sequence[EvalQuestion], pages: Mapping[str, int], texts: Mapping[str, Sequence[str]]
+) -> GoldPlacement:
+    """``locate`` on documents' page counts, and the page texts of those that hold gold which is text."""
+    read = {name: PageTexts(held) for name, held in texts.items()}
+    counts: Counter[str] = Counter()
+    problems: list[str] = []
+
+    def placed(question: EvalQuestion, gold: Gold) -> Gold:
+        if gold.document not in pages:
+            counts["unplaced"] += 1
+            problems.append(
+                f"{question.id}: {gold.document} is not among the indexed documents, or several have that name"
+            )
+            return replace(gold, page=None)
+        if gold.page is not None:
+            if 1 <= gold.page <= pages[gold.document]:
+                counts["given"] += 1
+                return gold
+            counts["unplaced"] += 1
+            problems.append(
+                f"{question.id}: {gold.document} has no page {gold.page}, its pages are 1 to {pages[gold.document]}"
+            )
+            return replace(gold, page=None)
+        if not gold.text:
+            counts["document_only"] += 1
+            return gold
+        how, found = read[gold.document].find(gold.text)
+        counts[how] += 1
+        if not found:
+            problems.append(f"{question.id}: not found in {gold.document}: {' '.join(gold.text.split())[:80]}")
+            return gold
+        return replace(gold, page=found[0], also=found[1:])
+
+    done = tuple(replace(q, evidence=tuple(placed(q, gold) for gold in q.evidence)) for q in questions)
+    return GoldPlacement(done, tuple(problems), **counts)
+
+
+class PageTexts:
+    """A document's pages as one run of letters and digits, in which texts are found."""
+
+    def __init__(self, pages: Sequence[str]) -> None:
+        self._pages = pages
+        folded = [letters(page) for page in pages]
+        self._run = "".join(folded)
+        self._starts = [0]
+        for page in folded[:-1]:
+            self._starts.append(self._starts[-1] + len(page))
+        self._words: list[frozenset[str]] | None = None
+
+    def find(self, text: str) -> tuple[str, tuple[int, ...]]:
+        """("exact", "ends", "fuzzy" or "unplaced", the pages from 1 that the text stands on); the first place."""
+        sought = letters(text)
+        if not sought:
+            return "unplaced", ()
+        if len(sought) < _SHORT and (page := self._as_words(sought)):
+            return "exact", (page,)
+        at = self._run.find(sought)
+        if at >= 0:
+            return "exact", self._span(at, at + len(sought))
+        ends = self._by_ends(sought)
+        if ends:
+            return "ends", self._span(*ends)
+        page = self._by_words(text)
+        return ("fuzzy", (page,)) if page else ("unplaced", ())
+
+    def _as_words(self, sought: str) -> int | None:
+        spread = re.compile(r"(?<!\w)" + r"[\W_]*".join(map(re.escape, sought)) + r"(?!\w)")
+        return next((n for n, page in enumerate(self._pages, 1) if spread.search(_folded(page))), None)
+
+    def _span(self, start: int, end: int) -> tuple[int, ...]:
+        """Pages from 1 that hold the letters ``start`` to ``end`` (exclusive)."""
+        return tuple(range(bisect_right(self._starts, start), bisect_right(self._starts, end - 1) + 1))
+
+    def _by_ends(self, sought: str) -> tuple[int, int] | None:
+        if len(sought) < 2 * _END:
+            return None
+        head, tail = sought[:_END], sought[-_END:]
+        at = self._run.find(head)
+        while at >= 0:
+            end = self._run.find(tail, at + max(_END, len(sought) - _SLACK), at + len(sought) + _SLACK)
+            if end >= 0:
+                return at, end + _END
+            at = self._run.find(head, at + 1)
+        return None
+
+    def _by_words(self, text: str) -> int | None:
+        """The page that holds most of the words, if it holds enough of them."""
+        sought = _words(text)
+        if len(sought) < _FEWEST:
+            return None
+        if self._words is None:
+            self._words = [_words(page) for page in self._pages]
+        rarity = {w: log(1 + len(self._words) / (1 + sum(w in page for page in self._words))) for w in sought}
+        held = [sum(rarity[word] for word in sought & page) for page in self._words]
+        best = max(range(len(held)), key=held.__getitem__)
+        return best + 1 if held[best] >= _ALIKE * sum(rarity.values()) else None
+
+
+def letters(text: str) -> str:
+    """Letters and digits alone, compatibility forms and case folded."""
+    return re.sub(r"[\W_]+", "", _folded(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", _folded(text)))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _is_text(gold: Gold) -> bool:
+    return gold.page is None and bool(gold.text)

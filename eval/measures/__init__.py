@@ -1,0 +1,1 @@
+"""What rankings and answers are worth: measures, their significance, runs compared."""

@@ -1,0 +1,1 @@
+"""Judges of answers: rules, a model, and how far they agree with people."""

@@ -1,0 +1,179 @@
+"""What a run's records are worth: retrieval measures on pages, sections and documents, and how evidence separates.
+
+A question without results scores zero; it is never dropped. A measure that a question has no gold for (pages, where
+only the document is known) is left out of that question, and a mean is over the questions that have it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from eval.measures.answers import answer_values
+from eval.records.runs import QuestionRecord, TreeRecord
+from hybrid_core.system.extras import require
+from hybrid_core.text.tokens import tokenise
+
+CUTOFFS = (1, 3, 5, 10, 20)
+OVERLAP_RESULTS = 5
+"""Results whose snippets may be the citation that overlaps with the gold text."""
+
+Values = dict[str, float]
+
+
+def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
+    """Every measure of every question, by question id; higher is better.
+
+    ``hit@k``, ``recall@k``, ``mrr``, ``ndcg@5``, ``ndcg@10`` and ``r-precision`` are ir-measures' Success@k, R@k, RR,
+    nDCG@k and Rprec on pages; with ``section.`` and ``document.`` in front the same on sections and documents.
+    ``doc@1``: the first result is in a right document. ``citation.page``: the first result is on a gold page;
+    ``citation.overlap``: the best token F1 of a snippet among the first five results with gold text.
+    ``answers-…`` and ``citations-…``: see ``answer_values``.
+    Raises PageIndexError where the extra ``eval`` is not installed.
+    """
+    found: dict[str, Values] = {record.id: answer_values(record) for record in records}
+    asked = [record for record in records if record.answerable]
+    _ranked(found, "", {r.id: (_page_gold(r), _page_ranking(r)) for r in asked})
+    _ranked(found, "section.", {r.id: (_section_gold(r), _section_ranking(r)) for r in asked})
+    _ranked(found, "document.", {r.id: ({g.document for g in r.gold}, list(r.documents)) for r in asked})
+    for record in asked:
+        values = found[record.id]
+        if record.gold:
+            values["doc@1"] = float(any(p.document in {g.document for g in record.gold} for p in record.pages[:1]))
+        if "hit@1" in values:
+            values["citation.page"] = values["hit@1"]
+        texts, shown = [g.text for g in record.gold if g.text], [p.text for p in record.pages[:OVERLAP_RESULTS]]
+        if texts and (any(shown) or not shown):  # a ranker of whole pages cites no text
+            values["citation.overlap"] = max((token_f1(s, t) for s in shown for t in texts), default=0.0)
+    return found
+
+
+def summarise(records: Sequence[QuestionRecord]) -> Values:
+    """The mean of each measure over the questions that have it, with the figures of ``abstention``."""
+    return means(per_question(records).values()) | abstention(records)
+
+
+def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
+    """The same means for each kind of question; empty where all are of one kind."""
+    values, kinds = per_question(records), sorted({record.kind for record in records})
+    return {k: means(values[r.id] for r in records if r.kind == k) for k in kinds} if len(kinds) > 1 else {}
+
+
+def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
+    """Means over documents, for each treatment of bookmarks."""
+    kinds: dict[str, list[Values]] = {}
+    for r in records:
+        row = {"f1": r.f1, "precision": r.precision, "recall": r.recall, "parent": r.parent}
+        kinds.setdefault(f"bookmarks {r.bookmarks}", []).append({f"tree.{name}": value for name, value in row.items()})
+    return {kind: means(rows) for kind, rows in kinds.items()}
+
+
+def means(rows: Iterable[Mapping[str, float]]) -> Values:
+    """The mean of each measure over the questions that have it."""
+    held: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            held.setdefault(name, []).append(value)
+    return {name: mean(values) for name, values in held.items()}
+
+
+def mean(values: Sequence[float]) -> float:
+    """0.0 for nothing."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def abstention(records: Sequence[QuestionRecord]) -> Values:
+    """How well evidence tells questions that the library answers from those it does not; empty without both kinds.
+
+    ``evidence.auroc``: the chance that an answerable question has more evidence than another. ``abstention.recall``:
+    the share of unanswerable questions with evidence «none»; ``abstention.false``: the same of answerable ones, where
+    lower is better. A question that failed counts as judged wrongly.
+    """
+    judged = [r for r in records if r.evidence is not None or r.error]
+    yes, no = [r for r in judged if r.answerable], [r for r in judged if not r.answerable]
+    if not yes or not no or not any(r.evidence for r in judged):
+        return {}
+    high = [r.evidence[1] if r.evidence else float("-inf") for r in yes]
+    low = [r.evidence[1] if r.evidence else float("inf") for r in no]
+    return {
+        "evidence.auroc": auroc(high, low),
+        "abstention.recall": mean([float(r.evidence is not None and r.evidence[0] == "none") for r in no]),
+        "abstention.false": mean([float(r.evidence is None or r.evidence[0] == "none") for r in yes]),
+    }
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """The chance that a positive score is above a negative one, ties half (Mann-Whitney U / n m)."""
+    above = sum((p > n) + 0.5 * (p == n) for p in positive for n in negative)
+    return above / (len(positive) * len(negative))
+
+
+def token_f1(said: str, gold: str) -> float:
+    """F1 of the shared tokens of two texts, counted with repeats (as SQuAD does); 0.0 where either has none."""
+    left, right = Counter(tokenise(said)), Counter(tokenise(gold))
+    shared = sum((left & right).values())
+    return 2 * shared / (left.total() + right.total()) if shared else 0.0
+
+
+def unplaced(record: QuestionRecord) -> bool:
+    """Whether gold told a place and none was found: measures on pages leave such a question out."""
+    return any(place.lost for place in record.gold) and all(place.page is None for place in record.gold)
+
+
+def _ranked(found: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
+    """Add ir-measures' figures of the questions that have gold."""
+    runs = {id: run for id, run in runs.items() if run[0]}
+    if not runs:
+        return
+    ir = require("ir_measures", "eval")
+    names = {ir.RR: "mrr", ir.nDCG @ 5: "ndcg@5", ir.nDCG @ 10: "ndcg@10", ir.Rprec: "r-precision"}
+    names |= {ir.Success @ k: f"hit@{k}" for k in CUTOFFS} | {ir.R @ k: f"recall@{k}" for k in CUTOFFS}
+    qrels = [ir.Qrel(id, item, 1) for id, (gold, _) in runs.items() for item in sorted(gold)]
+    ranked = [
+        ir.ScoredDoc(id, item, float(len(items) - rank))  # the order decides, also between equal scores
+        for id, (_, items) in runs.items()
+        for rank, item in enumerate(items)
+    ]
+    for name in sorted(names.values()):
+        for id in runs:
+            found[id][prefix + name] = 0.0
+    if ranked:
+        for metric in ir.iter_calc(list(names), qrels, ranked):
+            found[metric.query_id][prefix + names[metric.measure]] = float(metric.value)
+
+
+def page_key(document: str, page: int) -> str:
+    """How a page is called in qrels and runs."""
+    return f"{document}#{page}"
+
+
+def _page_gold(record: QuestionRecord) -> set[str]:
+    return {page_key(place.document, place.page) for place in record.gold if place.page is not None}
+
+
+def _page_ranking(record: QuestionRecord) -> list[str]:
+    """Pages, best first; one that counts as a gold page bears that one's name, and comes once."""
+    stands_for = {
+        page_key(place.document, other): page_key(place.document, place.page)
+        for place in record.gold
+        if place.page is not None
+        for other in place.also
+    }
+    stands_for |= {place: place for place in _page_gold(record)}
+    keys = (page_key(page.document, page.page) for page in record.pages)
+    return list(dict.fromkeys(stands_for.get(key, key) for key in keys))
+
+
+def _section_gold(record: QuestionRecord) -> set[str]:
+    return {f"{place.document}#{place.section}" for place in record.gold if place.section}
+
+
+def _section_ranking(record: QuestionRecord) -> list[str]:
+    """Sections, best first; one that counts as a gold section bears that one's name, and comes once."""
+    stands_for = {
+        f"{place.document}#{other}": f"{place.document}#{place.section}"
+        for place in record.gold
+        for other in place.sections_also
+    } | {section: section for section in _section_gold(record)}
+    keys = (f"{page.document}#{page.section}" for page in record.pages if page.section)
+    return list(dict.fromkeys(stands_for.get(key, key) for key in keys))

@@ -1,0 +1,254 @@
+"""A run folder: ``run.json`` says what was measured, ``questions.jsonl`` holds one line for each question asked.
+
+A measurement of trees has ``trees.jsonl`` in place of questions. All figures can be computed again from these files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eval.records.answers import AnswerRecord, read_answered
+from eval.records.rankings import RankedPage
+from hybrid_core.errors import DocumentError, NotFoundError, StoreError
+
+RUN_FILE, QUESTIONS_FILE, TREES_FILE = "run.json", "questions.jsonl", "trees.jsonl"
+STAGES = (
+    "no gold placed", "failed", "wrong document", "section not a candidate", "section not chosen", "wrong page",
+    "not ranked", "hit",
+)  # fmt: skip
+"""Where a question ended, in the order of the search's stages; "" where the ranker leaves no trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """What was measured, and on what.
+
+    ``options`` decides the results: a run is only resumed with the same ones. ``engine`` is {version, code}, where
+    code is a hash of the engine's source; ``settings`` are the engine's that matter. ``counts`` is {documents, pages,
+    questions, answerable, gold, unplaced, …}, the last ones how gold was placed. ``index`` is {seconds, pages,
+    bytes_per_page, first_answer_seconds, reused}; a reused index carries the times of when it was made. ``problems``
+    are documents that could not be indexed and gold places that could not be used, ``left_out`` the entries of the set
+    that could not be: file, place and reason.
+    ``model`` is who was asked, "" for nobody. ``judge`` is {model, prompt, text}: who judged the answers and how it was
+    asked, empty where nobody did.
+    ``measures`` is {"all": {measure: mean}, "kinds": {kind: {measure: mean}}}, empty until the run is finished.
+    """
+
+    dataset: str
+    setting: str
+    ranker: str
+    options: Mapping[str, Any]
+    engine: Mapping[str, str]
+    settings: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    embedder: str = ""
+    model: str = ""
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    index: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    started: str = ""  # ISO, UTC
+    finished: str = ""  # "" while questions are left
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPlace:
+    """A piece of gold evidence, located. ``page`` is None where only the document is known or none was found.
+
+    ``also`` are pages that count as this one (a text that runs over a page's end). ``section`` is the node_id of the
+    deepest section that holds it, "" where unknown. ``sections_also`` are the page's others, which count as this
+    one where no text tells which is meant. ``lost``: a page or a text was told, no page found.
+    """
+
+    document: str
+    page: int | None = None
+    section: str = ""
+    text: str = ""
+    also: tuple[int, ...] = ()
+    sections_also: tuple[str, ...] = ()
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRecord:
+    """One question as it went. ``given`` are the documents it was asked of, None for the whole library.
+
+    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
+    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens`` and ``cost`` are
+    those of the search. ``answer`` is None in a run that asks for none.
+    """
+
+    id: str
+    question: str
+    kind: str = ""
+    group: str = ""
+    answerable: bool = True
+    given: tuple[str, ...] | None = None
+    gold_answer: str = ""
+    gold: tuple[GoldPlace, ...] = ()
+    pages: tuple[RankedPage, ...] = ()
+    documents: tuple[str, ...] = ()
+    evidence: tuple[str, float] | None = None
+    stage: str = ""
+    receipts: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    tokens: int = 0
+    cost: float = 0.0
+    error: str = ""
+    answer: AnswerRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRecord:
+    """How well one document's tree fits its human outline. ``bookmarks`` is "kept" or "stripped"."""
+
+    document: str
+    bookmarks: str
+    f1: float
+    precision: float
+    recall: float
+    parent: float
+    headings: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as read back. ``questions`` and ``trees`` are in the order they were written."""
+
+    folder: Path
+    head: RunHead
+    questions: tuple[QuestionRecord, ...]
+    trees: tuple[TreeRecord, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder's name: what tables call the run."""
+        return self.folder.name
+
+
+Record = TypeVar("Record", QuestionRecord, TreeRecord)
+
+
+def write_head(folder: Path, head: RunHead) -> None:
+    """Write ``run.json``, whole or not at all. Raises StoreError where that is impossible."""
+    target = folder / RUN_FILE
+    draft = target.with_suffix(".new")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        draft.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Choose another --out.") from error
+
+
+def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
+    """Add a record's line and hand it to the system at once, so that a killed run keeps it."""
+    path = folder / (QUESTIONS_FILE if isinstance(record, QuestionRecord) else TREES_FILE)
+    line = json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n"
+    try:
+        with path.open("ab") as file:
+            file.write(line)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Free space and run it again.") from error
+
+
+def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
+    """Put these in place of the run's questions, all or none. Raises StoreError."""
+    target = folder / QUESTIONS_FILE
+    draft = target.with_suffix(".new")
+    try:
+        draft.write_text(
+            "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records), encoding="utf-8"
+        )
+        draft.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Free space and try again.") from error
+
+
+def drop_torn_line(folder: Path) -> None:
+    """Cut off a last line that a killed run left without its end."""
+    for path in (folder / QUESTIONS_FILE, folder / TREES_FILE):
+        if path.exists():
+            written = path.read_bytes()
+            whole = written.rfind(b"\n") + 1
+            if whole < len(written):
+                os.truncate(path, whole)
+
+
+def read_head(folder: Path) -> RunHead:
+    """Raises NotFoundError where the folder is no run, DocumentError where ``run.json`` cannot be understood."""
+    path = folder / RUN_FILE
+    try:
+        data = json.loads(path.read_bytes())
+        return _known(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"{folder} is no run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
+        ) from error
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise DocumentError(f"{path}: cannot be read ({error}).", "Run it again into a new folder.") from error
+
+
+def read_run(folder: str | Path) -> Run:
+    """Everything in a run folder; a torn last line is left out. Raises NotFoundError and DocumentError."""
+    folder = Path(folder)
+    head = read_head(folder)
+    questions = tuple(_question(data) for data in _lines(folder / QUESTIONS_FILE, QuestionRecord))
+    trees = tuple(_known(TreeRecord, data) for data in _lines(folder / TREES_FILE, TreeRecord))
+    return Run(folder, head, questions, trees)
+
+
+def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    needed = {"id", "question"} if kind is QuestionRecord else {f.name for f in fields(TreeRecord)} - {"error"}
+    found = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise DocumentError(
+                f"{path}, line {number}: not JSON ({error}).", "Remove the line, run it again."
+            ) from error
+        if not isinstance(data, dict) or not needed <= data.keys():
+            raise DocumentError(f"{path}, line {number}: not a record of a run.", "Remove the line, run it again.")
+        found.append(data)
+    return found
+
+
+def _question(data: dict[str, Any]) -> QuestionRecord:
+    pages = tuple(
+        _known(RankedPage, page | {"node": tuple(page["node"]) if page.get("node") else None})
+        for page in data.get("pages", ())
+    )
+    gold = tuple(
+        _known(GoldPlace, place | {name: tuple(place.get(name, ())) for name in ("also", "sections_also")})
+        for place in data.get("gold", ())
+    )
+    given, evidence, answer = data.get("given"), data.get("evidence"), data.get("answer")
+    changed = {
+        "pages": pages, "gold": gold, "given": None if given is None else tuple(given),
+        "evidence": None if evidence is None else (str(evidence[0]), float(evidence[1])),
+        "documents": tuple(data.get("documents", ())), "receipts": tuple(data.get("receipts", ())),
+        "notes": tuple(data.get("notes", ())),
+        "answer": None if answer is None else read_answered(answer),
+    }  # fmt: skip
+    return _known(QuestionRecord, data | changed)
+
+
+T = TypeVar("T")
+
+
+def _known(kind: type[T], data: Mapping[str, Any]) -> T:
+    """A record of a newer version may have fields that this one does not know: they are left out."""
+    names = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # only dataclasses come here
+    return kind(**{name: value for name, value in data.items() if name in names})

@@ -1,0 +1,1 @@
+"""A run of a set: what is asked, who answers, and going on with one that was stopped."""

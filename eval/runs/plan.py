@@ -1,0 +1,120 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.documents import Effort, Fusion, Strategy
+from hybrid_core.types.requests import SearchFields
+
+SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
+RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
+MODELS = ("scripted:oracle", "scripted:random")
+DEPTH = 20
+RUNS = "eval-runs"
+"""The folder of runs and homes, below the current one, unless another is named."""
+_PLACES = ("home", "out", "data")  # where a run lies does not decide what it finds
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``depth`` is the number of results asked for. ``kinds`` and ``min_pages`` leave out questions: those of other
+    kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
+
+    ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
+    words for some of the questions, and those alone are asked. ``hide_names`` gives the files names that say nothing.
+
+    ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
+    ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
+    answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether the answer
+    is right; "" is the settings' model itself.
+    """
+
+    dataset: str
+    setting: str = "library"
+    ranker: str = "engine"
+    expert: str = "auto"
+    embedder: str = ""
+    fusion: Fusion = "weighted"
+    effort: Effort = "fast"
+    strategy: Strategy = "outline"
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
+    answers: bool = False
+    judge_model: str = ""
+    sample: int = 0
+    seed: int = 0
+    distractors: Path | None = None
+    kinds: tuple[str, ...] = ()
+    min_pages: int = 0
+    depth: int = DEPTH
+    docs: Path | None = None
+    questions: Path | None = None
+    wording: str | None = None
+    paraphrases: Path | None = None
+    hide_names: bool = False
+    data: Path | None = None
+    home: Path | None = None
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.setting not in SETTINGS:
+            raise UsageError(f"There is no setting '{self.setting}'.", f"Choose one of: {', '.join(SETTINGS)}.")
+        if self.ranker not in RANKERS:
+            raise UsageError(f"There is no ranker '{self.ranker}'.", f"Choose one of: {', '.join(RANKERS)}.")
+        if not 5 <= self.depth <= 1000:
+            raise UsageError(f"The depth is {self.depth}.", "Choose 5 to 1000.")
+        if self.model and self.model not in MODELS:
+            raise UsageError(
+                f"There is no model '{self.model}' here.", f"Choose {' or '.join(MODELS)}; leave it out to use yours."
+            )
+        if self.judge_model and not self.answers:
+            raise UsageError("--judge-model judges answers, and none are asked for.", "Add --answers.")
+        if self.sample < 0 or self.min_pages < 0:
+            raise UsageError("--sample and --min-pages cannot be negative.", "Leave them out to ask everything.")
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether nothing can be measured without a model."""
+        return self.answers or self.ranker == "whole-tree"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
+        written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
+        paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
+        usual = {} if self.scoring else {"scoring"}
+        made = written | paths | {"kinds": list(self.kinds)}
+        return {name: value for name, value in made.items() if name not in usual}
+
+    @property
+    def search(self) -> SearchFields:
+        """What every question is searched with."""
+        return {
+            "effort": self.effort, "strategy": self.strategy, "expert": self.expert, "fusion": self.fusion,
+            "scoring": self.scoring or None,
+        }  # fmt: skip
+
+    def folder(self, now: datetime | None = None) -> Path:
+        """Where the run goes: ``out``, else a new folder named after what is measured and when."""
+        if self.out is not None:
+            return self.out
+        stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
+        return Path(RUNS) / f"{self.dataset}-{self.setting}-{self.ranker}-{stamp}"
+
+    def home_folder(self, files: Sequence[Path]) -> Path:
+        """The engine's home: ``home``, else one beside the runs, shared by runs over the same files and embedder."""
+        if self.home is not None:
+            return self.home
+        listed = "\n".join(sorted(str(path.absolute()) for path in files))
+        name = f"{self.dataset}-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
+        if self.ranker == "engine" and self.embedder:
+            name += "-" + re.sub(r"[^A-Za-z0-9.]+", "-", self.embedder).strip("-")
+        return self.folder().parent / "homes" / name

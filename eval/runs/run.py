@@ -1,0 +1,266 @@
+"""A run: ask a data set's questions, write down what comes as it comes, go on where a killed run ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval.datasets.corpus import Corpus
+from eval.datasets.custom import SUFFIXES
+from eval.datasets.hidden_names import hide_names
+from eval.datasets.locate import GoldPlacement, locate
+from eval.datasets.paraphrases import reworded
+from eval.datasets.registry import load
+from eval.datasets.sampling import sample
+from eval.measures import retrieval
+from eval.measures.attribution import stage
+from eval.records.progress import Progress
+from eval.records.questions import Dataset, EvalQuestion
+from eval.records.rankings import Ranker
+from eval.records.runs import (
+    GoldPlace,
+    QuestionRecord,
+    Run,
+    RunHead,
+    append,
+    read_run,
+    write_head,
+)
+from eval.runs.answers import Answerer
+from eval.runs.home import RunHome, prepare
+from eval.runs.machine import engine_code, machine, settings_that_matter
+from eval.runs.models import RunModels, load_models
+from eval.runs.plan import Plan
+from eval.runs.rankers import make_ranker
+from eval.runs.resume import resumed
+from eval.runs.scope import ask
+from eval.runs.scripted.questions import Pages
+from hybrid_core.errors import DocumentError, PageIndexError, UsageError
+from hybrid_core.system.extras import require
+from hybrid_pageindex import run
+from hybrid_pageindex.config.settings import load_settings
+
+
+def measure(plan: Plan, progress: Progress) -> Run:
+    """Carry a plan out; a folder that holds the same plan's run is continued.
+
+    Raises NotFoundError for an absent set, UsageError for a plan that fits no question or another run's folder, and
+    PageIndexError where the ranker cannot be made. A question that fails is a record with an error.
+    """
+    dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
+    dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
+    files = (*dataset.files, *distractors(plan.distractors, dataset))
+    if plan.hide_names:
+        home = plan.home_folder(files)
+        hidden = hide_names(replace(dataset, files=files), home.with_name(home.name + ".names"))
+        files, dataset = hidden.files, replace(hidden, files=hidden.files[: len(dataset.files)])
+    folder = plan.folder()
+    if not dataset.questions:
+        from eval.runs.trees import measure_trees
+
+        return measure_trees(plan, dataset, folder, progress)
+    held = resumed(folder, plan)
+    if held and held.finished:
+        other = "" if held.engine == engine_code() else " It was made with another state of the engine."
+        progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
+        return read_run(folder)
+    require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
+    home = plan.home_folder(files)
+    embedder = plan.embedder if plan.ranker == "engine" else ""
+    known: dict[str, Pages] = {}
+    models = load_models(plan, load_settings(home), known, {q.text: q.answer for q in dataset.questions})
+    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=models.engine)
+    with closing(prepared.engine), closing(models):
+        corpus = Corpus(prepared.engine)
+        cache = home.with_name(home.name + ".baselines")
+        ranker = make_ranker(
+            plan.ranker, prepared.engine, corpus, search=plan.search, embedder=plan.embedder,
+            in_chinese=dataset.chinese, cache=cache, progress=progress, model=models.tree,
+        )  # fmt: skip
+        dataset = within(dataset, corpus)
+        questions, left_out = chosen(plan, dataset, corpus)
+        located = run(locate(prepared.engine, questions))
+        known |= {q.text: gold_pages(q) for q in located.questions}
+        gold = {q.id: places(q, found, corpus) for q, found in zip(questions, located.questions, strict=True)}
+        head = _head(plan, dataset, prepared, ranker, located, left_out, models)
+        head = replace(head, started=held.started) if held else head
+        write_head(folder, head)
+        answerer = None
+        if plan.answers:
+            oracle = (
+                plan.setting == "oracle-pages"
+            )  # a reader of the right pages reads them all, whatever their evidence
+            most = None if oracle else prepared.engine.settings.top_k
+            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=most)
+        _ask_all(plan, folder, ranker, answerer, corpus, questions, gold, progress)
+    records = read_run(folder).questions
+    measured = {"all": retrieval.summarise(records), "kinds": retrieval.summarise_kinds(records)}
+    write_head(folder, replace(head, measures=measured, finished=_now()))
+    return read_run(folder)
+
+
+def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
+    """The files of a folder that only make the library larger. Raises UsageError where a name is also in the set."""
+    if folder is None:
+        return ()
+    found = tuple(sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in SUFFIXES))
+    if not found:
+        raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of PDF or Markdown files.")
+    names = [path.name for path in dataset.files]
+    for path in found:
+        if path.name in names:
+            raise UsageError(f"{path}: a document of that name is in {dataset.name}.", "Rename the file.")
+        names.append(path.name)
+    return found
+
+
+def within(dataset: Dataset, corpus: Corpus) -> Dataset:
+    """The set without questions whose evidence is on pages that their documents do not have.
+
+    Raises DocumentError where none is left.
+    """
+    outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
+    asked = tuple(question for question in dataset.questions if question.id not in outside)
+    if not asked:
+        raise DocumentError(f"{dataset.name}: no question can be used; the first: {next(iter(outside.values()))}")
+    return replace(dataset, questions=asked, left_out=(*dataset.left_out, *outside.values()))
+
+
+def _outside(question: EvalQuestion, corpus: Corpus) -> str:
+    for gold in question.evidence:
+        held = corpus.documents.get(gold.document)
+        if held is not None and gold.page is not None and gold.page > held.pages:
+            return f"question {question.id}: {gold.document} has no page {gold.page}, its last is {held.pages}."
+    return ""
+
+
+def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQuestion, ...], list[str]]:
+    """The questions that the plan asks, and what the reader should know of those left out unasked for.
+
+    Raises UsageError where none is left.
+    """
+    kinds = {question.kind for question in dataset.questions}
+    if unknown := [kind for kind in plan.kinds if kind not in kinds]:
+        raise UsageError(f"{dataset.name} has no questions of the kind '{unknown[0]}'.", f"It has {sorted(kinds)}.")
+    small = {name for name, document in corpus.documents.items() if document.pages < plan.min_pages}
+    left = tuple(
+        question
+        for question in dataset.questions
+        if (not plan.kinds or question.kind in plan.kinds) and not small & set(question.documents)
+    )
+    notes = []
+    if plan.setting != "library":
+        without = sum(not question.documents for question in left)
+        left = tuple(question for question in left if question.documents)
+        notes = [f"{without} questions name no document, so that none can be given: left out"] if without else []
+    if not left:
+        raise UsageError(
+            f"No question of {dataset.name} is left.", "Ask for another --kind or --setting, or fewer --min-pages."
+        )
+    return (sample(left, plan.sample, plan.seed) if plan.sample else left), notes
+
+
+def gold_pages(question: EvalQuestion) -> set[tuple[str, int]]:
+    return {(gold.document, gold.page) for gold in question.evidence if gold.page is not None}
+
+
+def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:
+    """The question's gold as it was located, with the sections that hold it."""
+    return tuple(
+        GoldPlace(
+            gold.document, gold.page,
+            corpus.section_at(gold.document, gold.page, gold.text) if gold.page is not None else "",
+            gold.text, gold.also,
+            () if gold.text or gold.page is None else corpus.sections_on(gold.document, gold.page),
+            lost=gold.page is None and (told.page is not None or bool(told.text)),
+        )
+        for told, gold in zip(question.evidence, located.evidence, strict=True)
+    )  # fmt: skip
+
+
+def _ask_all(
+    plan: Plan,
+    folder: Path,
+    ranker: Ranker,
+    answerer: Answerer | None,
+    corpus: Corpus,
+    questions: Sequence[EvalQuestion],
+    gold: dict[str, tuple[GoldPlace, ...]],
+    progress: Progress,
+) -> None:
+    done = {record.id for record in read_run(folder).questions}
+    with progress.bar(f"{plan.dataset}, {plan.setting}, {plan.ranker}", len(questions), len(done)) as step:
+        for question in questions:
+            if question.id not in done:
+                append(folder, _asked(plan, ranker, answerer, corpus, question, gold[question.id]))
+                step()
+
+
+def _asked(
+    plan: Plan,
+    ranker: Ranker,
+    answerer: Answerer | None,
+    corpus: Corpus,
+    question: EvalQuestion,
+    gold: tuple[GoldPlace, ...],
+) -> QuestionRecord:
+    record = QuestionRecord(
+        id=question.id, question=question.text, kind=question.kind, group=question.group,
+        answerable=question.answerable, gold_answer=question.answer, gold=gold,
+    )  # fmt: skip
+    began = time.perf_counter()
+    try:
+        given, ranking = ask(ranker, corpus, question, gold, plan.setting, plan.depth)
+        spent = {"total": round((time.perf_counter() - began) * 1000, 3), **ranking.timings_ms}
+        answer = None
+        if answerer:
+            answer, spent["answer"] = answerer.answer(question, ranking)
+            spent["total"] = round(spent["total"] + spent["answer"], 3)
+    except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
+        said = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
+        failed = None if answerer is None else answerer.failed(question, said)
+        return replace(record, error=said, stage="failed" if question.answerable else "", answer=failed)
+    by_page = any(place.page is not None or place.lost for place in gold)
+    ended = stage(gold, ranking.pages, ranking.trace, corpus.ids, corpus.sections_on) if by_page else ""
+    return replace(
+        record, given=given, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence, stage=ended,
+        receipts=ranking.receipts, notes=ranking.notes, timings_ms=spent, tokens=ranking.tokens,
+        cost=ranking.cost, answer=answer,
+    )  # fmt: skip
+
+
+def _head(
+    plan: Plan,
+    dataset: Dataset,
+    prepared: RunHome,
+    ranker: Ranker,
+    located: GoldPlacement,
+    left_out: Sequence[str],
+    models: RunModels,
+) -> RunHead:
+    questions = located.questions
+    return RunHead(
+        dataset=dataset.name, setting=plan.setting, ranker=ranker.name, options=plan.options, engine=engine_code(),
+        settings=settings_that_matter(prepared.engine.settings) | {"ranker": dict(ranker.options)}, machine=machine(),
+        model=models.name, judge=models.judge.about if models.judge else {},
+        embedder=str(ranker.options.get("embedder", prepared.embedder if plan.ranker == "engine" else "")),
+        counts={
+            "documents": len(dataset.files), "pages": int(prepared.figures["pages"]), "questions": len(questions),
+            "answerable": sum(question.answerable for question in questions),
+            "gold": sum(len(question.evidence) for question in questions), "unplaced": located.unplaced,
+            "placed exactly": located.exact + located.given, "placed by ends": located.ends,
+            "placed by words": located.fuzzy, "of documents only": located.document_only,
+            "left out": len(dataset.left_out),
+        },
+        index=prepared.figures, started=_now(),
+        left_out=dataset.left_out,
+        problems=(*dataset.notes, *prepared.problems, *left_out, *located.problems),
+    )  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

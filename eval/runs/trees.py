@@ -1,0 +1,192 @@
+"""How well section trees fit human outlines: title and page of every heading, and its parent.
+
+A heading of the tree is right where its title matches one of the outline (case, spacing, punctuation and leading
+numbering aside, difflib ratio of at least 0.85) at most one page away, each used once. Synthetic sections (front
+matter, page groups) are not counted. ``parent`` is the share of right headings whose parent is right too. Every PDF is
+scored twice: as it is, and as a copy whose bookmarks are taken away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pymupdf
+
+from eval.datasets.corpus import Corpus
+from eval.measures import retrieval
+from eval.records.progress import Progress
+from eval.records.questions import Dataset
+from eval.records.runs import Run, RunHead, TreeRecord, append, read_run, write_head
+from eval.runs.home import prepare
+from eval.runs.machine import engine_code, machine, settings_that_matter
+from eval.runs.plan import Plan
+from eval.runs.resume import resumed
+from hybrid_core.errors import UsageError
+from hybrid_core.types.documents import Section
+
+KEPT, STRIPPED = "kept", "stripped"
+_NUMBERING = re.compile(
+    r"^(?:(?:chapter|part|section|article|appendix|item)\s+(?:\d+[a-z]?|[ivxlc]+|[a-z])\b[.:)]?"
+    r"|\d+(?:\.\d+)*[.:)]?(?=\s)|(?:[ivxlc]+|[a-z])[.:)](?=\s))\s*"
+)
+_ALIKE = 0.85
+Outline = Sequence[tuple[int, str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineHeading:
+    level: int
+    title: str  # folded
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeScore:
+    f1: float
+    precision: float
+    recall: float
+    parent: float
+
+
+def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress) -> Run:
+    """Index the set's documents with and without their bookmarks and score both. Resumes like a run of questions."""
+    if plan.ranker != "engine":
+        raise UsageError(f"{dataset.name} measures section trees: there is nothing to rank.", "Leave --ranker away.")
+    held = resumed(folder, plan)
+    if held and held.finished:
+        progress.say(f"{folder} is a finished run of the same documents: nothing is measured again.")
+        return read_run(folder)
+    home = plan.home_folder(dataset.files)
+    begun = held.started if held else _now()
+    head = _measured(plan, dataset, folder, dataset.files, home, KEPT, begun, progress)
+    bare = [_stripped(path, home.with_name(home.name + ".stripped-files")) for path in dataset.files]
+    _measured(plan, dataset, folder, bare, home.with_name(home.name + "-stripped"), STRIPPED, begun, progress)
+    kinds = retrieval.summarise_trees(read_run(folder).trees)
+    write_head(folder, replace(head, measures={"all": kinds[f"bookmarks {STRIPPED}"], "kinds": kinds}, finished=_now()))
+    return read_run(folder)
+
+
+def _measured(
+    plan: Plan,
+    dataset: Dataset,
+    folder: Path,
+    files: Sequence[Path],
+    home: Path,
+    bookmarks: str,
+    begun: str,
+    progress: Progress,
+) -> RunHead:
+    """Index the files and score what is not yet scored. Returns what the run's head says of them."""
+    prepared = prepare(home, files, "", progress, ours=plan.home is None)
+    with closing(prepared.engine):
+        head = RunHead(
+            dataset=dataset.name, setting="trees", ranker="engine", options=plan.options, engine=engine_code(),
+            settings=settings_that_matter(prepared.engine.settings), machine=machine(),
+            counts={"documents": len(files), "pages": int(prepared.figures["pages"]), "questions": 0,
+                    "left out": len(dataset.left_out)},
+            index=prepared.figures, left_out=dataset.left_out,
+            problems=(*dataset.notes, *prepared.problems), started=begun,
+        )  # fmt: skip
+        if bookmarks == KEPT:
+            write_head(folder, head)
+        _score_all(folder, bookmarks, dataset, Corpus(prepared.engine))
+    return head
+
+
+def score(outline: Outline, sections: Sequence[Section]) -> TreeScore:
+    """A tree's headings against a human outline of (level, title, page)."""
+    gold = [OutlineHeading(level, fold(title), page) for level, title, page in outline]
+    found = headings(sections)
+    free = set(range(len(gold)))
+    pairs: list[tuple[int, int]] = []
+    for i, heading in enumerate(found):
+        near = [j for j in sorted(free) if abs(gold[j].page - heading.page) <= 1 and gold[j].title and heading.title]
+        best, j = max(((_likeness(gold[j].title, heading.title), -j) for j in near), default=(0.0, 0))
+        if best >= _ALIKE:
+            free.discard(-j)
+            pairs.append((-j, i))
+    precision = len(pairs) / len(found) if found else 0.0
+    recall = len(pairs) / len(gold) if gold else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if pairs else 0.0
+    gold_parents, found_parents = _parents(gold), _parents(found)
+    same = sum(_likeness(gold_parents[j], found_parents[i]) >= _ALIKE for j, i in pairs)
+    return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0)
+
+
+def fold(title: str) -> str:
+    """Lower case without leading numbering and punctuation; a title that is only numbering stays."""
+    lowered = title.strip().lower()
+    return re.sub(r"\W+", " ", _NUMBERING.sub("", lowered) or lowered).strip()
+
+
+def alike(left: str, right: str) -> bool:
+    """Whether two folded titles count as one."""
+    return _likeness(left, right) >= _ALIKE
+
+
+def headings(sections: Sequence[Section]) -> list[OutlineHeading]:
+    """A tree's headings, levels counted without its synthetic sections."""
+    depth: dict[str | None, int] = {None: 0}
+    found = []
+    for section in sections:
+        depth[section.node_id] = depth[section.parent_id] + (not section.synthetic)
+        if not section.synthetic:
+            found.append(OutlineHeading(depth[section.node_id], fold(section.title), section.start_page))
+    return found
+
+
+def _parents(found: Sequence[OutlineHeading]) -> list[str | None]:
+    path: list[OutlineHeading] = []
+    out = []
+    for heading in found:
+        while path and path[-1].level >= heading.level:
+            path.pop()
+        out.append(path[-1].title if path else None)
+        path.append(heading)
+    return out
+
+
+def _likeness(left: str | None, right: str | None) -> float:
+    if left is None or right is None:
+        return float(left is right)
+    return 1.0 if left == right else SequenceMatcher(None, left, right).ratio()
+
+
+def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -> None:
+    done = {record.document for record in read_run(folder).trees if record.bookmarks == bookmarks}
+    for path in dataset.files:
+        if path.name in done or path.name not in dataset.outlines:
+            continue
+        if path.name not in corpus.documents:  # it stays a zero, with the reason among the run's problems
+            append(folder, TreeRecord(path.name, bookmarks, 0.0, 0.0, 0.0, 0.0, 0, "not indexed"))
+            continue
+        sections = corpus.sections(path.name)
+        result = score(dataset.outlines[path.name], sections)
+        found = sum(not section.synthetic for section in sections)
+        append(
+            folder,
+            TreeRecord(path.name, bookmarks, result.f1, result.precision, result.recall, result.parent, found),
+        )
+
+
+def _stripped(path: Path, folder: Path) -> Path:
+    """A copy of a PDF without bookmarks."""
+    target = folder / path.name
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = target.with_suffix(".new")
+        with pymupdf.open(path) as pdf:
+            pdf.set_toc([])
+            pdf.save(draft)
+        draft.replace(target)
+    return target
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,81 @@
+"""Questions asked in other words: the gold stays, and what is wrong in the file is said."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from eval.datasets.paraphrases import reworded
+from eval.datasets.registry import VARIABLE, load
+from eval.records.progress import Progress
+from eval.records.questions import Dataset, EvalQuestion, Gold
+from eval.runs.run import measure
+from hybrid_core.errors import DocumentError
+from tests.eval.sets import own_set, plan
+
+OURS = Path(__file__).parents[1] / "paraphrases.jsonl"
+SET = Dataset("weirs", (), tuple(EvalQuestion(n, f"Why {n}?", (Gold("a.pdf", 2),), kind=n) for n in ("q1", "q2", "q3")))
+
+
+def test_gold_and_order_stay_and_other_questions_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"id": "q3", "question": "How come three?"}\n\n{"id": "q1", "question": " How come one? "}\n')
+    asked = reworded(SET, file).questions
+    assert [(q.id, q.text, q.kind, q.evidence) for q in asked] == [
+        ("q1", "How come one?", "q1", (Gold("a.pdf", 2),)),
+        ("q3", "How come three?", "q3", (Gold("a.pdf", 2),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('{"id": "q9", "question": "?"}', "line 1: weirs has no question q9"),
+        ('{"id": "q1", "question": "a"}\n{"id": "q1", "question": "b"}', "line 2: question q1 is worded a second time"),
+        ('{"id": "q1", "question": " "}', "line 1: 'question' must be a text"),
+        ('{"id": "q1"}', "line 1: the field 'question' is missing"),
+        ("q1", "line 1: no valid JSON"),
+    ],
+)
+def test_what_is_wrong_is_left_out_and_said_with_its_line(tmp_path: Path, written: str, said: str) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(written + '\n{"id": "q3", "question": "How come three?"}')
+    found = reworded(SET, file)
+    assert found.questions[-1].id == "q3"
+    assert [said in line for line in found.left_out] == [True]
+
+
+@pytest.mark.parametrize("written", ["\n", "q1"])
+def test_nothing_usable_is_an_error(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(written)
+    with pytest.raises(DocumentError, match="holds no questions that can be used"):
+        reworded(SET, file)
+
+
+def test_a_run_asks_them_and_records_that_it_did(tmp_path: Path) -> None:
+    docs, questions = own_set(tmp_path)
+    other = "Corvane Optics, the year 2023: how large were its sales, net?"
+    (tmp_path / "p.jsonl").write_text(json.dumps({"id": "0-0", "question": other}))
+    run = measure(plan(tmp_path / "run", docs, questions, paraphrases=tmp_path / "p.jsonl"), Progress(quiet=True))
+    assert [(record.id, record.question) for record in run.questions] == [("0-0", other)]
+    assert run.head.options["paraphrases"] == str(tmp_path / "p.jsonl")
+    assert run.head.measures["all"]["hit@5"] == 1
+
+
+def test_ours_are_forty_questions_in_other_words() -> None:
+    entries = [json.loads(line) for line in OURS.read_text(encoding="utf-8").splitlines()]
+    assert len({entry["id"] for entry in entries}) == len(entries) == 40
+    assert all(set(entry) == {"id", "question"} for entry in entries)
+
+
+def test_ours_belong_to_the_set() -> None:
+    if not os.environ.get(VARIABLE):
+        pytest.skip(f"{VARIABLE} names no evaluation data")
+    dataset = load("financebench")
+    before = {question.id: question.text for question in dataset.questions}
+    asked = reworded(dataset, OURS).questions
+    assert len(asked) == 40 and not [q.id for q in asked if q.text == before[q.id]]
