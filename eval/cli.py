@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
-from eval.records.answers import ANSWERS
 from eval.report import judging
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
@@ -18,9 +17,9 @@ from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 HEADLINE = (
     "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
-    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false", *ANSWERS,
+    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
 )  # fmt: skip
-"""What ``eval run`` shows on the terminal; ``eval report`` and ``--json`` have everything."""
+"""What ``eval run`` shows on the terminal, with the measures of answers; ``eval report`` and ``--json`` show all."""
 
 
 def main(typed: Sequence[str] | None = None) -> int:
@@ -110,6 +109,7 @@ def _measure(options: argparse.Namespace) -> int:
     from eval.measures import thresholds
 
     floors = [thresholds.parse(text) for text in options.fail_under]
+    from eval.records.answers import ANSWERS
     from eval.records.progress import Progress
     from eval.records.runs import RUN_FILE
     from eval.report import tables
@@ -137,7 +137,7 @@ def _measure(options: argparse.Namespace) -> int:
         dump({"folder": str(run.folder), **asdict(one), "fell_short": short})
     else:
         shown = tables.attributions([one]) if one.attribution else []
-        headline = {name: value for name, value in one.measures.items() if name in HEADLINE}
+        headline = {name: value for name, value in one.measures.items() if name in (*HEADLINE, *ANSWERS)}
         shown += [
             tables.measures([replace(one, measures=headline)]),
             *answer_tables([one]),

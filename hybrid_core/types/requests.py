@@ -49,24 +49,18 @@ class SearchRequest:
     top_k: int = field(
         default=_SETTING,
         metadata={
-            "help": "pages to return (default: 5)", "metavar": "K",
+            "help": "pages to return", "metavar": "K",
             "range": (1, MOST_RESULTS, f"Choose 1 to {MOST_RESULTS}."),
         },
     )  # fmt: skip
-    effort: Effort = field(default=_SETTING, metadata={"help": "how hard to think (default: auto)"})
-    strategy: Strategy = field(
-        default=_SETTING, metadata={"help": "how a model searches the section trees (default: outline)"}
-    )
-    route: Route = field(
-        default=_SETTING, metadata={"help": "how documents are chosen (default: auto, by cards and text)"}
-    )
+    effort: Effort = field(default=_SETTING, metadata={"help": "how hard to think"})
+    strategy: Strategy = field(default=_SETTING, metadata={"help": "how a model searches the section trees"})
+    route: Route = field(default=_SETTING, metadata={"help": "how documents are chosen"})
     expert: str = field(
         default=_SETTING,
-        metadata={"help": "expert knowledge: auto (default), none, packs, files", "metavar": "FILE|PACK|auto|none"},
+        metadata={"help": "expert knowledge: auto, none, packs, files", "metavar": "FILE|PACK|auto|none"},
     )
-    fusion: Fusion = field(
-        default=_SETTING, metadata={"help": "how words and meaning add up: by score (default) or by rank"}
-    )
+    fusion: Fusion = field(default=_SETTING, metadata={"help": "how words and meaning add up: by score or by rank"})
     mmr: float = field(
         default=_SETTING,
         metadata={

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config.settings import Settings
 
 
@@ -15,5 +14,5 @@ def usual_fields(settings: Settings) -> dict[str, Any]:
     return {
         "libraries": (settings.library,), "top_k": settings.top_k, "effort": settings.effort,
         "strategy": settings.strategy, "route": settings.route, "expert": settings.expert, "fusion": settings.fusion,
-        "mmr": 1.0, "scoring": ScoringConfig(),
+        "mmr": settings.mmr, "scoring": settings.scoring,
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex.config.settings import Settings
@@ -13,9 +13,7 @@ from hybrid_pageindex.services.chatting import Chat
 if TYPE_CHECKING:
     from hybrid_core.llm.chat import ChatModel
     from indexers.build.versions import Kind
-    from indexers.enrich.choose import Vision
     from indexers.enrich.options import EnrichOptions, Models
-    from indexers.formats.pdf.drawing import ImageFormat
 
 _WITHOUT = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
@@ -36,10 +34,9 @@ def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], Enr
     from indexers.enrich.options import EnrichOptions
     from indexers.formats.pdf.drawing import Drawing
 
-    image_format = cast("ImageFormat", settings.image_format)
     options = EnrichOptions(
-        vision=cast("Vision", settings.vision),
-        drawing=Drawing(settings.image_dpi, image_format, settings.image_max_side, settings.image_max_tiles),
+        vision=settings.vision,
+        drawing=Drawing(settings.image_dpi, settings.image_format, settings.image_max_side, settings.image_max_tiles),
         documents=min(8, settings.max_concurrent_calls),
         pages=settings.max_concurrent_pages,
     )

@@ -1,15 +1,16 @@
-"""What can be typed. Imports nothing of the engine, so that ``--help`` answers at once."""
+"""What can be typed. Imports nothing of the engine but its settings' fields, so that ``--help`` answers at once."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types.requests import OPTIONS, choices
+from hybrid_core.types.requests import OPTIONS
 from hybrid_pageindex import __version__
+from hybrid_pageindex.config.options import add_option, count
 from hybrid_pageindex.doors.cli import plugins
 
 PROGRAM = "hybrid-pageindex"
@@ -40,7 +41,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     common.add_argument("--json", action="store_true", help="print JSON for programs")
     scoped = _Parser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
-    scoped.add_argument("--library", "-L", metavar="NAME", help="library to use (default: default)")
+    add_option(scoped, "library", "-L", metavar="NAME")
 
     parser = _Parser(
         PROGRAM,
@@ -52,15 +53,11 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
     index.add_argument("paths", nargs="+", metavar="PATH")
-    index.add_argument("--workers", type=_count, metavar="N", help="parsing processes (default: one per core)")
+    add_option(index, "workers", metavar="N")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
-    index.add_argument(
-        "--vision", choices=("auto", "always", "never"), help="pages that a vision model describes (default: auto)"
-    )
-    index.add_argument(
-        "--enrich", choices=("auto", "never"), help="whether models that are configured improve documents"
-    )
+    add_option(index, "vision")
+    add_option(index, "enrich")
 
     embed = commands.add_parser("embed", parents=[scoped], help="give the documents of a library vectors")
     embed.add_argument(
@@ -73,7 +70,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     asked = _Parser(add_help=False, parents=[scoped])
     asked.add_argument("question", metavar="QUESTION", nargs="+")
     for name in OPTIONS:
-        _add_option(asked, name)
+        add_option(asked, name)
     search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
     search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
     ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
@@ -82,9 +79,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
-    outline.add_argument("--depth", type=_count, metavar="N", help="levels to show")
+    outline.add_argument("--depth", type=count, metavar="N", help="levels to show")
     outline.add_argument("--query", metavar="Q", help="score every section for a question, as search does")
-    _add_option(outline, "expert")
+    add_option(outline, "expert")
     outline.add_argument("--format", choices=("text", "json", "pageindex"), default="text")
     outline.add_argument("--text", action="store_true", help="with the text of every section (json, pageindex)")
 
@@ -116,7 +113,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     mcp.add_argument("--root", action="append", default=[], metavar="DIR", help="files below it may be read")
     mcp.add_argument("--read-only", action="store_true", help="never change a library")
     mcp.add_argument("--allow-origin", action="append", default=[], metavar="URL", help="a web origin that may call")
-    mcp.add_argument("--max-tokens", type=_count, default=5000, metavar="N", help="of one answer (default: 5000)")
+    mcp.add_argument("--max-tokens", type=count, default=5000, metavar="N", help="of one answer (default: 5000)")
     mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
 
     doctor = commands.add_parser("doctor", parents=[common], help="check that everything works")
@@ -129,40 +126,3 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
             command.add_arguments(other)
             other.set_defaults(run_command=command.run)
     return parser
-
-
-def _share(written: str) -> float:
-    try:
-        share = float(written)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{written}' is not a number") from None
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
-    return share
-
-
-def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
-    """A field of a search request as an option."""
-    one = OPTIONS[name]
-    flag = one.metadata.get("flag", name).replace("_", "-")
-    more: dict[str, Any] = {"metavar": one.metadata.get("metavar"), "help": one.metadata["help"], "dest": name}
-    if words := choices(one):
-        more["choices"] = words
-    elif one.type in _TYPES:
-        more["type"] = _TYPES[one.type]
-    elif one.type is not str:
-        more["action"] = "append"
-    parser.add_argument(f"--{flag}", **more)
-
-
-def _count(written: str) -> int:
-    try:
-        number = int(written)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
-    return number
-
-
-_TYPES: dict[Any, Callable[[str], float]] = {int: _count, float: _share}

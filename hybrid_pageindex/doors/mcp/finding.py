@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -29,7 +29,7 @@ DocumentName = Annotated[str, "doc_id, name or path"]
 
 def register(server: FastMCP, door: Door) -> None:
     settings = door.engine.settings
-    usual_effort = cast(Effort, settings.effort)
+    usual_effort = settings.effort
 
     @server.tool(
         annotations=READING,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import UsageError
+from hybrid_pageindex import Engine
 from hybrid_pageindex.config.settings import Settings, load_settings
+from hybrid_pageindex.doors.cli.parser import build_parser
 
 
 def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(tmp_path: Path) -> None:
@@ -55,3 +61,59 @@ def test_mistakes_in_the_file(tmp_path: Path, written: str, said: str) -> None:
 
 def test_the_variable_of_the_evaluation_data_is_known(tmp_path: Path) -> None:
     load_settings(tmp_path, {"PAGEINDEX_EVAL_DATA": "/anywhere"})
+
+
+def test_defaults_stand_the_look_that_is_taken_at_what_is_set() -> None:
+    from hybrid_pageindex.config.checking import checked
+
+    usual = {one.name: one.default for one in fields(Settings)}
+    assert checked(usual) == usual
+
+
+def test_settings_stay_as_they_are_and_others_are_made_of_them() -> None:
+    settings = Settings(max_cache_size="2GB", storage_path="home")  # type: ignore[arg-type]
+    assert settings.max_cache_size == 2 * 10**9 and settings.storage_path == Path("home")
+    with pytest.raises(FrozenInstanceError):
+        settings.top_k = 3  # type: ignore[misc]
+    assert replace(settings, top_k=3).max_cache_size == settings.max_cache_size
+    with pytest.raises(UsageError, match="It must be at least 1"):
+        replace(settings, range_pages=0)
+
+
+def test_nothing_set_needs_no_pydantic() -> None:
+    asked = "import sys; from hybrid_pageindex.config.settings import load_settings; load_settings('/none', {});"
+    told = subprocess.run([sys.executable, "-c", f"{asked} print('pydantic' in sys.modules)"], capture_output=True)
+    assert told.stdout == b"False\n", told.stderr
+
+
+def test_an_option_says_what_its_setting_says() -> None:
+    typed = build_parser().parse_args(["search", "q"])
+    assert (typed.top_k, typed.mmr, typed.fusion) == (None, None, None), "what is not typed is the setting's"
+    with pytest.raises(UsageError, match="invalid choice: 'borda'"):
+        build_parser().parse_args(["search", "q", "--fusion", "borda"])
+
+
+def test_every_setting_is_on_its_page_with_its_default() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert "| `scoring` | |" in page
+    for one in (one for one in fields(Settings) if one.name != "scoring"):
+        row = next((line for line in page.splitlines() if line.startswith(f"| `{one.name}` |")), "")
+        default = f"{one.default / 10**9:g} GB" if one.metadata["size"] else one.default
+        shown = default if isinstance(default, str | Path) else f"{default:,}".removesuffix(".0")
+        written = row.split("|")[2] if row else "(no row)"
+        assert written.strip("` ") == str(shown), one.name
+
+
+def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("scoring:\n  pages: {neighbours: 0}\n  first_stage.rrf_k: 30\nmmr: 0.5\n")
+    settings = load_settings(tmp_path, {})
+    assert (settings.scoring.pages.neighbours, settings.scoring.first_stage.rrf_k) == (0, 30)
+    with closing(Engine(settings=settings)) as engine:
+        asked = engine.request("q")
+    assert (asked.scoring, asked.mmr) == (settings.scoring, 0.5)
+    for name, value in (("SCORING__PAGES__NEIGHBOURS", "0.3"), ("SCORING", '{"pages.neighbours": 0.3}')):
+        assert load_settings(tmp_path, {f"PAGEINDEX_{name}": value}).scoring.pages.neighbours == 0.3
+    with pytest.raises(UsageError, match=r"no 'pages\.neighbors'"):
+        load_settings(tmp_path, {"PAGEINDEX_SCORING__PAGES__NEIGHBORS": "0.3"})
+    with pytest.raises(UsageError, match="no JSON"):
+        load_settings(tmp_path, {"PAGEINDEX_SCORING": "{"})

@@ -1,0 +1,69 @@
+"""Whether values of settings are right: pydantic looks, and what it finds is said in the user's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, get_args
+
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.config.settings import Settings
+
+KNOWN = {one.name: one for one in fields(Settings)}
+_BYTES = TypeAdapter(ByteSize)
+
+
+def kinds() -> dict[str, Any]:
+    """What pydantic is to know of each setting but ``scoring``: its type within its limits, and its default."""
+    return {name: (_kind(name), one.default) for name, one in KNOWN.items() if name != "scoring"}
+
+
+def _kind(name: str) -> Any:
+    limits = KNOWN[name].metadata
+    within = Field(ge=limits["least"], le=limits["most"], pattern=limits["pattern"] or None)
+    if limits["size"]:
+        return Annotated[int, within, BeforeValidator(_BYTES.validate_python)]
+    return Annotated[KNOWN[name].type, within]
+
+
+def _scoring(given: Any) -> ScoringConfig:
+    return given if isinstance(given, ScoringConfig) else ScoringConfig.of(given)
+
+
+_CONFIG = ConfigDict(coerce_numbers_to_str=True, protected_namespaces=())
+_Values: type[BaseModel] = create_model(
+    "_Values", __config__=_CONFIG, **kinds(), scoring=(Annotated[Any, BeforeValidator(_scoring)], ScoringConfig())
+)
+
+
+def checked(values: Mapping[str, Any], places: Mapping[str, str] = {}) -> dict[str, Any]:
+    """The values in their settings' types. ``places`` are where they were found.
+
+    Raises UsageError for the first that is of a wrong type or beyond its limits.
+    """
+    try:
+        right = _Values.model_validate(values)
+    except ValidationError as error:
+        raise _said(error.errors()[0], places) from None
+    return {name: getattr(right, name) for name in values}
+
+
+def _said(error: ErrorDetails, places: Mapping[str, str]) -> UsageError:
+    name, given = str(error["loc"][0]), error["input"]
+    one, limits = KNOWN[name], KNOWN[name].metadata
+    match error["type"]:
+        case "literal_error":
+            *others, last = get_args(one.type)
+            return UsageError(f"{name} is {given!r}.", limits["advice"] or f"Choose {', '.join(others)} or {last}.")
+        case "string_pattern_mismatch":
+            return UsageError(f"{name} is '{given}'.", limits["advice"])
+        case "greater_than_equal" | "less_than_equal":
+            least, most = limits["least"], limits["most"]
+            usual = f"It must be at least {least}." if most is None else f"Choose {least} to {most}."
+            return UsageError(f"{name} is {given}.", limits["advice"] or usual)
+    kind = getattr(one.type, "__name__", one.type)
+    return UsageError(f"{places.get(name, name)} is '{given}'.", f"It must be of type {kind}.")

@@ -1,0 +1,163 @@
+"""Everything that can be set, in groups: each setting's name, kind, default, limits and help are written here alone.
+
+What is told at start and typed at the command line comes from here, so this imports nothing slow.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
+from hybrid_core.types.requests import OPTIONS
+
+_LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    pattern: str = "",
+    advice: str = "",
+    secret: bool = False,
+    size: bool = False,
+    usual: str = "",
+) -> Any:
+    """``advice`` is told of a value that is wrong, else its limits or choices are. ``secret`` is in no repr.
+    ``size`` is in bytes, and understands "2GB". ``usual`` is the default in words.
+    """
+    limits = {"least": least, "most": most, "pattern": pattern, "size": size}
+    return field(default=default, repr=not secret, metadata={"help": help, "advice": advice, "usual": usual, **limits})
+
+
+def _asked(name: str, default: Any, usual: str = "") -> Any:
+    """One that a search request may say otherwise: its help and limits are those of the request's field."""
+    one = OPTIONS[name].metadata
+    least, most, advice = one.get("range", (None, None, ""))
+    return setting(default, one["help"], least=least, most=most, advice=advice, usual=usual)
+
+
+@dataclass(frozen=True)
+class StorageSettings:
+    storage_path: Path = setting(Path("~/.pageindex"), "where everything is kept")
+    library: str = setting("default", "library to use")
+    max_cache_size: int = setting(10**9, "of page images and the like; the longest unused go first", least=0, size=True)
+    qdrant_url: str = setting("", "of a Qdrant server that holds the vector indexes; empty: they are embedded")
+    qdrant_api_key: str = setting("", "of that server", secret=True)
+    qdrant_prefix: str = setting(
+        "pageindex-", "of the collections on that server", pattern=r"^[A-Za-z0-9_-]{0,40}$",
+        advice="Use letters, digits, - and _, 40 at most.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    workers: int = setting(0, "parsing processes", least=0, usual="one per core")
+    range_pages: int = setting(100, "pages that one task of a worker parses", least=1)
+    seconds_per_task: float = setting(120.0, "a task that takes longer is stopped and its file reported", least=1)
+    seconds_per_file: float = setting(3600.0, "the same for all work on a file together", least=1)
+    max_worker_memory: int = setting(10**9, "that one worker may hold", least=_LEAST_MEMORY, size=True)
+    max_pages: int = setting(50_000, "a file with more is refused", least=1)
+    max_objects: int = setting(
+        2_000_000, "entries in a PDF's cross-reference table; a file with more is refused", least=1
+    )
+    max_page_lines: int = setting(50_000, "a page with more lines of text is left empty and reported", least=1)
+    max_page_characters: int = setting(2_000_000, "the same for its characters", least=1)
+    max_bookmarks: int = setting(20_000, "where a file has more, they are ignored", least=1)
+    seconds_per_page: float = setting(15.0, "of computing; a page that needs more is left empty and reported", least=1)
+    ocr: Literal["auto", "never"] = setting(
+        "auto", "pages without readable text are read from their pictures where Tesseract is installed"
+    )
+    ocr_seconds: float = setting(
+        5.0, "after these a file is published; the rest of its scans follows after the other files", least=1
+    )
+    ocr_languages: str = setting(
+        "eng", "Tesseract's names of the languages of such pages", pattern=r"^\w+(\+\w+)*$",
+        advice="Join names with +, for example eng+deu.",
+    )  # fmt: skip
+    vision: Literal["auto", "always", "never"] = setting("auto", "pages that a vision model describes")
+    enrich: Literal["auto", "never"] = setting("auto", "whether models that are configured improve documents")
+    max_concurrent_pages: int = setting(5, "pages that a vision model describes at once", least=1)
+    image_dpi: int = setting(150, "resolution of pages that are drawn", least=18, most=600)
+    image_format: Literal["png", "jpeg"] = setting("png", "of pages that a model sees")
+    image_max_side: int = setting(
+        2000, "pixels; a page that is larger at image_dpi is cut into tiles", least=256, most=8000,
+        advice="Choose 256 to 8000 pixels.",
+    )  # fmt: skip
+    image_max_tiles: int = setting(
+        4, "at most so many; a page that needs more is drawn coarser. 1: never cut", least=1, most=16
+    )
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    embedding_model: str = setting("", 'what embed uses unless told otherwise, for example "bge-m3"')
+    embedding_base_url: str = setting("", "of an OpenAI-compatible endpoint")
+    embedding_api_key: str = setting("", "of that endpoint", secret=True)
+    embedding_device: str = setting("", '"cpu", "cuda", …; empty: the best there is')
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    llm_provider: Literal["openai", "anthropic", ""] = setting(
+        "openai", "whose interface the language model has: openai (also vLLM, Ollama, …) or anthropic",
+        advice="Choose openai or anthropic.",
+    )  # fmt: skip
+    llm_model: str = setting("", "empty: everything is done without one")
+    llm_base_url: str = setting("", "empty: the provider's own")
+    llm_api_key: str = setting("", "of the language model's endpoint", secret=True)
+    vlm_provider: Literal["openai", "anthropic", ""] = setting(
+        "", "of the model that sees pages; with URL and key empty: the language model's",
+        advice="Choose openai or anthropic.",
+    )  # fmt: skip
+    vlm_model: str = setting("", "empty: pages are read by their text only")
+    vlm_base_url: str = setting("", "empty: the provider's own")
+    vlm_api_key: str = setting("", "of the endpoint of the model that sees", secret=True)
+    max_concurrent_calls: int = setting(8, "calls of models under way at once, per endpoint", least=1)
+    max_calls_per_minute: int = setting(0, "that start, per endpoint; 0: as many as there are", least=0)
+    model_timeout: float = setting(120.0, "seconds that one call of a model may take", least=1)
+    model_prices: str = setting(
+        "", 'per million tokens, input/output: "gpt-4o=2.50/10, qwen2.5-vl=0/0"; else cost is 0'
+    )
+    record_replies: str = setting("", "path of a file to which models' replies are added")
+    replay_replies: str = setting("", "path of such a file, which then answers instead of any model")
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    top_k: int = _asked("top_k", 5)
+    effort: Effort = _asked("effort", "auto")
+    expert: str = _asked("expert", "auto")
+    aliases: str = setting("", 'path of a file of nicknames: "Organisation: [nickname, …]" lines')
+    fusion: Fusion = _asked("fusion", "weighted")
+    mmr: float = _asked("mmr", 1.0)
+    route: Route = _asked("route", "auto", usual="auto, by cards and text")
+    strategy: Strategy = _asked("strategy", "outline")
+    rerank: Literal["none", "multi-vector"] = setting(
+        "none", "multi-vector: the best pages are compared with the question token by token"
+    )
+    reason_below: float = setting(
+        0.1, "effort auto asks a model where sureness is below this; 0: never, 1: nearly always", least=0, most=1,
+        advice="Choose 0 (never ask) to 1.",
+    )  # fmt: skip
+    reason_tokens: int = setting(6000, "of all inputs of a model that looks for the pages of one question", least=2000)
+    reason_rounds: int = setting(3, "replies of the model with the strategy outline", least=1)
+    reason_calls: int = setting(8, "the same with mcts", least=1)
+    reason_seconds: float = setting(
+        0.0, "of all its calls, after which what was found stands; 0: model_timeout for each", least=0
+    )
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    answer_tokens: int = setting(8000, "of the sources that a model is given to answer from", least=500)
+    answer_evidence: Literal["strong", "weak", "none"] = setting(
+        "weak", 'below it ask calls no model where none has looked; "none": always'
+    )
+
+
+@dataclass(frozen=True)
+class McpSettings:
+    mcp_token: str = setting("", "what callers of mcp --http must show; needed beyond this machine", secret=True)

@@ -1,0 +1,53 @@
+"""Options of the command line that say a field of a search request, or another setting, for one call."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from hybrid_core.types.requests import OPTIONS, choices
+from hybrid_pageindex.config.fields import IndexSettings, SearchSettings, StorageSettings
+
+_SETTINGS = {one.name: one for group in (StorageSettings, IndexSettings, SearchSettings) for one in fields(group)}
+
+
+def add_option(parser: argparse.ArgumentParser, name: str, *flags: str, metavar: str | None = None) -> None:
+    """Its choices, help and default are written with the field. ``flags`` are further names of the option."""
+    setting = _SETTINGS.get(name)
+    one = OPTIONS.get(name) or _SETTINGS[name]
+    told = f"{one.metadata['help']} (default: {setting.metadata['usual'] or setting.default})" if setting else ""
+    more: dict[str, Any] = {
+        "dest": name, "metavar": metavar or one.metadata.get("metavar"), "help": told or one.metadata["help"]
+    }  # fmt: skip
+    if words := choices(one):
+        more["choices"] = words
+    elif one.type in _TYPES:
+        more["type"] = _TYPES[one.type]
+    elif one.type is not str:
+        more["action"] = "append"
+    parser.add_argument(f"--{one.metadata.get('flag', name).replace('_', '-')}", *flags, **more)
+
+
+def count(written: str) -> int:
+    try:
+        number = int(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
+    return number
+
+
+def _share(written: str) -> float:
+    try:
+        share = float(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{written}' is not a number") from None
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
+    return share
+
+
+_TYPES: dict[Any, Callable[[str], float]] = {int: count, float: _share}

@@ -1,0 +1,112 @@
+"""What a home's file and the environment say of settings."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import create_model
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    YamlConfigSettingsSource,
+)
+
+from hybrid_core.errors import UsageError
+from hybrid_core.store.home import close_to_others
+from hybrid_pageindex.config.checking import KNOWN, checked, kinds
+from hybrid_pageindex.config.settings import PREFIX
+
+_SECRET = ("_key", "_token")
+_READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
+_ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
+_told: set[Path] = set()  # files that could not be closed and were spoken of
+_log = logging.getLogger(__name__)
+
+
+class _Base(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", protected_namespaces=())
+
+
+_Sources = create_model("_Sources", __base__=_Base, **kinds(), scoring=(dict[str, Any], {}))
+
+
+class _Variables(EnvSettingsSource):
+    """Of a mapping, which may be another than the process's own environment."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+        super().__init__(_Sources)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return {name.lower(): value for name, value in self._given.items()}
+
+
+def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Values of the file (None: there is none) and of variables, which count more.
+
+    Raises UsageError for a file that cannot be read, an unknown setting and a wrong value.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        values = _written(file)
+        _all_known((f"{file}: {key}", str(key)) for key in values)
+        _keep_secret(file, values)
+    _all_known((key, key.removeprefix(PREFIX).lower().partition("__")[0]) for key in variables)
+    try:
+        said = _Variables(variables)()
+    except SettingsError as error:
+        raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.neighbours": 0.1}.') from error
+    places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in said}
+    return checked(values | said, places)
+
+
+def _written(file: Path) -> dict[str, Any]:
+    try:
+        return YamlConfigSettingsSource(_Sources, file).yaml_data
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read as YAML ({' '.join(str(error).split())}).") from error
+    except (TypeError, ValueError):
+        raise UsageError(f"{file}: must hold settings as 'key: value' lines.") from None
+
+
+def _all_known(keys: Iterable[tuple[str, str]]) -> None:
+    """Raises UsageError for the first of (as it stands where it was found, its setting) that there is none of."""
+    for where, key in keys:
+        if key not in KNOWN:
+            near = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.5)
+            if where.startswith(PREFIX):
+                near = [PREFIX + name.upper() for name in near]
+            advice = f"Did you mean {near[0]}?" if near else f"Known settings: {', '.join(KNOWN)}."
+            raise UsageError(f"Unknown setting {where}.", advice)
+
+
+def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
+    """Say of a file with a key or token that others can read, and close it to them: so it is said once."""
+    held = [name for name in values if name.endswith(_SECRET)]
+    try:
+        mode = file.stat().st_mode
+        if not held or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:
+            return
+    except OSError:  # gone meanwhile
+        return
+    before = stat.S_IMODE(mode)
+    close_to_others(file)
+    if file.stat().st_mode & _READ_BY_OTHERS:
+        if file in _told:
+            return
+        done = f"Run chmod 600 {file}, and change"
+    else:
+        done = "It is now yours alone; change"
+    _told.add(file)
+    _log.warning(
+        "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",
+        file, " and ".join(held), before, done,
+    )  # fmt: skip
