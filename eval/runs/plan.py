@@ -33,8 +33,8 @@ class Plan:
 
     ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
     ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
-    answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether the answer
-    is right; "" is the settings' model itself.
+    answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether
+    the answer is right; "" is the settings' model itself.
     """
 
     dataset: str
