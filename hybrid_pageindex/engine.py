@@ -77,6 +77,7 @@ class Engine:
         workers: int | None = None,
         password: str | None = None,
         prune: bool = False,
+        check_hashes: bool = False,
         vision: str | None = None,
         enrich: str | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
@@ -85,6 +86,7 @@ class Engine:
 
         Every file is published as the rules read it; models that are configured then improve it. ``vision`` ("auto",
         "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
+        Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
         ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents already published
         stay.
         """
@@ -101,6 +103,7 @@ class Engine:
                 settings,
                 password,
                 prune,
+                check_hashes,
                 bool(vision or enrich),
                 told,
                 stop,

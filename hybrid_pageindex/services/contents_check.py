@@ -92,7 +92,9 @@ def _made_again(
             by_library.setdefault(document.library, []).append(document.path)
     failed: dict[str, str] = {}
     for library, paths in by_library.items():
-        report = index_paths(catalog, cache, library, paths, settings, None, False, False, _untold, cancelled, chat)
+        report = index_paths(
+            catalog, cache, library, paths, settings, None, False, False, False, _untold, cancelled, chat
+        )
         failed |= {file.path: file.error or "" for file in report.files if file.status == "failed"}
     return failed
 

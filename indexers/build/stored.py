@@ -23,19 +23,23 @@ class Stored:
     def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr]) -> None:
         self._catalog, self.ocr = catalog, ocr
 
-    def serves(self, version: str, content: str) -> bool:
+    def serves(self, version: str, content: str, unread: int | None = None) -> bool:
         """Whether a stored version is as good as what this run would make of the content without models.
 
         Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
+        ``unread`` is how many were not, where that is known.
         """
         if without_ocr(version) != content:
             return False
         before = without_models(version)
-        with self._catalog.snapshot() as snapshot:
-            if before == content and not snapshot.needs_ocr(version):
-                return True
+        if before == content and not (self._unread(version) if unread is None else unread):
+            return True
         ocr = self.ocr()
         return isinstance(ocr, NoOcr) or before == with_ocr(content, ocr)
+
+    def _unread(self, version: str) -> bool:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.needs_ocr(version)
 
     def best(self, content: str, tags: Mapping[Kind, str] = {}) -> tuple[str, int] | None:
         """A stored version that serves and its number of pages; if there is one, that which these models improved."""

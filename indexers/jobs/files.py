@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -14,16 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid_core.errors import ChangedError, DocumentError
+from hybrid_core.types.files import FileStamp
 
 _CHUNK = 2**20
 
 
-def fingerprint(file: Path) -> tuple[os.stat_result, str]:
-    """What the system says of a file, and the SHA-256 of its bytes.
+def fingerprint(file: Path) -> tuple[FileStamp, str]:
+    """What the system tells of a file, and the SHA-256 of its bytes.
 
     Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
     """
-    return _read(file, _ignored)
+    began = time.time()
+    stat, sha256 = _read(file, _ignored)
+    return FileStamp.of(stat, began), sha256
 
 
 @dataclass(slots=True)
@@ -88,20 +92,18 @@ def changed(file: Path) -> ChangedError:
     return ChangedError(f"{file}: it changed while it was read.", "Index it again when nothing writes to it.")
 
 
-def same(file: Path, found: os.stat_result) -> bool:
-    """Whether a file is still as it was found, as far as the system can tell."""
+def told(file: Path) -> os.stat_result | None:
+    """What the system tells of a file; None where it does not."""
     try:
-        return _identity(file.stat()) == _identity(found)
+        return file.stat()
     except OSError:
-        return False
+        return None
 
 
 def size(file: Path) -> int:
     """In bytes; 0 where the file cannot be read."""
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
+    found = told(file)
+    return 0 if found is None else found.st_size
 
 
 def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
@@ -117,7 +119,8 @@ def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_re
                 break
             digest.update(buffer[:got])
             write(buffer[:got])
-    if not same(file, found):
+    now = told(file)
+    if now is None or _identity(now) != _identity(found):
         raise changed(file)
     return found, digest.hexdigest()
 

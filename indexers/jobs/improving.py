@@ -116,14 +116,14 @@ class Improver:
             return before
         if not enricher.asks:
             return before
-        stat, sha256 = fingerprint(file)
+        stamp, sha256 = fingerprint(file)
         if sha256 != document.sha256:
             raise DocumentError(f"{file}: it changed since it was read.", "Index it again.")
         content = document.content_id.partition("-")[0]
         with run.publisher.content_lock(f"models/{content}"):  # the same bytes twice in one run are paid for once
             best = run.stored.best(content, tags)
             if best is not None and improved(best[0], tags):
-                run.publisher.switch(file, stat, document.doc_id, best[0], None, run.stored.card(file, best[0]))
+                run.publisher.switch(file, stamp, document.doc_id, best[0], None, run.stored.card(file, best[0]))
                 return replace(_noted(before, "the same bytes were improved by models before"), status="indexed")
             version, base = self._base(file, sha256, document)
             advice = run.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
@@ -151,7 +151,7 @@ class Improver:
             new = with_models(version, tags, made.partly)
             if new == document.content_id:
                 return _noted(result, *made.notes)
-            run.publisher.switch(file, stat, document.doc_id, new, made.content, card_of(file, made.content))
+            run.publisher.switch(file, stamp, document.doc_id, new, made.content, card_of(file, made.content))
         result = replace(result, status="indexed", sections=len(made.content.sections))
         apart = "" if before.note == "; ".join(base.warnings) else before.note  # moved from where, say
         return replace(result, note="; ".join(filter(None, (apart, *made.content.warnings))))

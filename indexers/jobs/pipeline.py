@@ -32,6 +32,7 @@ from indexers.jobs.prune import gone, prune
 from indexers.jobs.publishing import Publisher
 from indexers.jobs.report import FileResult, IndexProgress, IndexReport, Point, Tally
 from indexers.jobs.scans import ScanOptions, ScanReader
+from indexers.jobs.unchanged import UnchangedFiles
 from indexers.ocr.tesseract import OFF, NoOcr, Tesseract
 from indexers.workers.pool import WorkerLimits, WorkerPool
 
@@ -56,6 +57,7 @@ class IndexOptions:
     workers: int = 0
     password: str | None = None
     prune: bool = False
+    check_hashes: bool = False  # read every file, also those that the system tells are unchanged
     range_pages: int = 100
     seconds_per_task: float = 120.0
     seconds_per_file: float = 3600.0
@@ -134,6 +136,10 @@ def _held_still(work: Callable[[], FileResult]) -> FileResult:
     return work()
 
 
+def _unchanged(file: Path, known: Document) -> FileResult:
+    return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
+
+
 class _Run:
     """One indexing run: a few documents at a time, their page ranges spread over the workers."""
 
@@ -160,6 +166,7 @@ class _Run:
         maker = Maker(self._pool, parser, reader)
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
         self._stored = Stored(catalog, options.ocr)
+        self._unchanged = UnchangedFiles(catalog, library, self._stored)
         self._publisher = Publisher(catalog, library, parser, maker, self._stored, options.parse)
         self._improver = self._improving(options) if options.models else None
         self._lock = threading.Lock()
@@ -189,6 +196,7 @@ class _Run:
             self._improver.stop()
         self._pool.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._unchanged.save()
         if self._improver is not None:
             self._improver.close()
 
@@ -198,7 +206,16 @@ class _Run:
         improved: set[int] = set()
         results: dict[int, FileResult] = {}
         turns: Counter[int] = Counter()
-        waiting = deque(range(len(files)))
+        waiting: deque[int] = deque()
+        for at, file in enumerate(files):
+            if (known := self._by_path.get(str(file))) is None or not self._surely_unchanged(file, known):
+                waiting.append(at)
+                continue
+            results[at] = _unchanged(file, known)
+            self._tally.add(size=known.size, finished=results[at], over="" if self._improver else str(file))
+            if self._improver is not None:
+                improved.add(at)
+                improving[self._improver.submit(results[at], file)] = at
         while waiting or pending or improving:
             while waiting and len(pending) < self._in_flight:
                 at = waiting.popleft()
@@ -227,6 +244,9 @@ class _Run:
                 )
         return [results[at] for at in sorted(results)]
 
+    def _surely_unchanged(self, file: Path, known: Document) -> bool:
+        return not self._options.check_hashes and self._unchanged.known(file, known)
+
     def _one(self, file: Path) -> FileResult:
         began = time.monotonic()
         progress = FileProgress(self._tally, file, size(file))
@@ -245,8 +265,8 @@ class _Run:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(self._library):
                     return replace(before, unread=0, note="it was removed while its pages were read by OCR")
-            stat, sha256 = fingerprint(file)
-            return self._publisher.publish(file, stat, sha256, doc_id, self._options.ocr_seconds * 2**turn, None)
+            stamp, sha256 = fingerprint(file)
+            return self._publisher.publish(file, stamp, sha256, doc_id, self._options.ocr_seconds * 2**turn, None)
 
         result = self._reported(file, doc_id, again)
         taken = round(before.ocr_seconds + time.monotonic() - began, 3)
@@ -267,7 +287,6 @@ class _Run:
                 doc_id=doc_id or self._new_id(file),
                 path=str(file),
                 size=size(file),
-                mtime=0.0,
                 error=message,
             )
             with self._catalog.snapshot() as snapshot:
@@ -275,22 +294,20 @@ class _Run:
             return FileResult(str(file), "failed", message, doc_id if published else None)
 
     def _index(self, file: Path, known: Document | None, progress: FileProgress) -> FileResult:
-        stat, sha256 = fingerprint(file)
+        stamp, sha256 = fingerprint(file)
         content = content_id(sha256, format_of(file))
         if known and self._stored.serves(known.content_id, content):
-            if (known.size, known.mtime, known.error) != (stat.st_size, stat.st_mtime, ""):
-                self._catalog.touch(known.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime)
-            return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
+            self._unchanged.read(known, stamp)
+            return _unchanged(file, known)
         moved = None if known else self._moved_here(file, content)
         if moved is not None:
             card = self._stored.card(file, moved.content_id)
-            self._catalog.touch(moved.doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime, card=card)
+            self._catalog.move(moved.doc_id, path=str(file), card=card, stamp=stamp)
             if self._stored.serves(moved.content_id, content):
-                note = f"moved from {moved.path}"
-                return FileResult(str(file), "unchanged", None, moved.doc_id, moved.pages, moved.sections, note=note)
+                return replace(_unchanged(file, moved), note=f"moved from {moved.path}")
         before = known or moved
         doc_id = before.doc_id if before else self._new_id(file)
-        return self._publisher.publish(file, stat, sha256, doc_id, self._options.ocr_seconds, progress)
+        return self._publisher.publish(file, stamp, sha256, doc_id, self._options.ocr_seconds, progress)
 
     def _moved_here(self, file: Path, content: str) -> Document | None:
         """A document with these bytes whose file is gone; each can move only once."""

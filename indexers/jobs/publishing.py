@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
+from hybrid_core.types.files import FileStamp
 from indexers.build.stored import Stored, card_of
 from indexers.build.versions import content_id, with_ocr, with_some_ocr
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
-from indexers.jobs.files import same
+from indexers.jobs.files import told
 from indexers.jobs.making import FileProgress, Maker
 from indexers.jobs.parsing import Parser
 from indexers.jobs.report import FileResult
@@ -48,7 +48,7 @@ class Publisher:
     def publish(
         self,
         file: Path,
-        stat: os.stat_result,
+        stamp: FileStamp,
         sha256: str,
         doc_id: str,
         ocr_seconds: float,
@@ -58,15 +58,15 @@ class Publisher:
         content = content_id(sha256, format_of(file))
         with self.content_lock(content):  # the same bytes twice in one run are parsed once
             if (shared := self._shared(file, sha256, content)) is not None:
-                self.switch(file, stat, doc_id, shared, None, self._stored.card(file, shared))
+                self.switch(file, stamp, doc_id, shared, None, self._stored.card(file, shared))
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared)
                 note = "same bytes as a file indexed before"
                 return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
             made = self.make(file, sha256, ocr_seconds, progress)
-            self.switch(file, stat, doc_id, made.version, made.content, card_of(file, made.content))
+            self.switch(file, stamp, doc_id, made.version, made.content, card_of(file, made.content))
         pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
-        if not same(file, stat):
+        if (now := told(file)) is None or not stamp.fits(now):
             note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
         unread = 0 if made.scans.stopped else made.scans.left
         return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)
@@ -84,7 +84,7 @@ class Publisher:
     def switch(
         self,
         file: Path,
-        stat: os.stat_result,
+        stamp: FileStamp,
         doc_id: str,
         version: str,
         content: IndexedContent | None,
@@ -92,8 +92,8 @@ class Publisher:
     ) -> None:
         """Point a document to a version, whose ``content`` is None where the catalog holds it."""
         self._catalog.publish(
-            library=self._library, doc_id=doc_id, path=str(file), size=stat.st_size, mtime=stat.st_mtime,
-            content_id=version, content=content, card=card,
+            library=self._library, doc_id=doc_id, path=str(file), content_id=version, content=content,
+            card=card, stamp=stamp,
         )  # fmt: skip
 
     def content_lock(self, content: str) -> threading.Lock:

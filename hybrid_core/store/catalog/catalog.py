@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.card import card_to_json
@@ -17,6 +19,7 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, IndexedContent
+from hybrid_core.types.files import FileStamp
 
 _LIBRARY_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
@@ -67,8 +70,7 @@ class Catalog:
         content_id: str,
         content: IndexedContent | None,
         card: Card,
-        size: int,
-        mtime: float,
+        stamp: FileStamp,
     ) -> None:
         """Switch a document to a version, in one transaction.
 
@@ -84,7 +86,7 @@ class Catalog:
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
                 "library": library, "path": path, "name": Path(path).name, "content_id": content_id,
-                "card": json.dumps(card_to_json(card), ensure_ascii=False), "size": size, "mtime": mtime,
+                "card": json.dumps(card_to_json(card), ensure_ascii=False), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
             connection.execute(
@@ -96,17 +98,12 @@ class Catalog:
             if before and before != content_id:
                 _drop_unreferenced(connection, [before])
 
-    def touch(self, doc_id: str, *, path: str, size: int, mtime: float, card: Card | None = None) -> None:
-        """Record where an unchanged file now lies (moved, or its time stamp changed)."""
-        values: dict[str, object] = {
-            "path": path,
-            "name": Path(path).name,
-            "size": size,
-            "mtime": mtime,
-            "error": "",
-        }
-        if card is not None:
-            values["card"] = json.dumps(card_to_json(card), ensure_ascii=False)
+    def move(self, doc_id: str, *, path: str, card: Card, stamp: FileStamp) -> None:
+        """Record where an unchanged file now lies."""
+        values = {
+            "path": path, "name": Path(path).name, "card": json.dumps(card_to_json(card), ensure_ascii=False),
+            **asdict(stamp), "error": "",
+        }  # fmt: skip
         with self.writing() as connection:
             connection.execute(update(schema.documents).where(schema.documents.c.doc_id == doc_id).values(**values))
             moved = connection.execute(
@@ -114,16 +111,31 @@ class Catalog:
                     schema.documents.c.doc_id == doc_id
                 )
             ).one_or_none()
-            if card is not None and moved is not None:  # readers refresh names and cards when the log moves
+            if moved is not None:  # readers refresh names and cards when the log moves
                 connection.execute(
                     insert(schema.changes).values(library=moved.library, doc_id=doc_id, content_id=moved.content_id)
                 )
 
-    def record_failure(self, *, library: str, doc_id: str, path: str, size: int, mtime: float, error: str) -> None:
+    def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
+        """Record what files are like, by doc_id, whose bytes were read and are those that were indexed."""
+        if not stamps:
+            return
+        known = schema.documents.c
+        changed: dict[str, Any] = {field.name: bindparam(f"new_{field.name}") for field in fields(FileStamp)}
+        values = [
+            {"id": doc_id} | {f"new_{name}": value for name, value in asdict(stamp).items()}
+            for doc_id, stamp in stamps.items()
+        ]
+        with self.writing() as connection:
+            connection.execute(
+                update(schema.documents).where(known.doc_id == bindparam("id")).values(**changed, error=""), values
+            )
+
+    def record_failure(self, *, library: str, doc_id: str, path: str, size: int, error: str) -> None:
         """Remember why a file could not be indexed; a version published earlier stays."""
         new = {
             "library": library, "path": path, "name": Path(path).name, "content_id": None, "card": "{}",
-            "size": size, "mtime": mtime, "indexed_at": now(), "error": error,
+            "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
         }  # fmt: skip
         with self.writing() as connection:
             connection.execute(

@@ -28,7 +28,7 @@ from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 metadata = MetaData()
 
@@ -91,6 +91,9 @@ documents = Table(
     Column("card", Text, nullable=False),  # JSON object
     Column("size", Integer, nullable=False),
     Column("mtime", Float, nullable=False),
+    Column("ctime", Float, nullable=False, server_default="0"),
+    Column("inode", String, nullable=False, server_default=""),
+    Column("read_at", Float, nullable=False, server_default="0"),  # when these four were the file's: FileStamp
     Column("indexed_at", String, nullable=False),
     Column("error", Text, nullable=False),
     UniqueConstraint("library", "path"),

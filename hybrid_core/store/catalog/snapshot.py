@@ -14,6 +14,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
+from hybrid_core.types.files import FileStamp
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -69,6 +70,16 @@ class Snapshot:
         """One document, published or not."""
         row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
         return None if row is None else rows.to_document(row)
+
+    def stamps(self, library: str) -> dict[str, FileStamp]:
+        """doc_id -> what the file of every document was like when its bytes were last read."""
+        known = schema.documents.c
+        found = self._connection.execute(
+            select(known.doc_id, known.size, known.mtime, known.ctime, known.inode, known.read_at).where(
+                known.library == library
+            )
+        )
+        return {doc_id: FileStamp(*stamp) for doc_id, *stamp in found}
 
     def published(self, library: str, doc_ids: Collection[str] | None = None) -> dict[str, str]:
         """doc_id -> content_id of every searchable document, or of those of these that are."""

@@ -55,4 +55,9 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "ALTER TABLE sections ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'",
     ),
     4: (_move_cache,),
+    5: (
+        "ALTER TABLE documents ADD COLUMN ctime FLOAT NOT NULL DEFAULT '0'",
+        "ALTER TABLE documents ADD COLUMN inode VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN read_at FLOAT NOT NULL DEFAULT '0'",
+    ),
 }

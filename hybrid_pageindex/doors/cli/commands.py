@@ -48,6 +48,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             workers=options.workers,
             password=options.password,
             prune=options.prune,
+            check_hashes=options.check_hashes,
             vision=options.vision,
             enrich=options.enrich,
             on_progress=on_progress,

@@ -56,6 +56,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     add_option(index, "workers", metavar="N")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
+    index.add_argument(
+        "--check-hashes", action="store_true", help="read files also where size, times and inode say they are unchanged"
+    )
     add_option(index, "vision")
     add_option(index, "enrich")
 

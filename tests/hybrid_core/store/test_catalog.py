@@ -18,6 +18,7 @@ from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.store.home import advice_of
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
+from hybrid_core.types.files import FileStamp
 
 
 def content(pages: int, word: str) -> IndexedContent:
@@ -36,7 +37,7 @@ def publish(
 ) -> None:
     catalog.publish(
         library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", content_id=content_id, content=made,
-        card=Card(title="t"), size=1, mtime=1.0,
+        card=Card(title="t"), stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
     )  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def test_positions_are_never_used_twice(catalog: Catalog, tmp_path: Path) -> Non
 
 
 def test_a_failure_is_remembered_and_forgotten(catalog: Catalog) -> None:
-    catalog.record_failure(library="default", doc_id="d1", path="/d1.pdf", size=1, mtime=1.0, error="damaged")
+    catalog.record_failure(library="default", doc_id="d1", path="/d1.pdf", size=1, error="damaged")
     with catalog.snapshot() as snapshot:
         assert [(d.error, d.published) for d in snapshot.documents("default")] == [("damaged", False)]
         assert snapshot.published("default") == {}

@@ -306,7 +306,7 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
         with ThreadPoolExecutor(1) as threads:
             work: Future[Any] = threads.submit(
                 index_paths, engine._catalog(), engine._cache(), "default", [path], engine.settings, None, False,
-                False, lambda _: None, stop, engine._parts().chat,
+                False, False, lambda _: None, stop, engine._parts().chat,
             )  # fmt: skip
             assert asked.wait(30)
             began = time.monotonic()

@@ -1,0 +1,51 @@
+"""Files that need not be read again, by what the system tells of them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document
+from hybrid_core.types.files import FileStamp
+from indexers.build.stored import Stored
+from indexers.build.versions import content_id
+from indexers.formats.registry import format_of
+from indexers.jobs.files import told
+
+_TOGETHER = 1_000  # stamps that are written in one transaction
+
+
+class UnchangedFiles:
+    """The stamps of a library's files. Those of files that were read and found unchanged are written by ``save``."""
+
+    def __init__(self, catalog: Catalog, library: str, stored: Stored) -> None:
+        self._catalog, self._stored = catalog, stored
+        self._lock = threading.Lock()
+        self._new: dict[str, FileStamp] = {}
+        with catalog.snapshot() as snapshot:
+            self._stamps = snapshot.stamps(library)
+
+    def known(self, file: Path, document: Document) -> bool:
+        """Whether a document is surely what this run would make of its file, which is not read."""
+        if document.error or not document.published:
+            return False
+        stat = told(file)
+        return (
+            stat is not None
+            and self._stamps[document.doc_id].proves(stat)
+            and self._stored.serves(document.content_id, content_id(document.sha256, format_of(file)), document.unread)
+        )
+
+    def read(self, document: Document, stamp: FileStamp) -> None:
+        """Note that a file was read and is unchanged."""
+        with self._lock:
+            self._new[document.doc_id] = stamp
+            if len(self._new) < _TOGETHER:
+                return
+        self.save()
+
+    def save(self) -> None:
+        with self._lock:
+            new, self._new = self._new, {}
+        self._catalog.found_unchanged(new)
