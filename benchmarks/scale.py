@@ -21,6 +21,7 @@ from eval.datasets import load
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
+from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.services.upkeep import folder_bytes
 
@@ -32,16 +33,17 @@ def grow(catalog: Catalog, originals: list[Document], have: int, pages: int) -> 
     copy = have
     while have < pages:
         original = originals[copy % len(originals)]
+        with catalog.snapshot() as snapshot:
+            [version] = [one.version for one in snapshot.versions(original.sha256)]
         names = tuple(f"{name} of Province {copy}" for name in original.card.names)
         catalog.publish(
             library="default",
             doc_id=f"copy{copy:07}",
             path=f"/copies/{copy}/{original.name}",
-            content_id=original.content_id,
+            version=version,
             content=None,
             card=replace(original.card, names=names, symbols=()),
-            size=original.size,
-            mtime=0.0,
+            stamp=FileStamp(original.size, 0.0, 0.0, "", 0.0),
         )
         have += original.pages
         copy += 1

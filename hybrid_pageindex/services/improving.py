@@ -12,7 +12,7 @@ from hybrid_pageindex.services.chatting import Chat
 
 if TYPE_CHECKING:
     from hybrid_core.llm.chat import ChatModel
-    from indexers.build.versions import Kind
+    from hybrid_core.types.versions import Kind
     from indexers.enrich.options import EnrichOptions, Models
 
 _WITHOUT = {

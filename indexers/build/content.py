@@ -14,17 +14,9 @@ from indexers.build import chunks, description, summaries
 from indexers.build.flags import find_flags
 from indexers.build.prose import prose
 from indexers.build.title import find_title, marked_title
-from indexers.formats.registry import PARSERS
 from indexers.ocr.sizes import level_sizes
 from indexers.outline.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
-
-_STAGES = f"tree-1+chunks-1+summaries-1+cards-3+titles-1+flags-1+{tokens.TOKENISER}"
-
-
-def pipeline(format: str) -> str:
-    """What an index depends on besides the file's bytes; changing any part re-indexes files on the next run."""
-    return f"{PARSERS[format]}+{_STAGES}"
 
 
 def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()) -> IndexedContent:

@@ -9,7 +9,8 @@ from pathlib import Path
 from hybrid_core.cards.card import read_card
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
-from indexers.build.versions import Kind, improved, with_ocr, without_models, without_ocr
+from hybrid_core.types.versions import ContentVersion, Kind, StoredVersion
+from indexers.build.versions import with_ocr
 from indexers.ocr.tesseract import NoOcr, Tesseract
 
 
@@ -23,40 +24,46 @@ class Stored:
     def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr]) -> None:
         self._catalog, self.ocr = catalog, ocr
 
-    def serves(self, version: str, content: str, unread: int | None = None) -> bool:
-        """Whether a stored version is as good as what this run would make of the content without models.
+    def serves(self, stored: StoredVersion, wanted: ContentVersion, unread: int | None = None) -> bool:
+        """Whether a stored version is as good as what this run would make instead without models.
 
         Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
         ``unread`` is how many were not, where that is known.
         """
-        if without_ocr(version) != content:
+        version = stored.version
+        if not version.made_as(wanted):
             return False
-        before = without_models(version)
-        if before == content and not (self._unread(version) if unread is None else unread):
+        if not version.ocr and not (self._unread(stored.content_id) if unread is None else unread):
             return True
         ocr = self.ocr()
-        return isinstance(ocr, NoOcr) or before == with_ocr(content, ocr)
+        return isinstance(ocr, NoOcr) or version.by_rules == with_ocr(wanted.by_rules, ocr)
 
-    def _unread(self, version: str) -> bool:
+    def _unread(self, content_id: str) -> bool:
         with self._catalog.snapshot() as snapshot:
-            return snapshot.needs_ocr(version)
+            return snapshot.needs_ocr(content_id)
 
-    def best(self, content: str, tags: Mapping[Kind, str] = {}) -> tuple[str, int] | None:
-        """A stored version that serves and its number of pages; if there is one, that which these models improved."""
+    def best(self, wanted: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
+        """A stored version that serves; if there is one, that which these models improved."""
         with self._catalog.snapshot() as snapshot:
-            stored = snapshot.versions(content)
-        serving = [version for version in sorted(stored, key=len) if self.serves(version, content)]
-        done = [version for version in serving if tags and improved(version, tags)]
-        return next(((version, stored[version]) for version in (*done, *serving)), None)
+            stored = snapshot.versions(wanted.sha256)
+        serving = [one for one in sorted(stored, key=_most_made) if self.serves(one, wanted)]
+        done = [one for one in serving if tags and one.version.improved_by(tags)]
+        return next(iter((*done, *serving)), None)
 
-    def card(self, file: Path, version: str) -> Card:
+    def card(self, file: Path, content_id: str) -> Card:
         with self._catalog.snapshot() as snapshot:
-            title, metadata = snapshot.title_and_metadata(version)
-            pages = snapshot.pages(version)
+            title, metadata = snapshot.title_and_metadata(content_id)
+            pages = snapshot.pages(content_id)
         return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
 
-    def encrypted(self, version: str) -> bool:
+    def encrypted(self, content_id: str) -> bool:
         """Whether a password was needed for what is stored."""
         with self._catalog.snapshot() as snapshot:
-            _, metadata = snapshot.title_and_metadata(version)
+            _, metadata = snapshot.title_and_metadata(content_id)
         return "encryption" in json.loads(metadata)
+
+
+def _most_made(stored: StoredVersion) -> tuple[bool, bool, int, str]:
+    """What the rules made comes before what others added to it."""
+    version = stored.version
+    return bool(version.llm or version.vlm), bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hybrid_core.llm.chat import ChatModel
 from hybrid_core.llm.prompts import prompt
-from indexers.build.versions import Kind
+from hybrid_core.types.versions import Kind
 from indexers.enrich.choose import Vision
 from indexers.enrich.pages import PROMPT
 from indexers.formats.pdf.drawing import Drawing

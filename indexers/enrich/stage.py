@@ -17,8 +17,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from hybrid_core.errors import Cancelled, PageIndexError
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.usage import Usage
+from hybrid_core.types.versions import Kind
 from indexers.build.content import ranges
-from indexers.build.versions import Kind
 from indexers.enrich.cache import PartCache
 from indexers.enrich.choose import PageLook, choose
 from indexers.enrich.compose import compose

@@ -12,7 +12,7 @@ from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, Page, ParsedPage
 from indexers.build.content import ranges
-from indexers.build.versions import content_id, without_ocr
+from indexers.build.versions import version_of
 from indexers.jobs.files import private_copy
 from indexers.jobs.parsing import Parser
 
@@ -63,7 +63,9 @@ def _compared(
     catalog: Catalog, content: str, holders: Sequence[Document], parser: Parser, scratch: Path
 ) -> tuple[State, str]:
     one = holders[0]
-    if without_ocr(content) != content_id(one.sha256, one.format):
+    with catalog.snapshot() as snapshot:
+        stored = snapshot.version(content)
+    if stored is None or not stored.version.made_as(version_of(one.sha256, one.format)):
         return "older", "an earlier version of the pipeline made it: index makes it again"
     state: State = "gone"
     for file in (Path(document.path) for document in holders):

@@ -16,8 +16,8 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.usage import Usage
+from hybrid_core.types.versions import ContentVersion, Kind
 from indexers.build.stored import Stored, card_of
-from indexers.build.versions import Kind, completely_improved, improved, with_models, without_models
 from indexers.enrich.cache import CacheParts, part_key
 from indexers.enrich.options import EnrichOptions, Models
 from indexers.enrich.sight import WorkerSight
@@ -108,24 +108,25 @@ class Improver:
 
     def _improved(self, enricher: Enricher, before: FileResult, file: Path) -> FileResult:
         """``before`` itself where there is nothing to do, or nobody to ask."""
-        run, document = self._run, self._document(before.doc_id)
-        if document is None:
+        run = self._run
+        if (found := self._document(before.doc_id)) is None:
             return before
+        document, published = found
         tags = enricher.tags_for(document.format in _PICTURED)
-        if not tags or improved(document.content_id, tags) or self._nothing_new(document.content_id, tags):
+        if published.improved_by(tags) or self._nothing_new(document.content_id, tags):
             return before
         if not enricher.asks:
             return before
         stamp, sha256 = fingerprint(file)
         if sha256 != document.sha256:
             raise DocumentError(f"{file}: it changed since it was read.", "Index it again.")
-        content = document.content_id.partition("-")[0]
-        with run.publisher.content_lock(f"models/{content}"):  # the same bytes twice in one run are paid for once
-            best = run.stored.best(content, tags)
-            if best is not None and improved(best[0], tags):
-                run.publisher.switch(file, stamp, document.doc_id, best[0], None, run.stored.card(file, best[0]))
+        with run.publisher.content_lock(f"models/{sha256}"):  # the same bytes twice in one run are paid for once
+            best = run.stored.best(published, tags)
+            if best is not None and best.version.improved_by(tags):
+                card = run.stored.card(file, best.content_id)
+                run.publisher.switch(file, stamp, document.doc_id, best.version, None, card)
                 return replace(_noted(before, "the same bytes were improved by models before"), status="indexed")
-            version, base = self._base(file, sha256, document)
+            version, base = self._base(file, sha256, document.content_id, published)
             advice = run.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
             moot = advice.reason if isinstance(advice, NoOcr) else ""
             with ExitStack() as stack:
@@ -143,27 +144,27 @@ class Improver:
                 return _noted(result, *made.notes)
             if self._stopped.is_set():
                 raise Cancelled("Indexing was stopped.")
-            now = self._document(document.doc_id)
-            if now is None or now.content_id != document.content_id:
+            if (now := self._document(document.doc_id)) is None or now[1] != published:
                 return _noted(result, "it was changed or removed while models worked on it")
-            if made.partly and completely_improved(document.content_id):
+            if made.partly and published.improved:
                 return _noted(result, *made.notes, "what models said of it before stays")
-            new = with_models(version, tags, made.partly)
-            if new == document.content_id:
+            new = version.with_models(tags, made.partly)
+            if new == published:
                 return _noted(result, *made.notes)
             run.publisher.switch(file, stamp, document.doc_id, new, made.content, card_of(file, made.content))
         result = replace(result, status="indexed", sections=len(made.content.sections))
         apart = "" if before.note == "; ".join(base.warnings) else before.note  # moved from where, say
         return replace(result, note="; ".join(filter(None, (apart, *made.content.warnings))))
 
-    def _base(self, file: Path, sha256: str, document: Document) -> tuple[str, IndexedContent]:
+    def _base(
+        self, file: Path, sha256: str, content_id: str, published: ContentVersion
+    ) -> tuple[ContentVersion, IndexedContent]:
         """What the rules made of a file, from the catalog where that is what is published, else made again."""
-        version = document.content_id
-        if without_models(version) == version:
+        if published.by_rules == published:
             with self._run.catalog.snapshot() as snapshot:
-                held = snapshot.content(version)
+                held = snapshot.content(content_id)
             if held is not None:
-                return version, held
+                return published, held
         made = self._run.publisher.make(file, sha256, self._run.seconds_per_file, None)
         return made.version, made.content
 
@@ -171,18 +172,20 @@ class Improver:
         run = self._run
         return WorkerSight(run.pool, copy, run.password, len(base.pages), run.limits, self._options.drawing)
 
-    def _document(self, doc_id: str | None) -> Document | None:
+    def _document(self, doc_id: str | None) -> tuple[Document, ContentVersion] | None:
+        """A document and what is published of it; None where nothing is."""
         with self._run.catalog.snapshot() as snapshot:
             found = snapshot.document(doc_id or "")
-        return found if found is not None and found.published else None
+            stored = None if found is None else snapshot.version(found.content_id)
+        return None if found is None or stored is None else (found, stored.version)
 
-    def _nothing_new(self, version: str, tags: Mapping[Kind, str]) -> bool:
-        """Whether these models found nothing to add to a version before."""
-        return self._cache.get(self._unchanged(version, tags)) is not None
+    def _nothing_new(self, content_id: str, tags: Mapping[Kind, str]) -> bool:
+        """Whether these models found nothing to add to a content before."""
+        return self._cache.get(self._unchanged(content_id, tags)) is not None
 
     @staticmethod
-    def _unchanged(version: str, tags: Mapping[Kind, str]) -> str:
-        return part_key("unchanged", version, *(f"{kind}={tag}" for kind, tag in sorted(tags.items())))
+    def _unchanged(content_id: str, tags: Mapping[Kind, str]) -> str:
+        return part_key("unchanged", content_id, *(f"{kind}={tag}" for kind, tag in sorted(tags.items())))
 
 
 class _Told:

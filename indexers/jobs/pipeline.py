@@ -20,8 +20,9 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
+from hybrid_core.types.versions import ContentVersion
 from indexers.build.stored import Stored
-from indexers.build.versions import content_id, without_ocr
+from indexers.build.versions import version_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
 from indexers.jobs.discover import discover
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from indexers.jobs.improving import Improver
 
 _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
+_Bytes = tuple[str, str]  # the hash of a file's bytes, and what they are read as
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
 
 
@@ -173,12 +175,12 @@ class _Run:
         with catalog.snapshot() as snapshot:
             known = snapshot.documents(library)
         self._by_path = {document.path: document for document in known}
-        self._by_content: dict[str, list[Document]] = {}
+        self._by_content: dict[_Bytes, list[Document]] = {}
         for document in known:
-            self._by_content.setdefault(without_ocr(document.content_id), []).append(document)
+            self._by_content.setdefault((document.sha256, document.format), []).append(document)
         self._ids = {document.doc_id for document in known}
         self._new: dict[Path, str] = {}  # a file that is tried again keeps what it was given
-        self._moved: dict[tuple[Path, str], Document] = {}
+        self._moved: dict[tuple[Path, _Bytes], Document] = {}
 
     def _improving(self, options: IndexOptions) -> Improver | None:
         from indexers.jobs.improving import Improver, Run  # with pydantic and the prompts, which others do not wait for
@@ -295,21 +297,26 @@ class _Run:
 
     def _index(self, file: Path, known: Document | None, progress: FileProgress) -> FileResult:
         stamp, sha256 = fingerprint(file)
-        content = content_id(sha256, format_of(file))
-        if known and self._stored.serves(known.content_id, content):
+        wanted = version_of(sha256, format_of(file))
+        if known and self._serves(known, wanted):
             self._unchanged.read(known, stamp)
             return _unchanged(file, known)
-        moved = None if known else self._moved_here(file, content)
+        moved = None if known else self._moved_here(file, (sha256, wanted.format))
         if moved is not None:
             card = self._stored.card(file, moved.content_id)
             self._catalog.move(moved.doc_id, path=str(file), card=card, stamp=stamp)
-            if self._stored.serves(moved.content_id, content):
+            if self._serves(moved, wanted):
                 return replace(_unchanged(file, moved), note=f"moved from {moved.path}")
         before = known or moved
         doc_id = before.doc_id if before else self._new_id(file)
         return self._publisher.publish(file, stamp, sha256, doc_id, self._options.ocr_seconds, progress)
 
-    def _moved_here(self, file: Path, content: str) -> Document | None:
+    def _serves(self, document: Document, wanted: ContentVersion) -> bool:
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.version(document.content_id)
+        return stored is not None and self._stored.serves(stored, wanted)
+
+    def _moved_here(self, file: Path, content: _Bytes) -> Document | None:
         """A document with these bytes whose file is gone; each can move only once."""
         with self._lock:
             for document in () if (file, content) in self._moved else self._by_content.get(content, ()):

@@ -9,8 +9,9 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import Stored, card_of
-from indexers.build.versions import content_id, with_ocr, with_some_ocr
+from indexers.build.versions import version_of, with_ocr
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
 from indexers.jobs.files import told
@@ -23,9 +24,9 @@ from indexers.ocr.tesseract import Tesseract
 
 @dataclass(frozen=True, slots=True)
 class MadeVersion:
-    """What was made of a file, and the identity of that; ``scans`` says how far its scans are read."""
+    """What was made of a file, and which version that is; ``scans`` says how far its scans are read."""
 
-    version: str
+    version: ContentVersion
     content: IndexedContent
     scans: ReadScans
 
@@ -55,12 +56,12 @@ class Publisher:
         progress: FileProgress | None,
     ) -> FileResult:
         """Publish what the catalog holds of the same bytes, or what is made of them now."""
-        content = content_id(sha256, format_of(file))
-        with self.content_lock(content):  # the same bytes twice in one run are parsed once
-            if (shared := self._shared(file, sha256, content)) is not None:
-                self.switch(file, stamp, doc_id, shared, None, self._stored.card(file, shared))
+        with self.content_lock(sha256):  # the same bytes twice in one run are parsed once
+            if (shared := self._shared(file, sha256)) is not None:
+                card = self._stored.card(file, shared.content_id)
+                self.switch(file, stamp, doc_id, shared.version, None, card)
                 with self._catalog.snapshot() as snapshot:
-                    pages, sections = snapshot.extent(shared)
+                    pages, sections = snapshot.extent(shared.content_id)
                 note = "same bytes as a file indexed before"
                 return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
             made = self.make(file, sha256, ocr_seconds, progress)
@@ -75,10 +76,10 @@ class Publisher:
         """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
         with self.parser.copy(file, sha256) as copy:
             made = self._maker.make(file, copy, ocr_seconds, progress)
-        version = content_id(sha256, format_of(file))
+        version = version_of(sha256, format_of(file))
         if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
             tried, left = made.scans.tried, made.scans.left
-            version = with_some_ocr(version, ocr, tried) if left else with_ocr(version, ocr)
+            version = with_ocr(version, ocr, tried if left else None)
         return MadeVersion(version, made.content, made.scans)
 
     def switch(
@@ -86,29 +87,29 @@ class Publisher:
         file: Path,
         stamp: FileStamp,
         doc_id: str,
-        version: str,
+        version: ContentVersion,
         content: IndexedContent | None,
         card: Card,
     ) -> None:
         """Point a document to a version, whose ``content`` is None where the catalog holds it."""
         self._catalog.publish(
-            library=self._library, doc_id=doc_id, path=str(file), content_id=version, content=content,
+            library=self._library, doc_id=doc_id, path=str(file), version=version, content=content,
             card=card, stamp=stamp,
         )  # fmt: skip
 
     def content_lock(self, content: str) -> threading.Lock:
-        """Held by whoever makes something of a content."""
+        """Held by whoever makes something of the same bytes."""
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 
-    def _shared(self, file: Path, sha256: str, content: str) -> str | None:
+    def _shared(self, file: Path, sha256: str) -> StoredVersion | None:
         """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
-        found = self._stored.best(content)
+        found = self._stored.best(version_of(sha256, format_of(file)))
         if found is None:
             return None
-        version, pages = found  # it may have been read under other limits
+        pages = found.pages  # it may have been read under other limits
         self._limits.check("max_pages", pages, f"{file}: it has {pages:,} pages")
-        if self._stored.encrypted(version):  # who does not know the password does not get the text
+        if self._stored.encrypted(found.content_id):  # who does not know the password does not get the text
             with self.parser.copy(file, sha256) as copy:
                 self.parser.opens(copy)
-        return version
+        return found

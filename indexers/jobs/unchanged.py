@@ -9,7 +9,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from indexers.build.stored import Stored
-from indexers.build.versions import content_id
+from indexers.build.versions import version_of
 from indexers.formats.registry import format_of
 from indexers.jobs.files import told
 
@@ -25,17 +25,16 @@ class UnchangedFiles:
         self._new: dict[str, FileStamp] = {}
         with catalog.snapshot() as snapshot:
             self._stamps = snapshot.stamps(library)
+            self._versions = snapshot.published_versions(library)
 
     def known(self, file: Path, document: Document) -> bool:
         """Whether a document is surely what this run would make of its file, which is not read."""
-        if document.error or not document.published:
+        stored, stamp = self._versions.get(document.content_id), self._stamps.get(document.doc_id)
+        if document.error or stored is None or stamp is None:
             return False
         stat = told(file)
-        return (
-            stat is not None
-            and self._stamps[document.doc_id].proves(stat)
-            and self._stored.serves(document.content_id, content_id(document.sha256, format_of(file)), document.unread)
-        )
+        wanted = version_of(document.sha256, format_of(file))
+        return stat is not None and stamp.proves(stat) and self._stored.serves(stored, wanted, document.unread)
 
     def read(self, document: Document, stamp: FileStamp) -> None:
         """Note that a file was read and is unchanged."""

@@ -20,6 +20,7 @@ from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.versions import ContentVersion
 
 _LIBRARY_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
@@ -67,22 +68,23 @@ class Catalog:
         library: str,
         doc_id: str,
         path: str,
-        content_id: str,
+        version: ContentVersion,
         content: IndexedContent | None,
         card: Card,
         stamp: FileStamp,
     ) -> None:
         """Switch a document to a version, in one transaction.
 
-        ``content`` is None where the catalog is known to hold that content already; raises
+        ``content`` is None where the catalog is known to hold that version already; raises
         NotFoundError where it meanwhile does not.
         """
         with self.writing() as connection:
-            known = connection.scalar(select(func.count()).where(schema.contents.c.content_id == content_id))
-            if not known and content is None:
+            content_id = rows.content_id_of(connection, version)
+            if content_id is None and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
-            if not known and content is not None:
-                rows.insert_content(connection, content_id, content)
+            if content_id is None and content is not None:
+                content_id = version.new_id()
+                rows.insert_content(connection, content_id, version, content)
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
                 "library": library, "path": path, "name": Path(path).name, "content_id": content_id,

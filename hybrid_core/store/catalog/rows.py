@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,27 @@ from sqlalchemy import Connection, Row, delete, insert, select, union
 from hybrid_core.cards.card import card_from_json
 from hybrid_core.store.catalog import schema
 from hybrid_core.types.documents import Document, IndexedContent, Page, Section
+from hybrid_core.types.versions import ContentVersion
 
 
-def insert_content(connection: Connection, content_id: str, content: IndexedContent) -> None:
+def content_id_of(connection: Connection, version: ContentVersion) -> str | None:
+    """The id that a version is stored under; None where it is not."""
+    contents = schema.contents.c
+    same = (contents[name] == value for name, value in asdict(version).items())
+    found: str | None = connection.scalar(select(contents.content_id).where(*same))
+    return found
+
+
+def to_version(row: Row[Any]) -> ContentVersion:
+    return ContentVersion(*(getattr(row, name) for name in schema.VERSION))
+
+
+def insert_content(connection: Connection, content_id: str, version: ContentVersion, content: IndexedContent) -> None:
     """Write everything made of one file's bytes."""
     key = {"content_id": content_id}
     connection.execute(
         insert(schema.contents).values(
-            **key, sha256=content.sha256, format=content.format, pages=len(content.pages),
+            **key, **asdict(version), pages=len(content.pages),
             sections=len(content.sections), title=content.title, description=content.description,
             metadata=json.dumps(dict(content.metadata), ensure_ascii=False),
             warnings=json.dumps(content.warnings, ensure_ascii=False),

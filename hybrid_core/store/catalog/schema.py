@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 from pathlib import Path
 
 from sqlalchemy import (
@@ -27,8 +28,11 @@ from sqlalchemy import (
 from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
+from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
+
+VERSION = tuple(field.name for field in fields(ContentVersion))
 
 metadata = MetaData()
 
@@ -68,10 +72,18 @@ embedded = Table(
 )  # fmt: skip
 
 contents = Table(
-    "contents", metadata,  # what was made of one file's bytes by one pipeline; never changed once written
+    "contents", metadata,  # what was made of one file's bytes; never changed once written
     Column("content_id", String, primary_key=True),
     Column("sha256", String, nullable=False, index=True),
     Column("format", String, nullable=False),
+    Column("parser", String, nullable=False, server_default=""),
+    Column("chunks", String, nullable=False, server_default=""),
+    Column("build", String, nullable=False, server_default=""),
+    Column("ocr", String, nullable=False, server_default=""),
+    Column("ocr_pages", String, nullable=False, server_default=""),
+    Column("llm", String, nullable=False, server_default=""),
+    Column("vlm", String, nullable=False, server_default=""),
+    Column("models_partly", String, nullable=False, server_default=""),
     Column("pages", Integer, nullable=False),
     Column("sections", Integer, nullable=False),
     Column("title", Text, nullable=False),
@@ -79,6 +91,7 @@ contents = Table(
     Column("metadata", Text, nullable=False),  # JSON object of strings
     Column("warnings", Text, nullable=False),  # JSON list of strings
     Column("models", Text, nullable=False, server_default="{}"),  # JSON object: which ones improved it, at what cost
+    Index("contents_by_version", *VERSION, unique=True),
 )  # fmt: skip
 
 documents = Table(

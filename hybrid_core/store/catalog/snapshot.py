@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, Connection, Select, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, func, select
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.versions import StoredVersion
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -22,7 +23,7 @@ _KEYS_AT_ONCE = 500
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
     *schema.documents.c,
-    *(column for column in schema.contents.c if column.name != "content_id"),
+    *(column for column in schema.contents.c if column.name not in ("content_id", *schema.VERSION[2:])),
 ).select_from(schema.documents.outerjoin(schema.contents))
 
 
@@ -161,12 +162,24 @@ class Snapshot:
         )
         return self._connection.scalar(total) or 0
 
-    def versions(self, content: str) -> dict[str, int]:
-        """Page counts of the stored contents of this id, and of this id with what was read by OCR ("ID-…")."""
+    def versions(self, sha256: str) -> list[StoredVersion]:
+        """Everything that is stored of a file's bytes."""
+        return self._versions(schema.contents.c.sha256 == sha256)
+
+    def version(self, content_id: str) -> StoredVersion | None:
+        """What a content is; None where it is gone."""
+        return next(iter(self._versions(schema.contents.c.content_id == content_id)), None)
+
+    def published_versions(self, library: str) -> dict[str, StoredVersion]:
+        """By content_id, what the published documents of a library are."""
+        used = select(schema.documents.c.content_id).where(schema.documents.c.library == library)
+        return {one.content_id: one for one in self._versions(schema.contents.c.content_id.in_(used))}
+
+    def _versions(self, which: ColumnElement[bool]) -> list[StoredVersion]:
         contents = schema.contents.c
-        named = (contents.content_id == content) | contents.content_id.startswith(f"{content}-", autoescape=True)
-        found = self._connection.execute(select(contents.content_id, contents.pages).where(named))
-        return {row.content_id: row.pages for row in found}
+        columns = (contents[name] for name in schema.VERSION)
+        found = self._connection.execute(select(contents.content_id, contents.pages, *columns).where(which))
+        return [StoredVersion(row.content_id, rows.to_version(row), row.pages) for row in found]
 
     def extent(self, content_id: str) -> tuple[int, int]:
         """How many pages and sections a content has; none where it is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -43,6 +44,31 @@ def _move_cache(connection: Connection, path: Path) -> None:
     connection.exec_driver_sql("DROP TABLE cache")
 
 
+def _read_versions(connection: Connection, _: Path) -> None:
+    """Ids told what a content is: CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-mLLM.VLM`` and ``.PARTLY`` where
+    models improved it. CONTENT is a hash of the bytes and the rules; those of other rules are only told apart.
+    """
+    select = "SELECT content_id, sha256, format FROM contents"
+    for content_id, sha256, format in connection.exec_driver_sql(select).all():
+        made, _, models = content_id.partition("-m")
+        content, ocr, ocr_pages = (*made.split("-"), "", "")[:3]
+        llm, vlm, partly = (*models.split("."), "", "")[:3]
+        parser, chunks = _PARSERS.get(format, ""), "chunks-1"
+        rules = f"{sha256}|{parser}+{_BUILD[0]}+{chunks}+{_BUILD[1]}"
+        known = hashlib.sha256(rules.encode()).hexdigest()[:24] == content
+        by = (parser, chunks, "+".join(_BUILD)) if known else ("", "", f"earlier {content}")
+        connection.exec_driver_sql(
+            "UPDATE contents SET parser = ?, chunks = ?, build = ?, ocr = ?, ocr_pages = ?, llm = ?, vlm = ?, "
+            "models_partly = ? WHERE content_id = ?",
+            (*by, ocr, ocr_pages, *("" if model == "0" else model for model in (llm, vlm)), partly, content_id),
+        )
+
+
+_PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
+_BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"  # chunks stood between them
+
+_VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "models_partly")
+
 _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     1: (
         "ALTER TABLE embedders ADD COLUMN sparse BOOLEAN NOT NULL DEFAULT '0'",
@@ -59,5 +85,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "ALTER TABLE documents ADD COLUMN ctime FLOAT NOT NULL DEFAULT '0'",
         "ALTER TABLE documents ADD COLUMN inode VARCHAR NOT NULL DEFAULT ''",
         "ALTER TABLE documents ADD COLUMN read_at FLOAT NOT NULL DEFAULT '0'",
+    ),
+    6: (
+        *(f"ALTER TABLE contents ADD COLUMN {name} VARCHAR NOT NULL DEFAULT ''" for name in _VERSION),
+        _read_versions,
+        f"CREATE UNIQUE INDEX contents_by_version ON contents (sha256, format, {', '.join(_VERSION)})",
     ),
 }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
+
+from hybrid_core.types.versions import ContentVersion
 
 _SCHEMA_4 = Path(__file__).with_name("schema_4.sql")
 _ADDED = {
@@ -13,8 +17,15 @@ _ADDED = {
 }
 
 
-def older(path: Path, version: int) -> None:
-    """Make a catalog of this version one of version 1 to 4, with all that it holds."""
+def old_id(version: ContentVersion) -> str:
+    """The id of what the rules alone made of a file, as versions up to 6 wrote it."""
+    tree, _, rest = version.build.partition("+")
+    rules = f"{version.sha256}|{version.parser}+{tree}+{version.chunks}+{rest}"
+    return hashlib.sha256(rules.encode()).hexdigest()[:24]
+
+
+def older(path: Path, version: int, ids: Mapping[str, str] = {}) -> None:
+    """Make a catalog of this version one of version 1 to 4; ``ids`` are the contents' old ids by the new ones."""
     new = path.with_suffix(".new")
     path.rename(new)
     with sqlite3.connect(path) as old:
@@ -25,6 +36,9 @@ def older(path: Path, version: int) -> None:
             if table in known and not table.startswith("sqlite_"):
                 columns = ", ".join(f'"{row[1]}"' for row in old.execute(f"PRAGMA main.table_info({table})"))
                 old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
+                if "content_id" in columns:
+                    values = [(before, now) for now, before in ids.items()]
+                    old.executemany(f"UPDATE {table} SET content_id = ? WHERE content_id = ?", values)
         for step, added in _ADDED.items():
             for table, column in added if step > version else ():
                 old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from hybrid_core.store.home import advice_of
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.versions import ContentVersion
 
 
 def content(pages: int, word: str) -> IndexedContent:
@@ -32,11 +34,15 @@ def content(pages: int, word: str) -> IndexedContent:
     )  # fmt: skip
 
 
+ALPHA, BETA = (ContentVersion(word, "pdf", "pdf-1", "chunks-1", "tree-1") for word in ("alpha", "beta"))
+C1, C2 = ALPHA.new_id(), BETA.new_id()
+
+
 def publish(
-    catalog: Catalog, doc_id: str, content_id: str, made: IndexedContent | None, library: str = "default"
+    catalog: Catalog, doc_id: str, version: ContentVersion, made: IndexedContent | None, library: str = "default"
 ) -> None:
     catalog.publish(
-        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", content_id=content_id, content=made,
+        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", version=version, content=made,
         card=Card(title="t"), stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
     )  # fmt: skip
 
@@ -57,72 +63,72 @@ def rows(catalog: Catalog) -> dict[str, int]:
 
 def test_what_was_published_is_read_back(catalog: Catalog) -> None:
     made = content(3, "alpha")
-    publish(catalog, "d1", "c1", made)
+    publish(catalog, "d1", ALPHA, made)
     with catalog.snapshot() as snapshot:
         document = snapshot.documents("default")[0]
-        assert (document.doc_id, document.content_id, document.pages, document.card) == ("d1", "c1", 3, Card(title="t"))
-        assert tuple(snapshot.pages("c1")) == made.pages
-        assert snapshot.sections("c1") == made.sections
-        assert tuple(snapshot.chunks("c1")) == made.chunks
-        assert [c.page for c in snapshot.chunks("c1", [2])] == [2]
+        assert (document.doc_id, document.content_id, document.pages, document.card) == ("d1", C1, 3, Card(title="t"))
+        assert tuple(snapshot.pages(C1)) == made.pages
+        assert snapshot.sections(C1) == made.sections
+        assert tuple(snapshot.chunks(C1)) == made.chunks
+        assert [c.page for c in snapshot.chunks(C1, [2])] == [2]
         assert snapshot.expected_pages("default") == 3
 
 
 def test_a_snapshot_does_not_see_what_is_published_meanwhile(catalog: Catalog) -> None:
-    publish(catalog, "d1", "c1", content(1, "alpha"))
+    publish(catalog, "d1", ALPHA, content(1, "alpha"))
     with catalog.snapshot() as before:
         position = before.position("default")
-        publish(catalog, "d1", "c2", content(2, "beta"))
-        assert before.published("default") == {"d1": "c1"}
+        publish(catalog, "d1", BETA, content(2, "beta"))
+        assert before.published("default") == {"d1": C1}
         assert before.position("default") == position
-        assert [page.text for page in before.pages("c1")] == ["alpha 1"], "old pages stay readable"
+        assert [page.text for page in before.pages(C1)] == ["alpha 1"], "old pages stay readable"
     with catalog.snapshot() as after:
-        assert after.published("default") == {"d1": "c2"}
-        assert [(c.doc_id, c.content_id) for c in after.changes("default", position)] == [("d1", "c2")]
+        assert after.published("default") == {"d1": C2}
+        assert [(c.doc_id, c.content_id) for c in after.changes("default", position)] == [("d1", C2)]
 
 
 def test_replaced_and_removed_content_leaves_no_rows(catalog: Catalog) -> None:
-    publish(catalog, "d1", "c1", content(3, "alpha"))
-    publish(catalog, "d1", "c2", content(2, "beta"))
+    publish(catalog, "d1", ALPHA, content(3, "alpha"))
+    publish(catalog, "d1", BETA, content(2, "beta"))
     assert rows(catalog) == {"contents": 1, "pages": 2, "sections": 1, "chunks": 2, "terms": 1}
     catalog.remove(["d1", "unknown"])
     assert set(rows(catalog).values()) == {0}
 
 
 def test_shared_content_stays_until_its_last_document_goes(catalog: Catalog) -> None:
-    publish(catalog, "d1", "c1", content(2, "alpha"))
-    publish(catalog, "d2", "c1", None)
+    publish(catalog, "d1", ALPHA, content(2, "alpha"))
+    publish(catalog, "d2", ALPHA, None)
     catalog.remove(["d1"])
     assert rows(catalog)["pages"] == 2
     catalog.remove(["d2"])
     assert rows(catalog)["pages"] == 0
     with pytest.raises(NotFoundError, match=r"removed meanwhile"):
-        publish(catalog, "d3", "c1", None)
+        publish(catalog, "d3", ALPHA, None)
 
 
 def test_a_publication_that_fails_changes_nothing(catalog: Catalog) -> None:
-    publish(catalog, "d1", "c1", content(2, "alpha"))
+    publish(catalog, "d1", ALPHA, content(2, "alpha"))
     broken = content(2, "beta")
     twice = IndexedContent(
         **{f: getattr(broken, f) for f in broken.__slots__} | {"pages": broken.pages + broken.pages[:1]}
     )
     with pytest.raises(Exception, match=r"UNIQUE"):
-        publish(catalog, "d1", "c2", twice)
+        publish(catalog, "d1", BETA, twice)
     with catalog.snapshot() as snapshot:
-        assert snapshot.published("default") == {"d1": "c1"}
-        assert snapshot.versions("c2") == {}
+        assert snapshot.published("default") == {"d1": C1}
+        assert snapshot.versions("beta") == [] and snapshot.version(C2) is None
         assert snapshot.position("default") == 1
 
 
 def test_positions_are_never_used_twice(catalog: Catalog, tmp_path: Path) -> None:
-    publish(catalog, "d1", "c1", content(1, "alpha"))
+    publish(catalog, "d1", ALPHA, content(1, "alpha"))
     with catalog.snapshot() as snapshot:
         first = snapshot.position("default")
     catalog.remove_library("default")
     with sqlite3.connect(tmp_path / "catalog.sqlite") as direct:
         direct.execute("DELETE FROM changes")
     catalog.ensure_library("default")
-    publish(catalog, "d1", "c1", content(1, "alpha"))
+    publish(catalog, "d1", ALPHA, content(1, "alpha"))
     with catalog.snapshot() as snapshot:
         assert snapshot.position("default") > first
 
@@ -132,7 +138,7 @@ def test_a_failure_is_remembered_and_forgotten(catalog: Catalog) -> None:
     with catalog.snapshot() as snapshot:
         assert [(d.error, d.published) for d in snapshot.documents("default")] == [("damaged", False)]
         assert snapshot.published("default") == {}
-    publish(catalog, "d1", "c1", content(1, "alpha"))
+    publish(catalog, "d1", ALPHA, content(1, "alpha"))
     with catalog.snapshot() as snapshot:
         assert [(d.error, d.published) for d in snapshot.documents("default")] == [("", True)]
 
@@ -142,7 +148,7 @@ def test_two_catalogs_write_at_the_same_time(catalog: Catalog, tmp_path: Path) -
 
     def write(target: Catalog, name: str) -> None:
         for number in range(20):
-            publish(target, f"{name}{number}", f"{name}c{number}", content(2, f"{name}{number}"))
+            publish(target, f"{name}{number}", replace(ALPHA, sha256=f"{name}{number}"), content(2, f"{name}{number}"))
 
     threads = [threading.Thread(target=write, args=(c, n)) for c, n in ((catalog, "a"), (other, "b"))]
     for thread in threads:
@@ -196,13 +202,13 @@ def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["boxes", "text"])
 def test_a_catalog_with_damaged_bytes_says_so(catalog: Catalog, column: str) -> None:
-    publish(catalog, "a", "one", content(3, "reeds"))
+    publish(catalog, "a", ALPHA, content(3, "alpha"))
     with catalog.writing() as connection:
         connection.exec_driver_sql(
             f"UPDATE pages SET {column} = CAST(x'ff00ff' AS {'BLOB' if column == 'boxes' else 'TEXT'})"
         )
     with pytest.raises(StoreError, match="damaged") as raised, catalog.snapshot() as snapshot:
-        list(snapshot.pages("one"))
+        list(snapshot.pages(C1))
     assert "index again" in raised.value.advice
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import sqlite3
 import threading
 from dataclasses import replace
@@ -15,19 +17,21 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.types.documents import Section, StoredEmbedder
-from tests.hybrid_core.store.old_catalogs import older
-from tests.hybrid_core.store.test_catalog import content, publish
+from hybrid_core.types.versions import ContentVersion
+from hybrid_pageindex import Engine, run
+from tests.hybrid_core.store.old_catalogs import old_id, older
+from tests.hybrid_core.store.test_catalog import ALPHA, BETA, C1, C2, content, publish
 
 
 def version_1(path: Path) -> None:
     """A catalog with an embedded document as version 1 wrote it."""
     made = Catalog(path)
     made.ensure_library("default")
-    publish(made, "d1", "c1", content(2, "alpha"))
+    publish(made, "d1", ALPHA, content(2, "alpha"))
     target = Embeddings(made, "default", StoredEmbedder("f1", "hashed:2", 2))
     target.begin()
     target.put({"k": np.array([0.5, -1], np.float32)})
-    target.complete("c1", 1)
+    target.complete(C1, 1)
     made.close()
     older(path, 1)
 
@@ -44,9 +48,9 @@ def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Pat
     version_1(path)
     opened = [Catalog(path), Catalog(path)]
     with opened[1].snapshot() as snapshot:
-        assert snapshot.published("default") == {"d1": "c1"} and len(snapshot.pages("c1")) == 2
+        assert snapshot.published("default") == {"d1": C1} and len(snapshot.pages(C1)) == 2
         assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
-        assert snapshot.embedded("f1") == {"c1"}
+        assert snapshot.embedded("f1") == {C1}
         assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
     both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
     both.begin()
@@ -64,7 +68,7 @@ def test_a_catalog_of_version_3_takes_what_models_say(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     made = Catalog(path)
     made.ensure_library("default")
-    publish(made, "d1", "c1", content(2, "alpha"))
+    publish(made, "d1", ALPHA, content(2, "alpha"))
     made.close()
     older(path, 3)
     opened = Catalog(path)
@@ -74,9 +78,9 @@ def test_a_catalog_of_version_3_takes_what_models_say(tmp_path: Path) -> None:
         sections=(Section("0001", None, 1, "beta", 1, 1, gaps=("Annex 1", "the table below")),),
         models={"vlm": "eyes", "steps": {"pages": {"done": 1}}},
     )
-    publish(opened, "d2", "c2", said)
+    publish(opened, "d2", BETA, said)
     with opened.snapshot() as snapshot:
-        assert snapshot.content("c1") == content(2, "alpha") and snapshot.content("c2") == said
+        assert snapshot.content(C1) == content(2, "alpha") and snapshot.content(C2) == said
         assert snapshot.content("c3") is None
         assert [document.models for document in snapshot.documents("default")] == [{}, said.models]
     opened.close()
@@ -104,6 +108,64 @@ def version_4(path: Path, kept: dict[str, bytes]) -> None:
     older(path, 4)
     with sqlite3.connect(path) as direct:
         direct.executemany("INSERT INTO cache VALUES (?, ?, 1.0)", kept.items())
+
+
+def test_ids_that_told_the_version_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    made = Catalog(path)
+    made.ensure_library("default")
+    publish(made, "d1", ALPHA, content(1, "alpha"))
+    made.close()
+    rules = "alpha|pdf-1+tree-1+chunks-1+summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"
+    known = hashlib.sha256(rules.encode()).hexdigest()[:24]
+    more = {"": {}, "-0cr": {"ocr": "0cr"}, "-0cr-12": {"ocr": "0cr", "ocr_pages": "12"}}
+    models = {"": {}, "-m0a.0": {"llm": "0a"}, "-m0.0b.9f": {"vlm": "0b", "models_partly": "9f"}}
+    expected = {known + a + b: said | told for a, said in more.items() for b, told in models.items()}
+    older(path, 4, {C1: known})
+    with sqlite3.connect(path) as direct:
+        columns = "sha256, format, pages, sections, title, description, metadata, warnings, models"
+        for one in (*expected, "another-0cr"):
+            direct.execute(
+                f"INSERT OR IGNORE INTO contents (content_id, {columns}) SELECT ?, {columns} FROM contents LIMIT 1",
+                (one,),
+            )
+    direct.close()
+    catalog = Catalog(path)
+    build = "tree-1+summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"
+    with catalog.snapshot() as snapshot:
+        assert snapshot.published("default") == {"d1": known} and len(snapshot.pages(known)) == 1
+        found = {one.content_id: one.version for one in snapshot.versions("alpha")}
+    earlier = found.pop("another-0cr")
+    assert found == {
+        one: ContentVersion("alpha", "pdf", "pdf-1", "chunks-1", build, **said) for one, said in expected.items()
+    }
+    assert earlier.ocr == "0cr" and not any(earlier.made_as(version) for version in found.values())
+    publish(catalog, "d2", found[known], None)
+    with catalog.snapshot() as snapshot:
+        assert snapshot.published("default") == {"d1": known, "d2": known}
+    catalog.close()
+
+
+def test_a_home_of_the_version_before_is_not_indexed_again(tmp_path: Path, filings: list[Path]) -> None:
+    home = tmp_path / "home"
+    engine = Engine(home)
+    run(engine.index(filings, workers=2))
+    before = run(engine.search("net sales")).results
+    known = {document.doc_id for document in run(engine.documents())}
+    with engine._catalog().snapshot() as snapshot:
+        old = {one.content_id: old_id(one.version) for one in snapshot.published_versions("default").values()}
+    engine.close()
+    older(home / "catalog.sqlite", 4, old)
+    shutil.rmtree(home / "libraries")
+    again = Engine(home)
+    assert {file.status for file in run(again.index(filings, workers=1)).files} == {"unchanged"}
+    documents = run(again.documents())
+    assert {document.doc_id for document in documents} == known
+    assert {document.content_id for document in documents} == set(old.values())
+    assert [(r.doc_id, r.page, r.score) for r in run(again.search("net sales")).results] == [
+        (r.doc_id, r.page, r.score) for r in before
+    ]
+    again.close()
 
 
 def test_what_was_paid_for_moves_into_a_file_of_its_own(tmp_path: Path) -> None:

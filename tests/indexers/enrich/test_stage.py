@@ -21,8 +21,8 @@ from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.caller import Caller
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, Settings, run
-from indexers.build.versions import improved, with_models, without_models, without_ocr
 from indexers.enrich.guard import Guard
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
@@ -152,20 +152,26 @@ def test_whatever_fails_the_document_is_indexed_and_the_rest_follows(
         assert run(engine.index(path)).files[0].status == "unchanged"
 
 
+def version(engine: Engine) -> ContentVersion:
+    with engine._catalog().snapshot() as snapshot:
+        [stored] = snapshot.published_versions("default").values()
+    return stored.version
+
+
 def test_another_model_improves_what_the_rules_made_and_not_what_the_last_one_said(tmp_path: Path) -> None:
     path = long_book(tmp_path / "a.pdf")
     with thinking(tmp_path / "home") as (engine, _):
         run(engine.index(path))
-        first = run(engine.info("a.pdf")).content_id
+        first = version(engine)
         engine.settings = replace(engine.settings, llm_model=uuid4().hex)
         engine.close()
         assert run(engine.index(path)).files[0].status == "indexed"
-        second = run(engine.info("a.pdf")).content_id
-        assert first != second and without_models(first) == without_models(second)
+        second = version(engine)
+        assert first != second and first.by_rules == second.by_rules
         engine.settings = replace(engine.settings, enrich="never")
         engine.close()
         report = run(engine.index(path))
-        assert report.files[0].status == "unchanged" and run(engine.info("a.pdf")).content_id == second
+        assert report.files[0].status == "unchanged" and version(engine) == second
 
 
 def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> None:
@@ -293,12 +299,13 @@ def test_a_model_that_fails_three_times_in_a_row_is_left_alone() -> None:
 
 
 def test_versions_tell_what_has_been_done() -> None:
-    done = with_models("c0ffee-12345678", {"llm": "aaaa", "vlm": "bbbb"})
-    assert without_models(done) == "c0ffee-12345678" and without_ocr(done) == "c0ffee"
-    assert improved(done, {"llm": "aaaa"}) and improved(done, {"llm": "aaaa", "vlm": "bbbb"}) and improved(done, {})
-    assert not improved(done, {"llm": "cccc"}) and not improved("c0ffee", {"vlm": "bbbb"})
-    partly = with_models(done, {"vlm": "bbbb"}, "99")
-    assert without_models(partly) == "c0ffee-12345678" and not improved(partly, {"vlm": "bbbb"})
+    made = ContentVersion("c0ffee", "pdf", "pdf-1", "chunks-1", "tree-1", ocr="12345678")
+    done = made.with_models({"llm": "aaaa", "vlm": "bbbb"})
+    assert done.by_rules == made and done.made_as(made) and done.new_id() != made.new_id()
+    assert done.improved_by({"llm": "aaaa"}) and done.improved_by({"llm": "aaaa", "vlm": "bbbb"})
+    assert done.improved_by({}) and not done.improved_by({"llm": "cccc"}) and not made.improved_by({"vlm": "bbbb"})
+    partly = done.with_models({"vlm": "bbbb"}, "99")
+    assert partly.by_rules == made and not partly.improved_by({"vlm": "bbbb"})
 
 
 @pytest.mark.parametrize(

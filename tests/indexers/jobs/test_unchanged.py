@@ -11,7 +11,7 @@ import pytest
 
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
-from indexers.build import content
+from indexers.build import versions
 from indexers.jobs import pipeline
 
 LONG_AGO = 1_000_000_000
@@ -100,7 +100,7 @@ def test_what_another_version_made_is_made_again(
 ) -> None:
     note(folder / "a.md", "crane")
     indexed(engine, read, folder)
-    monkeypatch.setattr(content, "_STAGES", content._STAGES + "+another")
+    monkeypatch.setattr(versions, "_BUILD", versions._BUILD + "+another")
     assert indexed(engine, read, folder) == ({"a.md": "indexed"}, ["a.md"])
     assert indexed(engine, read, folder) == ({"a.md": "unchanged"}, [])
 
