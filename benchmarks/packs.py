@@ -65,7 +65,7 @@ class Measured:
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
         """The questions that an entry speaks to; it changes nothing in the others."""
         alone = read_expert(yaml.safe_dump({**self._pack, "expand": [entry]}), self._file.name).everywhere()
-        return {question.id for question, _ in self._asked if alone.advise(question.text, [""])}
+        return {question.id for question, _ in self._asked if alone.expand(question.text, [""])}
 
     def _record(self, ranker: EngineRanker, question: EvalQuestion, gold: tuple[GoldPlace, ...]) -> QuestionRecord:
         _, ranking = ask(ranker, self._corpus, question, gold, self._plan.setting, self._plan.depth)

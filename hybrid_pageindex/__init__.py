@@ -16,19 +16,16 @@ if TYPE_CHECKING:
     from hybrid_pageindex.config.settings import Settings, load_settings
     from hybrid_pageindex.engine import Engine
     from hybrid_pageindex.services.running import run
+    from retrievers.pipeline.row import STAGES
+    from retrievers.pipeline.stage import Stage, inserted, stage, without
+    from retrievers.pipeline.state import SearchState
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Engine",
-    "PageIndexError",
-    "SearchRequest",
-    "SearchResult",
-    "Settings",
-    "__version__",
-    "load_settings",
-    "run",
-]
+    "STAGES", "Engine", "PageIndexError", "SearchRequest", "SearchResult", "SearchState", "Settings", "Stage",
+    "__version__", "inserted", "load_settings", "run", "stage", "without",
+]  # fmt: skip
 
 _HOME = {
     "Engine": "hybrid_pageindex.engine",
@@ -38,6 +35,12 @@ _HOME = {
     "SearchRequest": "hybrid_core.types.requests",
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
+    "STAGES": "retrievers.pipeline.row",
+    "SearchState": "retrievers.pipeline.state",
+    "Stage": "retrievers.pipeline.stage",
+    "stage": "retrievers.pipeline.stage",
+    "inserted": "retrievers.pipeline.stage",
+    "without": "retrievers.pipeline.stage",
 }
 
 

@@ -30,6 +30,8 @@ from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+from retrievers.pipeline.row import STAGES
+from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
     from hybrid_core.llm.chat import ChatModel
@@ -52,16 +54,18 @@ class Engine:
         *,
         settings: Settings | None = None,
         chat: ChatModel | None = None,
+        stages: Stages = STAGES,
     ) -> None:
         """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use.
 
         ``chat`` is a language model to use instead of the one that the settings name; whoever gives it closes it.
+        ``stages`` are those of every search, in a row.
         """
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
             loaded = replace(loaded, storage_path=Path(home).expanduser().absolute())
         self.settings = replace(loaded, storage_path=Path(loaded.storage_path).expanduser().absolute())
-        self._chat = chat
+        self._chat, self._stages = chat, stages
         self._lock = threading.Lock()
         self._opened: Parts | None = None
 
@@ -400,7 +404,7 @@ class Engine:
     def _parts(self) -> Parts:
         with self._lock:
             if self._opened is None:
-                self._opened = Parts(self.settings, self._chat)
+                self._opened = Parts(self.settings, self._chat, self._stages)
             return self._opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from eval.records.rankings import RankedPage, Ranking
@@ -38,7 +37,7 @@ class EngineRanker:
             documents=tuple(dict.fromkeys([page.document for page in pages] + [d.doc_name for d in found.documents])),
             evidence=(found.evidence.level, found.evidence.score),
             trace=found.trace,
-            receipts=tuple(asdict(page.receipt) for page in found.results),
+            receipts=tuple(page.receipt.to_dict() for page in found.results),
             notes=found.notes,
             timings_ms=found.timings_ms,
             tokens=found.usage.input_tokens + found.usage.output_tokens,

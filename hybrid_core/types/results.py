@@ -77,7 +77,8 @@ class Receipt:
     the result's score; ``wording`` is what phrases of expert knowledge added that stand on the page word for word,
     ``reasoning`` what being named by a model did. ``dense`` is the cosine of the page's best vector with the
     question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
-    without them or where the page is not among the nearest.
+    without them or where the page is not among the nearest. ``contributions`` are what stages of one's own added, by
+    their names; they count in the score too.
     """
 
     terms: Mapping[str, float]
@@ -96,6 +97,12 @@ class Receipt:
     wording: float | None = None
     rerank: float | None = None
     reasoning: float | None = None
+    contributions: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape: ``contributions`` only where there are some."""
+        shape = asdict(self)
+        return shape if self.contributions else {name: part for name, part in shape.items() if name != "contributions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,5 +251,5 @@ class SearchResult:
         """The JSON shape."""
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
-            page["why"] = found.why
+            page["receipt"], page["why"] = found.receipt.to_dict(), found.why
         return shape

@@ -15,7 +15,7 @@ from hybrid_core.errors import ModelError, PageIndexError, UsageError
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Document, StoredEmbedder
 from hybrid_pageindex.config.settings import Settings
-from retrievers.query.options import Meaning
+from retrievers.query.embedding import QuestionEmbedding
 
 if TYPE_CHECKING:
     from hybrid_core.embed.embedder import Embedder
@@ -72,12 +72,14 @@ class Embedders:
                 )
             return self._loaded[spec]
 
-    def meaning(self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]) -> Meaning:
+    def embedding(
+        self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]
+    ) -> QuestionEmbedding:
         """A question's vector, and its term weights from an embedder that gives them, where every searched document
         is embedded and the embedder answers.
         """
         if vectors_of is None:
-            return Meaning()
+            return QuestionEmbedding()
         from hybrid_core.embed.embedder import SparseEmbedder
 
         serving, done = vectors_of.embedder, vectors_of.contents
@@ -87,7 +89,7 @@ class Embedders:
         if covered < pages:
             waiting = sum(document.content_id not in done for document in searched.values())
             note = f"{waiting} of {len(searched)} documents are not embedded, so words alone decide; run embed"
-            return Meaning(share, None, note)
+            return QuestionEmbedding(share, None, note)
         try:
             embedder = self.load(serving.name)
             learned: Mapping[int, float] = {}
@@ -101,11 +103,11 @@ class Embedders:
                     f"'{serving.name}' is no longer the model that the library was embedded with.",
                     "Embed it again: hybrid-pageindex embed.",
                 )
-            return Meaning(share, vectors[0], learned=learned)
+            return QuestionEmbedding(share, vectors[0], learned=learned)
         except UsageError:
             raise
         except PageIndexError as error:
-            return Meaning(share, None, f"the embedder failed, so words alone decide: {error}")
+            return QuestionEmbedding(share, None, f"the embedder failed, so words alone decide: {error}")
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
         """What compares texts with a question token by token, where the setting ``rerank`` asks for that.

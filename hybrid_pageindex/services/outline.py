@@ -10,7 +10,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, Section
 from hybrid_pageindex.services.reading import one, section_path
-from retrievers.pages.section_scores import SectionScores
+from retrievers.pipeline.sections import SectionScores
 
 
 @dataclass(frozen=True, slots=True)

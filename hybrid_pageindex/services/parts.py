@@ -15,12 +15,13 @@ from hybrid_pageindex.services.indexes import Indexes, ServerAddress
 from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import unread_advice
+from retrievers.pipeline.stage import Stages
 
 
 class Parts:
     """Catalog, cache, vector indexes, embedders, pictures, language models and the searcher of one home."""
 
-    def __init__(self, settings: Settings, chat: ChatModel | None) -> None:
+    def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
         self.catalog = Catalog(settings.storage_path / CATALOG)
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
@@ -29,7 +30,9 @@ class Parts:
         self.pictures = Pictures(self.catalog, self.cache, settings)
         self.chat = Chat(settings, self.cache, chat)
         reading = cache(partial(unread_advice, settings))
-        self.searcher = Searcher(self.catalog, self.indexes, self.embedders, settings.aliases, self.chat, reading)
+        self.searcher = Searcher(
+            self.catalog, self.indexes, self.embedders, settings.aliases, self.chat, reading, stages
+        )
 
     def close(self) -> None:
         self.pictures.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -22,14 +22,15 @@ from hybrid_pageindex.services.embedding import Embedders, VectorsOf
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.unread import unread_documents, unread_note
+from retrievers.documents import select
+from retrievers.documents.content import ContentCache
+from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
-from retrievers.explain.clock import Clock
-from retrievers.pages.content import ContentCache
-from retrievers.pages.scoring import Scored, score, searched
-from retrievers.pages.section_scores import SectionScores, of_document, of_documents
-from retrievers.pipeline import search
+from retrievers.pipeline.row import search
+from retrievers.pipeline.sections import SectionScores, of_document, of_documents
+from retrievers.pipeline.stage import Stages, before, run_stages
+from retrievers.pipeline.state import SearchResources, SearchState
 from retrievers.query.expert import Expert
-from retrievers.query.options import LibraryView
 from retrievers.reason.reasoner import Reasoner
 
 _T = TypeVar("_T")
@@ -46,12 +47,13 @@ class Searcher:
         aliases: str,
         chat: Chat,
         reading: Callable[[], str],
+        stages: Stages,
     ) -> None:
         """``aliases`` is the path of a file of nicknames, empty for none. ``reading`` says what would read
         pages without text.
         """
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
-        self._chat, self._reading = chat, reading
+        self._chat, self._reading, self._stages = chat, reading, stages
         self._contents = ContentCache()
         self._views: dict[tuple[str, str], LibraryView] = {}
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
@@ -65,7 +67,17 @@ class Searcher:
         """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
         fit the question best. No model is asked.
         """
-        return self._opening_again(partial(self._section_scores, request, document, most), request)
+
+        def score(wished: SearchRequest) -> SearchState:
+            resources = self._opened(wished, None)[0]
+            return run_stages(before("walk", self._stages), SearchState.begin(wished, resources))[0]
+
+        def work() -> list[SectionScores]:
+            if document is not None:
+                return [of_document(request, document, score)]
+            return of_documents(score(request))[:most]
+
+        return self._opening_again(work, request)
 
     def _opening_again(self, work: Callable[[], _T], request: SearchRequest) -> _T:
         try:
@@ -78,43 +90,36 @@ class Searcher:
 
     def _search(self, request: SearchRequest, reasoner: Reasoner | None) -> SearchResult:
         began = time.perf_counter()
-        knowledge = self._knowledge(request.expert)
-        index = self._indexes.ready(request.library)
-        view, vectors_of = self._published(request, knowledge)
-        scope = searched(view, request)
-        documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
-        opened = time.perf_counter()
-        meaning = self._embedders.meaning(request.question, vectors_of, documents)
-        compare = self._embedders.comparison(request.question, vectors_of, request.library)
-        embedded = time.perf_counter()
-        contents = Contents(self._catalog)
-        meaning = replace(meaning, compare=compare)
-        found = search(request, view, contents, index, self._contents, knowledge, meaning, reasoner)
-        timings = {"open": (opened - began) * 1000, "embed": (embedded - opened) * 1000, **found.timings_ms}
-        timings["total"] = (time.perf_counter() - began) * 1000
+        resources, documents, timings = self._opened(request, reasoner)
+        found = search(request, resources, self._stages)
+        timings |= {**found.timings_ms, "total": (time.perf_counter() - began) * 1000}
+        rounded = {name: round(value, 3) for name, value in timings.items()}
+        index = resources.index
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
-        rounded = {name: round(value, 3) for name, value in timings.items()}
-        unread = unread_documents(found, documents, view.unread)
+        unread = unread_documents(found, documents, resources.view.unread)
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*found.notes, *((unfound,) if unfound else ()), *rebuilt)
         return replace(found, timings_ms=rounded, notes=notes, unread=unread)
 
-    def _section_scores(self, request: SearchRequest, document: Document | None, most: int) -> list[SectionScores]:
+    def _opened(
+        self, request: SearchRequest, reasoner: Reasoner | None
+    ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float]]:
+        """What a search reads from, the documents that its filters leave, and the milliseconds that this took."""
+        began = time.perf_counter()
         knowledge = self._knowledge(request.expert)
         index = self._indexes.ready(request.library)
         view, vectors_of = self._published(request, knowledge)
-
-        def scored(wished: SearchRequest) -> Scored:
-            scope = searched(view, wished)
-            documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
-            meaning = self._embedders.meaning(wished.question, vectors_of, documents)
-            contents = Contents(self._catalog)
-            return score(wished, view, contents, index, self._contents, knowledge, meaning, None, Clock())
-
-        if document is not None:
-            return [of_document(request, document, scored)]
-        return of_documents(request.question, scored(request))[:most]
+        scope = select.scope(view.documents, request)
+        documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
+        opened = time.perf_counter()
+        embedding = self._embedders.embedding(request.question, vectors_of, documents)
+        compare = self._embedders.comparison(request.question, vectors_of, request.library)
+        timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
+        embedding = replace(embedding, compare=compare)
+        contents = Contents(self._catalog)
+        resources = SearchResources(view, index, contents, self._contents, knowledge, embedding, reasoner)
+        return resources, documents, timings
 
     def _published(self, request: SearchRequest, knowledge: Expert) -> tuple[LibraryView, VectorsOf | None]:
         """What a search goes by from beginning to end, read in one snapshot that is closed before anybody thinks."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import Source
 from hybrid_core.types.results import PageFound
-from retrievers.explain import snippet
+from retrievers.pages import snippet
 from retrievers.query.question import read_question
 
 _KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it

@@ -17,11 +17,11 @@ from hybrid_core.text.names import GENERIC, LEGAL_FORMS, cjk_key, has_cjk, initi
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import EntityLinking
-from retrievers.query.mentions import MentionFinder, NameFound
+from retrievers.query.mentions import MentionFinder, NameMention
 
 
 @dataclass(slots=True)
-class Matched:
+class EntityLinks:
     """``strengths``: document number -> (0 to 1, its cluster). ``spans``: the names as the question writes them."""
 
     strengths: dict[int, tuple[float, int]] = field(default_factory=dict)
@@ -74,9 +74,9 @@ class Clusters:
         """The best name of a cluster."""
         return self._names[cluster]
 
-    def match(self, text: str) -> Matched:
+    def match(self, text: str) -> EntityLinks:
         """The documents of the organisations and subjects that a question names."""
-        matched = Matched()
+        matched = EntityLinks()
         best: dict[int, tuple[float, int]] = {}
         answers: dict[int, set[object]] = {}  # document -> the different names it answers to
         written: list[tuple[float, str]] = []
@@ -120,7 +120,7 @@ class Clusters:
         matched.sure = [text for strength, text in written if strength >= max(least, self._scoring.sure)]
         return matched
 
-    def _clusters_named(self, found: NameFound) -> dict[int, float]:
+    def _clusters_named(self, found: NameMention) -> dict[int, float]:
         held = self._keys.get(found.key, {})
         strongest = max(held.values(), default=0.0)
         if strongest >= self._scoring.shortened:
@@ -130,7 +130,7 @@ class Clusters:
         share = 1.0 if strongest >= self._scoring.shortened else 1.0 / max(1, len(held))
         return {c: strength * share * self._certainty(found, c, strength) for c, strength in held.items()}
 
-    def _certainty(self, found: NameFound, cluster: int, strength: float) -> float:
+    def _certainty(self, found: NameMention, cluster: int, strength: float) -> float:
         """How sure it is, by how it is written, that a key means the cluster and no common word."""
         if found.capital or (found.words > 1 and strength >= self._scoring.shortened):
             return 1.0

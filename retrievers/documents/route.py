@@ -14,9 +14,9 @@ from heapq import nlargest
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import ScoringConfig
-from retrievers.documents.clusters import Clusters, Matched
+from retrievers.documents.clusters import Clusters, EntityLinks
 from retrievers.documents.period_fit import newest, period_fit
-from retrievers.pages.titles import TitleIndex
+from retrievers.documents.titles import TitleIndex
 from retrievers.query.question import Question
 
 _EXPLAINED = 20  # best documents that get a reason
@@ -36,11 +36,11 @@ class Routing:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Query:
     """What a question says, read against the library. ``fits`` are the period fits worked out so far."""
 
     question: Question
-    matched: Matched
+    matched: EntityLinks
     types: set[str]
     titles: Mapping[int, float]
     fits: dict[int, float] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Router:
         )
         # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
         titles = self._titles.scores([term for term in question.terms if term not in named])
-        asked = _Asked(question, matched, types, titles)
+        asked = _Query(question, matched, types, titles)
         scores = self._among(asked)
         if matched.best < self._sure:
             for number, score in self._anywhere(asked).items():
@@ -111,7 +111,7 @@ class Router:
             tied,
         )
 
-    def _among(self, asked: _Asked) -> dict[int, float]:
+    def _among(self, asked: _Query) -> dict[int, float]:
         """The documents of the organisations named, told apart by period, type and title words."""
         if asked.question.timed:
             self._fit(asked, asked.matched.strengths)
@@ -125,7 +125,7 @@ class Router:
             scores[number] = min(1.0, strength * told + weights.title_beside * asked.titles.get(number, 0.0))
         return scores
 
-    def _anywhere(self, asked: _Asked) -> dict[int, float]:
+    def _anywhere(self, asked: _Query) -> dict[int, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
         years = {year + later for year in asked.question.years for later in (0, 1)}
         dated = {n for year in years for n in self._by_year.get(year, ())}
@@ -141,7 +141,7 @@ class Router:
             scores[number] = scores.get(number, 0.0) + self._weights.title_alone * score
         return {number: score for number, score in scores.items() if score > 0.0}
 
-    def _types_held(self, question: Question, matched: Matched) -> set[str]:
+    def _types_held(self, question: Question, matched: EntityLinks) -> set[str]:
         """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
         organisation, without agreements is what the question is about, not where to look."""
         if matched.strengths:
@@ -150,7 +150,7 @@ class Router:
         most = self._weights.telling * len(self._cards)
         return {name for name in question.types if 0 < len(self._by_type.get(name, ())) <= most}
 
-    def _fit(self, asked: _Asked, numbers: Iterable[int]) -> None:
+    def _fit(self, asked: _Query, numbers: Iterable[int]) -> None:
         """Work out the documents' period fits; many share a period, so each period is compared once."""
         known: dict[tuple[object, ...], float] = {}
         for number in numbers:
@@ -165,7 +165,7 @@ class Router:
         tied = [number for number, score in scores.items() if score >= best - self._weights.same]
         return tuple(self._ids[number] for number in tied) if len(tied) > 1 else ()
 
-    def _reason(self, asked: _Asked, number: int) -> str:
+    def _reason(self, asked: _Query, number: int) -> str:
         card = self._cards[number]
         said = []
         if number in asked.matched.strengths:
@@ -179,7 +179,7 @@ class Router:
         return ", ".join(said)
 
 
-def _by_cluster(matched: Matched) -> list[list[int]]:
+def _by_cluster(matched: EntityLinks) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
     for number, (_, cluster) in matched.strengths.items():
         groups.setdefault(cluster, []).append(number)

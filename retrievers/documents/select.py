@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchRequest
 
 _ALIKE = 0.7  # difflib's ratio from which one name may be meant by another
 _SHORTEST = 3  # characters of a part of a name that is taken for one
+
+
+def scope(documents: Mapping[str, Document], request: SearchRequest) -> frozenset[str] | None:
+    """The doc_ids that a request's filters leave, None without a filter. Raises as ``by_name`` and ``where`` do."""
+    if not request.documents and not request.where:
+        return None
+    kept = list(documents.values())
+    if request.documents:
+        kept = by_name(kept, request.documents)
+    return frozenset(document.doc_id for document in where(kept, request.where))
 
 
 def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Document]:

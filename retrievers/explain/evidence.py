@@ -15,9 +15,12 @@ from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.names import has_cjk
 from hybrid_core.types.results import Evidence
+from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
-from retrievers.pages.content import Content
+from retrievers.pages.scores import PageScores
+from retrievers.pages.tree_walk import PageVisit
 from retrievers.query.content_words import compares, content_words, is_frame
+from retrievers.query.expert import Expansion
 from retrievers.query.proper_names import proper_names
 from retrievers.query.question import Question
 
@@ -40,7 +43,7 @@ HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InformationNeed:
     """What a question wants evidence for.
 
     ``asked`` are its terms with their weights, without what surely names a document; ``names`` those of them that are
@@ -55,27 +58,62 @@ class Wanted:
     compares: bool = False
 
 
-def wanted(question: Question, routing: Routing) -> Wanted:
+def information_need(question: Question, routing: Routing) -> InformationNeed:
     """A name that is not surely one of the library's is asked for like any other word; the frame counts little."""
     said = routing.matched_terms if routing.named else question.period_terms
     kept = [term for term in question.terms if term not in said] or question.terms
     asked = {term: _FRAME if is_frame(term) else 1.0 for term in kept}
     names = proper_names(question.text) & asked.keys()
     several = len(routing.organisations) > 1 or len(question.years) > 1 or compares(question.text)
-    return Wanted(asked, names, content_words(question.text), bool(routing.named), several)
+    return InformationNeed(asked, names, content_words(question.text), bool(routing.named), several)
 
 
-def judge(held: Held, wanted: Wanted, added: Mapping[str, float], looked_into: Sequence[Content]) -> Evidence:
+def judge(
+    held: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
+) -> Evidence:
     """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
 
     To say what is asked in the field's words is as good as to say it in the question's. A word that most pages of the
     documents that were ``looked_into`` hold says by itself nothing.
     """
-    if not wanted.named and len(wanted.things) < _TOGETHER and all(_common(t, looked_into) for t in wanted.things):
+    if not need.named and len(need.things) < _TOGETHER and all(_common(t, looked_into) for t in need.things):
         return Evidence("unclear", 0.0, HINT)
-    worded = [wanted.asked, {**added, **wanted.asked}] if wanted.asked and added else [wanted.asked]
-    score = max(held.coverage(terms, wanted.names, wanted.compares) for terms in worded)
+    worded = [need.asked, {**added, **need.asked}] if need.asked and added else [need.asked]
+    score = max(held.coverage(terms, need.names, need.compares) for terms in worded)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
+
+
+def judged(
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    expansions: Sequence[Expansion],
+    asked: Mapping[str, float],
+    question: Question,
+    routing: Routing,
+) -> tuple[Evidence, float]:
+    """The evidence of these pages, each with what expands the question in its document, and how much of ``asked`` they
+    cover."""
+    need = information_need(question, routing)
+
+    def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> TermCoverage:
+        places = [(pages[one.doc].candidate.document.doc_id, pages[one.doc].content, one.page) for one in best]
+        return TermCoverage({**terms, **asked, **need.asked}, places, routing)
+
+    looked_into = [one.content for one in pages]
+    expanded: dict[int, list[PageVisit]] = {}
+    for one in visits:
+        expanded.setdefault(id(expansions[one.doc]), []).append(one)
+    found = []
+    for best in expanded.values():
+        terms = expansions[best[0].doc].terms
+        if not terms and len(expanded) > 1:
+            continue
+        by_words = coverage(best, terms)
+        found.append((judge(by_words, need, terms, looked_into), by_words.coverage(asked)))
+    if len(expanded) != 1:
+        own = coverage(visits, {})
+        found.append((judge(own, need, {}, looked_into), own.coverage(asked)))
+    return max((evidence for evidence, _ in found), key=lambda evidence: evidence.score), found[-1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +136,7 @@ def _holding(term: str, contents: Iterable[Content]) -> int:
     return sum(len(content.body.postings(hashed)[0]) for content in contents)
 
 
-class Held:
+class TermCoverage:
     """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:

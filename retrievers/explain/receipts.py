@@ -4,140 +4,123 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hybrid_core.text import tokens
 from hybrid_core.text.plural import counted
-from hybrid_core.types.documents import Hit
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types.scoring import PageScoring
-from retrievers.documents.candidates import Valued, Wanted, best_pages
-from retrievers.explain import snippet
-from retrievers.pages import page_score
-from retrievers.pages.choose_pages import Chosen
-from retrievers.pages.coarse import Key
-from retrievers.pages.content import Content
+from retrievers.pages import snippet
+from retrievers.pages.page_score import matched_terms
+from retrievers.pages.page_values import best_pages
+from retrievers.pages.scores import PageScores, Place
 from retrievers.query.question import Question
-from retrievers.reason.reasoner import Reasoned
+from retrievers.rerank.selection import ResultSlot
 
 _SECTIONS, _HINTS = 5, 3
 
 
-class Writer:
+class Explainer:
     """Writes the results of one search."""
 
     def __init__(
         self,
-        valued: Sequence[Valued],
-        coarse: Mapping[Key, float],
-        near: Mapping[Key, Hit],
-        worded: Mapping[tuple[int, int], float],
-        reranked: Mapping[tuple[int, int], float],
-        wanted: Sequence[Wanted],
+        scores: Sequence[PageScores],
         question: Question,
-        reasoned: Reasoned,
+        verdicts: Mapping[Place, str],
         short_paths: Mapping[str, str],
         scoring: PageScoring,
     ) -> None:
-        self._valued, self._coarse, self._near = valued, coarse, near
-        self._worded, self._reranked = worded, reranked
-        self._question, self._scoring = question, scoring
-        self._reasoned, self._short_paths, self._wanted = reasoned, short_paths, wanted
+        """``verdicts`` are what a model said of pages."""
+        self._scores, self._question, self._verdicts = scores, question, verdicts
+        self._short_paths, self._scoring = short_paths, scoring
 
-    def page(self, chosen: Chosen, label: str, page_text: str) -> PageFound:
+    def page(self, slot: ResultSlot, label: str, page_text: str) -> PageFound:
         """One page with its receipt."""
-        reached = chosen.reached
-        valued = self._valued[reached.doc]
-        document, content = valued.candidate.document, valued.candidate.content
-        at, key = reached.page - 1, (document.doc_id, reached.page)
-        adds = _adds(content, reached.page, self._wanted[reached.doc], self._scoring)
+        visit = slot.visit
+        scores, page = self._scores[visit.doc], visit.page
+        document, content = scores.candidate.document, scores.content
+        adds = matched_terms(content, page, scores.query, self._scoring)
         weights = snippet.weights(self._question.terms, adds)
         offset, shown = snippet.best_window(
-            page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(reached.page, ())
+            page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(page, ())
         )
-        section = self._section(reached.doc, content.section_at(reached.page, offset))
-        coarse, near = self._coarse.get(key), self._near.get(key)
+        section = self._section(visit.doc, content.section_at(page, offset))
+        own = {name: scores.part(name, page) for name in scores.contributions}
+        known = {name: by_page.get(page) for name, by_page in scores.signals.items()}
         receipt = Receipt(
             terms={term: _r(add) for term, add in adds.items()},
-            coarse=_maybe(coarse),
-            dense=None if near is None else _maybe(near.dense),
-            page=_r(valued.from_page[at]),
-            document=_r(valued.from_document),
-            structure=_r(valued.from_structure[at]),
-            doc_score=_r(valued.candidate.doc_score),
-            routing=_r(valued.candidate.routing),
-            routing_reason=valued.candidate.reason,
+            coarse=_maybe(known.get("coarse")),
+            dense=_maybe(known.get("dense")),
+            page=_r(own.pop("page", 0.0) or 0.0),
+            document=_r(own.pop("document", 0.0) or 0.0),
+            structure=_r(own.pop("structure", 0.0) or 0.0),
+            doc_score=_r(scores.candidate.doc_score),
+            routing=_r(scores.candidate.routing),
+            routing_reason=scores.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._reasoned.verdicts.get((reached.doc, reached.page)) or _verdict(chosen, section.title),
-            learned_sparse=None if near is None else _maybe(near.learned),
-            wording=_maybe(self._worded.get((reached.doc, reached.page))),
-            rerank=_maybe(self._reranked.get((reached.doc, reached.page))),
-            reasoning=_maybe(self._reasoned.added.get((reached.doc, reached.page))),
+            verdict=self._verdicts.get((visit.doc, page)) or _verdict(slot, section.title),
+            learned_sparse=_maybe(known.get("learned_sparse")),
+            wording=_maybe(own.pop("wording", None)),
+            rerank=_maybe(own.pop("rerank", None)),
+            reasoning=_maybe(own.pop("reasoning", None)),
+            contributions={name: _r(part) for name, part in own.items() if part is not None},
         )
-        score = _r(valued.values[at])
-        also_in = tuple(f"{self._short_path(copy.doc)}, page {copy.page}" for copy in chosen.also_in)
+        score = _r(scores.values[page - 1])
+        also_in = tuple(f"{self._short_path(copy.doc)}, page {copy.page}" for copy in slot.also_in)
         return PageFound(
-            document.doc_id,
-            document.name,
-            reached.page,
-            label,
-            score,
-            shown,
-            section,
-            receipt,
-            also_in,
-            self._short_path(reached.doc),
-        )
+            document.doc_id, document.name, page, label, score, shown, section, receipt, also_in,
+            self._short_path(visit.doc),
+        )  # fmt: skip
 
     def _short_path(self, doc: int) -> str:
-        return self._short_paths[self._valued[doc].candidate.document.path]
+        return self._short_paths[self._scores[doc].candidate.document.path]
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
         found = [
-            (float(valued.nodes[at]) * valued.candidate.score, doc, at)
-            for doc, valued in enumerate(self._valued)
-            for at in valued.nodes.nonzero()[0].tolist()
-            if not valued.candidate.content.children[at]
+            (float(scores.nodes[at]) * scores.candidate.score, doc, at)
+            for doc, scores in enumerate(self._scores)
+            for at in scores.nodes.nonzero()[0].tolist()
+            if not scores.content.children[at]
         ]
         found.sort(key=lambda item: (-item[0], item[1], item[2]))
         return tuple(self._ranked(doc, at) for _, doc, at in found[:_SECTIONS])
 
     def documents(self) -> tuple[DocumentRanked, ...]:
         """The documents that were looked into, best first."""
-        chosen = [valued.candidate for valued in self._valued]
+        candidates = [scores.candidate for scores in self._scores]
         return tuple(
             DocumentRanked(c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason)
-            for c in chosen
+            for c in candidates
         )
 
     def _ranked(self, doc: int, at: int) -> SectionRanked:
-        valued = self._valued[doc]
+        scores = self._scores[doc]
         section = self._section(doc, at)
-        best = best_pages(valued.values, valued.candidate.content.sections[at])
-        return SectionRanked(valued.candidate.document.doc_id, valued.candidate.document.name, section, best)
+        best = best_pages(scores.values, scores.content.sections[at])
+        return SectionRanked(scores.candidate.document.doc_id, scores.candidate.document.name, section, best)
 
     def _section(self, doc: int, at: int) -> SectionFound:
-        valued = self._valued[doc]
-        content = valued.candidate.content
+        scores = self._scores[doc]
+        content = scores.content
         section = content.sections[at]
         path = tuple(content.sections[i].title for i in content.path(at))
         children = sorted(
-            (-float(valued.nodes[child]), child) for child in content.children[at] if valued.nodes[child] > 0
+            (-float(scores.nodes[child]), child) for child in content.children[at] if scores.nodes[child] > 0
         )
         hints = tuple(
             SectionHint(s.node_id, s.title, s.start_page, s.end_page, _r(-score))
             for score, s in ((score, content.sections[child]) for score, child in children[:_HINTS])
         )
         return SectionFound(
-            section.node_id, section.title, path, section.start_page, section.end_page, _r(valued.nodes[at]),
+            section.node_id, section.title, path, section.start_page, section.end_page, _r(scores.nodes[at]),
             section.flags, hints, section.gaps,
         )  # fmt: skip
 
 
-def _verdict(chosen: Chosen, title: str) -> str:
-    if chosen.role:
-        return f"slot for the role «{chosen.role}», which the question needs"
-    return f"best-first walk, found in «{title}» after opening {counted(chosen.reached.opened, 'section')}"
+def _verdict(slot: ResultSlot, title: str) -> str:
+    if slot.role:
+        return f"slot for the role «{slot.role}», which the question needs"
+    return f"best-first walk, found in «{title}» after opening {counted(slot.visit.opened, 'section')}"
 
 
 def _r(value: float) -> float:
@@ -146,11 +129,3 @@ def _r(value: float) -> float:
 
 def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
-
-
-def _adds(content: Content, page: int, wanted: Wanted, scoring: PageScoring) -> dict[str, float]:
-    """What each term adds to a page's score; best first."""
-    names = {tokens.cached_hash(term): term for term in (*wanted.headings, *wanted.terms)}
-    terms = {tokens.cached_hash(term): weight for term, weight in wanted.terms.items()}
-    headings = {tokens.cached_hash(term): weight for term, weight in wanted.headings.items()}
-    return {names[term]: add for term, add in page_score.matched(content, page, terms, headings, scoring).items()}

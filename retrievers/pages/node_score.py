@@ -1,39 +1,18 @@
-"""NodeScore and DocScore: hits gathered per section and per document.
+"""NodeScore: DocScore applied to every section, and what a section's place earns its pages.
 
-NodeScore(n) = Σ s / √(N + 1) over the N hits whose page lies in n's subtree, s being a hit's score
-divided by the question's best (PageIndex's document score, applied to every node). Many middling hits
-can outweigh one good one, but only by their square root. It grows with N, so it is compared among
-siblings only, never between parent and child.
+NodeScore(n) = Σ s / √(N + 1) over the N hits whose page lies in n's subtree, s being a hit's score divided by the
+question's best. It grows with N, so it is compared among siblings only, never between parent and child.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.types.documents import Hit
+from retrievers.documents.content import Content
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-def gather(scores: Iterable[float]) -> float:
-    """Σ s / √(N + 1); 0 for no hits. Higher is better."""
-    found = list(scores)
-    return sum(found) / float(np.sqrt(len(found) + 1))
-
-
-def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """DocScore of every document that has a hit."""
-    best = max((hit.score for hit in hits), default=0.0)
-    if best <= 0:
-        return {}
-    grouped: dict[str, list[float]] = {}
-    for hit in hits:
-        grouped.setdefault(hit.doc_id, []).append(hit.score / best)
-    return {doc_id: gather(scores) for doc_id, scores in grouped.items()}
 
 
 def node_scores(spans: tuple[Ints, Ints], page_hits: Floats) -> Floats:
@@ -47,3 +26,27 @@ def node_scores(spans: tuple[Ints, Ints], page_hits: Floats) -> Floats:
     sums = np.concatenate(([0.0], np.cumsum(page_hits)))
     numbers = np.concatenate(([0], np.cumsum(page_hits > 0)))
     return np.asarray((sums[end] - sums[start]) / np.sqrt(numbers[end] - numbers[start] + 1.0))
+
+
+def path_shares(content: Content, nodes: Floats) -> Floats:
+    """How well each section stands among its siblings, averaged along its path: float64 (sections,), 0 to 1."""
+    parents = content.parents
+    best = np.zeros(len(nodes) + 1)  # of each section's children; the last are the top sections
+    np.maximum.at(best, parents, nodes)
+    beside = best[parents]
+    own = np.divide(nodes, beside, out=np.zeros(len(nodes)), where=beside > 0)
+    along = own.copy()
+    for level in content.levels[1:]:
+        along[level] += along[parents[level]]
+    depth = np.zeros(len(nodes))
+    for number, level in enumerate(content.levels, 1):
+        depth[level] = number
+    return np.asarray(along / depth)
+
+
+def page_structure(content: Content, shares: Floats) -> Floats:
+    """Each page's best section share: float64 (pages,)."""
+    sections, begins = content.covering
+    if not len(begins):
+        return np.zeros(0)
+    return np.asarray(np.maximum.reduceat(shares[sections], begins))

@@ -9,18 +9,31 @@ counts besides.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.text import bm25
+from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.scoring import PageScoring
-from retrievers.pages.content import Content
+from retrievers.documents.content import Content
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """What the pages of a document are scored by: {term: weight}, and the same for what only headings are asked for."""
+
+    terms: Mapping[str, float]
+    headings: Mapping[str, float] = field(default_factory=dict)
+
+    def hashed(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Both by the hashes of the terms."""
+        return _hashed(self.terms), _hashed(self.headings)
 
 
 def page_scores(
@@ -42,6 +55,13 @@ def page_scores(
     if scoring.titles:
         total += scoring.titles * (total > 0) * content.titles.covered(query, content.pages, scoring.title_power)
     return total
+
+
+def matched_terms(content: Content, page: int, query: PageQuery, scoring: PageScoring) -> dict[str, float]:
+    """Which terms a page (1-based) holds in its text and headings, and what each adds to its score; best first."""
+    names = {tokens.cached_hash(term): term for term in (*query.headings, *query.terms)}
+    terms, headings = query.hashed()
+    return {names[term]: add for term, add in matched(content, page, terms, headings, scoring).items()}
 
 
 def matched(
@@ -81,3 +101,7 @@ def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring,
             held, tf = held[only[held]], tf[only[held]]
         scores[held] += weight * rarity * model.weights(tf, counts.lengths[held])
     return scores
+
+
+def _hashed(terms: Mapping[str, float]) -> dict[int, float]:
+    return {tokens.cached_hash(term): weight for term, weight in terms.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid_core.store.catalog.contents import Contents
-from retrievers.pages.content import Content
+from retrievers.documents.content import Content
 
 _GONE = ("", "")
 

@@ -29,7 +29,6 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import tokenise
-from retrievers.pages.choose_pages import Role, wanted_roles
 from retrievers.query.patterns import Pattern, matching, pattern
 from retrievers.query.unnamed import without_names
 
@@ -39,7 +38,15 @@ _WEIGHT = 0.5  # of an entry that names none
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class Role:
+    """What a page can be for («cash flow statement»): its name, and a pattern over section titles."""
+
+    name: str
+    title: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionRule:
     """``documents`` are the types of documents it is for, none for any; ``source`` is the pack or file it stands in."""
 
     when: Pattern
@@ -52,7 +59,7 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Expansion:
     """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
 
     ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
@@ -66,13 +73,13 @@ class Advice:
     phrases: Mapping[str, float] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
 
-    def __add__(self, other: Advice) -> Advice:
+    def __add__(self, other: Expansion) -> Expansion:
         """Both together, for a reader of pages of several documents."""
         if not self.sources or self is other:
             return other
         if not other.sources:
             return self
-        return Advice(
+        return Expansion(
             _greatest(self.terms, other.terms),
             _greatest(self.headings, other.headings),
             tuple(dict.fromkeys((*self.roles, *other.roles))),
@@ -82,31 +89,31 @@ class Advice:
         )
 
 
-SILENT = Advice()
+NO_EXPANSION = Expansion()
 
 
-def together(advice: Iterable[Advice]) -> Advice:
+def together(expansions: Iterable[Expansion]) -> Expansion:
     """What all of them add."""
-    return reduce(add, {id(one): one for one in advice}.values(), SILENT)
+    return reduce(add, {id(one): one for one in expansions}.values(), NO_EXPANSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Expert:
     """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading."""
 
-    expansions: tuple[Expansion, ...] = ()
+    expansions: tuple[ExpansionRule, ...] = ()
     roles: tuple[Role, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: frozenset[frozenset[str]] = frozenset()
 
-    def advise(
+    def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
-    ) -> dict[str, Advice]:
-        """What the matching entries add in documents of each of these types; types in which none speaks are left out.
+    ) -> dict[str, Expansion]:
+        """What the matching entries add in documents of each of these types, but those in which none speaks.
 
-        Types in which the same entries speak share one ``Advice``. ``names`` are those in the question that documents
-        are linked by; patterns see neither them nor other names. An entry of more than ``full_terms`` words weighs as
-        much as one of so many.
+        Types in which the same entries speak share one ``Expansion``. ``names`` are those in the question that
+        documents are linked by; patterns see neither them nor other names. An entry of more than ``full_terms`` words
+        weighs as much as one of so many.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
@@ -118,17 +125,17 @@ class Expert:
 
         asked = without_names(question, names, of_field)
         meant = [heard[place] for place in matching(patterns, asked)]
-        made: dict[tuple[int, ...], Advice] = {}
-        advice = {}
+        made: dict[tuple[int, ...], Expansion] = {}
+        expansions = {}
         for kind in types:
             key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
             if key:
                 if key not in made:
-                    made[key] = self._advice([meant[at] for at in key], full_terms)
-                advice[kind] = made[key]
-        return advice
+                    made[key] = self._expansion_by([meant[at] for at in key], full_terms)
+                expansions[kind] = made[key]
+        return expansions
 
-    def _advice(self, meant: Sequence[Expansion], full_terms: int) -> Advice:
+    def _expansion_by(self, meant: Sequence[ExpansionRule], full_terms: int) -> Expansion:
         """What these entries add; a term that several add keeps its greatest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
@@ -141,7 +148,7 @@ class Expert:
         for expansion in meant:
             phrases |= {p: max(expansion.weight, phrases.get(p, 0.0)) for p in expansion.phrases}
         titles = tuple(dict.fromkeys(title for expansion in meant for title in expansion.headings))
-        return Advice(terms, headings, tuple(wanted_roles(names, self.roles)), sources, phrases, titles)
+        return Expansion(terms, headings, tuple(_roles_named(names, self.roles)), sources, phrases, titles)
 
     def everywhere(self) -> Expert:
         """The same, for documents of any type."""
@@ -214,7 +221,7 @@ def read_expert(written: str, name: str) -> Expert:
     return Expert(expansions, roles, known_as, frozenset(pairs))
 
 
-def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Expansion:
+def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> ExpansionRule:
     place = f"expand entry {number}"
     if not isinstance(entry, dict) or "when" not in entry or len(entry) < 2:
         raise UsageError(f"{name}: {place} needs 'when' and one of phrases, headings, roles.")
@@ -236,6 +243,12 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
         raise UsageError(
             f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; 1 is what a question's word weighs."
         )
-    return Expansion(
+    return ExpansionRule(
         pattern(str(entry["when"]), f"{name}: {place}"), listed["phrases"], listed["headings"], listed["roles"], weight
     )
+
+
+def _roles_named(names: Iterable[str], known: Sequence[Role]) -> list[Role]:
+    """The roles of these names, in the order of the names, once each."""
+    by_name = {role.name: role for role in known}
+    return [by_name[name] for name in dict.fromkeys(names)]

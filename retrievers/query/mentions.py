@@ -18,7 +18,7 @@ _JOINING = frozenset(("and", "&", "n"))
 
 
 @dataclass(frozen=True, slots=True)
-class NameFound:
+class NameMention:
     """A key as the question writes it. ``capital`` is None where the whole question is in one case."""
 
     key: str
@@ -36,12 +36,12 @@ class MentionFinder:
         self._lengths = sorted({len(key) for key in joined}, reverse=True)
         self._starts = {key[:2] for key in joined}
 
-    def find(self, text: str) -> Iterator[NameFound]:
+    def find(self, text: str) -> Iterator[NameMention]:
         yield from self._in_words(text)
         if self._lengths and has_cjk(text):
             yield from self._in_characters(text)
 
-    def _in_words(self, text: str) -> Iterator[NameFound]:
+    def _in_words(self, text: str) -> Iterator[NameMention]:
         plain = text.replace("\u2019", "'")
         spans = [(match.start(), match.end()) for match in _TOKEN.finditer(plain)][:_MOST_WORDS]
         words = [fold(plain[a:b]).removesuffix("'s").replace("'", "") for a, b in spans]
@@ -52,7 +52,7 @@ class MentionFinder:
             if length:
                 written = plain[spans[i][0] : spans[i + length - 1][1]]
                 capital = any(c.isupper() or c.isdigit() for c in written) if cased else None
-                yield NameFound(key, written, length, capital)
+                yield NameMention(key, written, length, capital)
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> tuple[int, str]:
@@ -73,14 +73,14 @@ class MentionFinder:
             best = (3, key) if key in self._keys else best
         return best
 
-    def _in_characters(self, text: str) -> Iterator[NameFound]:
+    def _in_characters(self, text: str) -> Iterator[NameMention]:
         for run in _CJK_RUN.findall(text[: 10 * _MOST_WORDS]):
             plain = _NOT_KEY.sub("", fold(run))
             i = 0
             while i < len(plain):
                 key = self._longest_at(plain, i) if plain[i : i + 2] in self._starts else ""
                 if key:
-                    yield NameFound(key, key, 2, None)
+                    yield NameMention(key, key, 2, None)
                 i += len(key) or 1
 
     def _longest_at(self, plain: str, i: int) -> str:

@@ -8,11 +8,12 @@ from hybrid_core.llm.chat import ChatModel
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.token_estimate import estimate, shares
 from hybrid_core.types.results import ReasoningStep
-from retrievers.explain import snippet
+from retrievers.pages import snippet
 from retrievers.pages.page_texts import PageTexts
-from retrievers.query.expert import Advice
+from retrievers.pages.scores import Place
+from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
-from retrievers.reason.board import Board, Place
+from retrievers.reason.board import Board
 from retrievers.reason.call_time import CallTime
 from retrievers.reason.model_calls import ModelCalls
 from retrievers.reason.verdict import Verdict
@@ -32,14 +33,14 @@ class Asker(ModelCalls):
         time: CallTime,
         told: Callable[[ReasoningStep], None],
         question: str,
-        advice: Advice,
+        expansion: Expansion,
         board: Board,
         texts: PageTexts,
     ) -> None:
-        given = {"question": question, "expert": "\n".join(expert_lines(advice)) or "none"}
+        given = {"question": question, "expert": "\n".join(expert_lines(expansion)) or "none"}
         super().__init__(model, budget, time, told, given, reply=_REPLY)
         self._board, self._texts = board, texts
-        self._terms = {**advice.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
+        self._terms = {**expansion.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
         """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
@@ -65,7 +66,7 @@ class Asker(ModelCalls):
 
     def _held(self, places: Sequence[Place]) -> list[tuple[str, str]]:
         """Label and text of each page."""
-        return self._texts.of([(self._board.valued[doc].candidate.content, page) for doc, page in places])
+        return self._texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
         """Tell what was chosen."""
@@ -74,14 +75,14 @@ class Asker(ModelCalls):
         self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")
 
     def _name(self, doc: int) -> str:
-        return self._board.valued[doc].candidate.document.name
+        return self._board.scores[doc].candidate.document.name
 
 
-def expert_lines(advice: Advice) -> list[str]:
+def expert_lines(expansion: Expansion) -> list[str]:
     """What the expert knowledge that matched says, for a model."""
     said = (
-        ("Kinds of pages that such a question needs", [role.name for role in advice.roles]),
-        ("Pages may call it", tuple(advice.phrases)),
-        ("Headings it may stand under", advice.titles),
+        ("Kinds of pages that such a question needs", [role.name for role in expansion.roles]),
+        ("Pages may call it", tuple(expansion.phrases)),
+        ("Headings it may stand under", expansion.titles),
     )
     return [f"{what}: {'; '.join(words)}." for what, words in said if words]

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Document
-from retrievers.documents.candidates import Valued
-
-Place = tuple[int, int]  # (number of the document, page) or (number of the document, index of the section)
+from retrievers.pages.scores import PageScores, Place
 
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
@@ -24,7 +22,7 @@ _HEADERS = 0.35  # of the tokens of an outline at most, for the lines about docu
 class Board:
     """The chosen documents with the values of their pages; ``found`` are the pages the walk reached, best first."""
 
-    valued: Sequence[Valued]
+    scores: Sequence[PageScores]
     found: Sequence[Place]
     _promises: dict[int, list[float]] = field(default_factory=dict)
 
@@ -34,7 +32,7 @@ class Board:
         A section's score is the best value of a page in it, relative to the best page of all. ``only`` names the
         documents to show.
         """
-        docs = [doc for doc in range(len(self.valued)) if only is None or doc in only]
+        docs = [doc for doc in range(len(self.scores)) if only is None or doc in only]
         lines: dict[Place, str] = {}
         left = tokens
         for doc in docs:
@@ -44,7 +42,7 @@ class Board:
             lines[doc, -1] = header
             left -= estimate(header + "\n")
         order = sorted(
-            (-promise, len(self.valued[doc].candidate.content.path(at)), doc, at)
+            (-promise, len(self.scores[doc].candidate.content.path(at)), doc, at)
             for doc, _ in list(lines)
             for at, promise in enumerate(self.promises(doc))
             if promise > 0
@@ -62,7 +60,7 @@ class Board:
 
     def document_line(self, doc: int) -> str:
         """A document's card in one line."""
-        candidate = self.valued[doc].candidate
+        candidate = self.scores[doc].candidate
         document = candidate.document
         parts = [f"D{doc + 1}", document.name, *card(document), f"{document.pages} pages"]
         if candidate.reason:
@@ -71,7 +69,7 @@ class Board:
 
     def section_line(self, node: Place, *, summary: bool = False) -> str:
         doc, at = node
-        content = self.valued[doc].candidate.content
+        content = self.scores[doc].candidate.content
         section = content.sections[at]
         first, last = section.start_page, section.end_page
         span = f"page {first}" if first == last else f"pages {first}-{last}"
@@ -85,7 +83,7 @@ class Board:
 
     def children(self, node: Place) -> list[Place]:
         doc, at = node
-        return [(doc, child) for child in self.valued[doc].candidate.content.children[at]]
+        return [(doc, child) for child in self.scores[doc].candidate.content.children[at]]
 
     def opened(self, node: Place) -> str:
         """A section's children, each in a line with the beginning of its summary."""
@@ -97,27 +95,27 @@ class Board:
 
     def name(self, node: Place) -> str:
         doc, at = node
-        return f"D{doc + 1}.{self.valued[doc].candidate.content.sections[at].node_id}"
+        return f"D{doc + 1}.{self.scores[doc].candidate.content.sections[at].node_id}"
 
     def pages_of(self, node: Place) -> range:
-        section = self.valued[node[0]].candidate.content.sections[node[1]]
+        section = self.scores[node[0]].candidate.content.sections[node[1]]
         return range(section.start_page, section.end_page + 1)
 
     def best_pages(self, node: Place, most: int = _BEST_PAGES) -> list[int]:
         """The pages of a section with the highest values, best first; its first ones where none has any."""
-        values = self.valued[node[0]].values
+        values = self.scores[node[0]].values
         ranked = sorted(self.pages_of(node), key=lambda page: (-values[page - 1], page))
         return ranked[:most]
 
     def value(self, doc: int, page: int) -> float:
         """0 to 1, relative to the best page of all."""
-        return float(self.valued[doc].values[page - 1]) / self._best
+        return float(self.scores[doc].values[page - 1]) / self._best
 
     def promises(self, doc: int) -> list[float]:
         """Of every section of a document the best value of its pages, 0 to 1."""
         if doc not in self._promises:
-            values = self.valued[doc].values
-            sections = self.valued[doc].candidate.content.sections
+            values = self.scores[doc].values
+            sections = self.scores[doc].candidate.content.sections
             self._promises[doc] = [
                 float(values[s.start_page - 1 : s.end_page].max(initial=0.0)) / self._best for s in sections
             ]
@@ -126,22 +124,22 @@ class Board:
     def section(self, written: str) -> Place | None:
         """The section that a model means, None where there is none."""
         match = _NODE.fullmatch(written)
-        if match is None or not 1 <= int(match[1]) <= len(self.valued):
+        if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
         doc, at = int(match[1]) - 1, int(match[2]) - 1
-        return (doc, at) if 0 <= at < len(self.valued[doc].candidate.content.sections) else None
+        return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
     def page(self, document: str, page: int) -> Place | None:
         """The page that a model means, None where there is none."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
-        if match is None or not 1 <= int(match[1]) <= len(self.valued):
+        if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
         doc = int(match[1]) - 1
-        return (doc, page) if 1 <= page <= self.valued[doc].candidate.content.pages else None
+        return (doc, page) if 1 <= page <= self.scores[doc].candidate.content.pages else None
 
     @property
     def _best(self) -> float:
-        return max((float(one.values.max(initial=0.0)) for one in self.valued), default=0.0) or 1.0
+        return max((float(one.values.max(initial=0.0)) for one in self.scores), default=0.0) or 1.0
 
     def _inside(self, node: Place, shown: set[Place]) -> str:
         hidden = sum(child not in shown for child in self.children(node))

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
+from retrievers.pages.scores import Place
 from retrievers.reason.asker import Asker
-from retrievers.reason.board import Board, Place
+from retrievers.reason.board import Board
 from retrievers.reason.model_calls import fitted
 from retrievers.reason.verdict import Verdict, unique
 
@@ -67,9 +68,9 @@ class TreeSearch:
 
     def __init__(self, board: Board, asker: Asker, calls: int) -> None:
         self._board, self._asker, self._calls = board, asker, calls
-        best = max((one.candidate.score for one in board.valued), default=0.0) or 1.0
+        best = max((one.candidate.score for one in board.scores), default=0.0) or 1.0
         self._root = _Node(-1, -1, 1.0, opened=True)
-        for doc, one in enumerate(board.valued):
+        for doc, one in enumerate(board.scores):
             prior = min(1.0, max(0.05, one.candidate.score / best))
             self._root.children.append(_Node(doc, -1, prior, parent=self._root))
         self._pages: dict[Place, float] = {}
@@ -126,7 +127,7 @@ class TreeSearch:
         )
 
     def _parts(self, node: _Node) -> list[_Node]:
-        content = self._board.valued[node.doc].candidate.content
+        content = self._board.scores[node.doc].candidate.content
         below = content.children[node.at]  # -1: the top sections
         parts = [_Node(node.doc, child, 0.0, parent=node) for child in below]
         if node.at >= 0 and below:
@@ -145,7 +146,7 @@ class TreeSearch:
     def _pages_of(self, node: _Node) -> range:
         pages = self._board.pages_of((node.doc, node.at))
         if node.own:
-            content = self._board.valued[node.doc].candidate.content
+            content = self._board.scores[node.doc].candidate.content
             return range(pages.start, content.sections[content.children[node.at][0]].start_page + 1)
         return pages
 
@@ -169,7 +170,7 @@ class TreeSearch:
 
     def _read(self, node: _Node, where: str, room: int) -> float:
         pages = self._pages_of(node)
-        values = self._board.valued[node.doc].values
+        values = self._board.scores[node.doc].values
         unread = [page for page in pages if (node.doc, page) not in self._pages]
         most = min(_READ, room // PAGE_TOKENS)
         chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:most])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.input_budget import InputBudget
-from hybrid_core.types.documents import Effort, Strategy
+from hybrid_core.types.documents import Strategy
+from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
 from hybrid_core.types.usage import Usage
-from retrievers.documents.candidates import Valued
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.tree_walk import Reached
-from retrievers.query.expert import Advice
-from retrievers.reason.board import Board, Place
+from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.tree_walk import PageVisit
+from retrievers.query.expert import Expansion
+from retrievers.reason.board import Board
 from retrievers.reason.call_time import CallTime
 from retrievers.reason.verdict import Verdict, reorder
 
@@ -27,7 +28,7 @@ NO_MODEL = "no language model is configured, so the deterministic tree walk answ
 
 
 def untold(_: ReasoningStep) -> None:
-    """Steps that nobody asked to see."""
+    """WalkTrace that nobody asked to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,45 +65,38 @@ class Reasoner:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoned:
+class ReasoningResult:
     """The order of pages after a model was asked, or as it was. ``note`` says what went wrong, "" where nothing did."""
 
-    reached: list[Reached]
-    valued: list[Valued]
+    visits: Sequence[PageVisit]
+    scores: Sequence[PageScores]
     effort: EffortUsed
-    added: dict[Place, float] = field(default_factory=dict)
-    verdicts: dict[Place, str] = field(default_factory=dict)
+    verdicts: Mapping[Place, str] = field(default_factory=dict)
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     note: str = ""
 
 
 def reason(
-    reasoner: Reasoner | None,
-    asked: Effort,
+    reasoner: Reasoner,
+    request: SearchRequest,
     sure: float,
-    question: str,
-    advice: Advice,
-    reached: list[Reached],
-    valued: list[Valued],
+    expansion: Expansion,
+    visits: Sequence[PageVisit],
+    scores: Sequence[PageScores],
     texts: PageTexts,
-    most: int,
     dead: bool = False,
-) -> Reasoned:
-    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told; what it
-    names moves ``most`` pages.
+) -> ReasoningResult:
+    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
 
     ``dead``: it failed for good before, while documents were chosen.
     """
+    asked = request.effort
 
-    def unchanged(why: str) -> Reasoned:
-        return Reasoned(reached, valued, EffortUsed(asked, "fast", why))
+    def unchanged(why: str) -> ReasoningResult:
+        return ReasoningResult(visits, scores, EffortUsed(asked, "fast", why))
 
-    if asked == "fast":
-        return unchanged("asked for")
-    if reasoner is None:
-        return unchanged(NO_MODEL)
-    if not reached:
+    if not visits:
         return unchanged("nothing was found that a model could choose from")
     below = reasoner.limits.below
     if asked == "auto" and sure >= below:
@@ -113,9 +107,9 @@ def reason(
         return replace(unchanged(why), reasoning=gone)
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
-    board = Board(valued, [(one.doc, one.page) for one in reached])
+    board = Board(scores, [(one.doc, one.page) for one in visits])
     calls = (reasoner.model, reasoner.budget, reasoner.time, reasoner.told)
-    asker = Asker(*calls, question, advice, board, texts)
+    asker = Asker(*calls, request.question, expansion, board, texts)
     failure = ""
     try:
         verdict = _found(reasoner, board, asker)
@@ -130,14 +124,13 @@ def reason(
         named = "only what does not exist" if invented else "no page"
         said = f"the model failed ({failure})" if failure else f"the model named {named}"
         why = f"{said}, so the deterministic tree walk answered"
-        effort = EffortUsed(asked, "fast", why)
-        return Reasoned(reached, valued, effort, reasoning=reasoning, usage=asker.usage, note=why)
-    new = reorder(verdict, board, reached, valued, most)
+        return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
+    order, after, verdicts = reorder(verdict, board, visits, scores, request.scoring.rerank.model_pages)
     why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
     note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
-    return Reasoned(new.reached, new.valued, effort, new.added, new.verdicts, reasoning, asker.usage, note)
+    return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note)
 
 
 def _found(reasoner: Reasoner, board: Board, asker: Asker) -> Verdict:

@@ -6,8 +6,9 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.token_estimate import estimate
+from retrievers.pages.scores import Place
 from retrievers.reason.asker import Asker
-from retrievers.reason.board import Board, Place
+from retrievers.reason.board import Board
 from retrievers.reason.verdict import Verdict, unique
 
 _PROMPT = "tree-outline"

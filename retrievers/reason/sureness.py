@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrievers.documents.candidates import Valued
-from retrievers.pages.tree_walk import Reached
+from retrievers.pages.scores import PageScores
+from retrievers.pages.tree_walk import PageVisit
 
 _BESIDE = 5  # the rank the best page is compared with
 _HALF = 5  # terms of a question that say half of what many would
 
 
-def sureness(evidence: float, terms: int, reached: Sequence[Reached], valued: Sequence[Valued]) -> float:
+def sureness(evidence: float, terms: int, visits: Sequence[PageVisit], scores: Sequence[PageScores]) -> float:
     """Evidence · (1 - own part of the fifth page's value / that of the first) · terms / (terms + 5): 0 to 1, higher is
     surer.
 
@@ -20,12 +20,13 @@ def sureness(evidence: float, terms: int, reached: Sequence[Reached], valued: Se
     the longer says more of its page (query length as a predictor: He and Ounis 2004). Of what a search knows by itself
     this tells best whether the right page comes first (docs/lab/reasoning.md).
     """
-    own = [_own(valued[one.doc], one.page - 1) for one in reached[:_BESIDE]]
+    own = [_own(scores[one.doc], one.page) for one in visits[:_BESIDE]]
     if not own or own[0] <= 0:
         return 0.0
     beside = own[_BESIDE - 1] if len(own) == _BESIDE else 0.0
     return round(evidence * max(0.0, 1.0 - beside / own[0]) * terms / (terms + _HALF), 4)
 
 
-def _own(valued: Valued, at: int) -> float:
-    return float(valued.values[at] - valued.from_structure[at]) - valued.from_document
+def _own(scores: PageScores, page: int) -> float:
+    given = (scores.part("structure", page) or 0.0, scores.part("document", page) or 0.0)
+    return float(scores.values[page - 1]) - given[0] - given[1]

@@ -11,41 +11,32 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.scoring import RerankScoring
-from retrievers.documents.candidates import Valued
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.tree_walk import Reached
-from retrievers.rerank.raised import Raised, raised
+from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.tree_walk import PageVisit
 
 Floats = npt.NDArray[np.float64]
 
 
-def rerank(
-    reached: list[Reached],
-    valued: list[Valued],
+def multi_vector_gains(
+    visits: Sequence[PageVisit],
+    scores: Sequence[PageScores],
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     texts: PageTexts,
     scoring: RerankScoring,
-) -> Raised:
-    """The first ``scoring.multi_vector_pages`` pages ordered by their values and the comparison together.
-
-    The best of them gains ``scoring.multi_vector``, the last nothing, so that none falls behind a page that was not
-    compared. Raises UsageError where the embedder cannot compare; where it fails, the order stays.
+) -> dict[Place, float]:
+    """What the first ``scoring.multi_vector_pages`` pages gain: the best of them ``scoring.multi_vector``, the last
+    nothing, so that none falls behind a page that was not compared. Raises what the embedder raises.
     """
-    best = reached[: scoring.multi_vector_pages]
-    places = [(valued[one.doc].candidate.content, one.page) for one in best]
-    different = list(dict.fromkeys(places))
-    try:
-        scores = dict(zip(different, compare([page_text for _, page_text in texts.of(different)]), strict=True))
-    except UsageError:
-        raise
-    except PageIndexError as error:
-        return Raised(reached, valued, note=f"the embedder failed, so nothing was reranked: {error}")
-    if not best:
-        return Raised(reached, valued)
-    gains = scoring.multi_vector * _scaled(np.array([scores[place] for place in places], np.float64))
-    return raised(reached, valued, gains.tolist())
+    places = [(one.doc, one.page) for one in visits[: scoring.multi_vector_pages]]
+    held = [(scores[doc].content, page) for doc, page in places]
+    different = list(dict.fromkeys(held))
+    found = dict(zip(different, compare([page_text for _, page_text in texts.of(different)]), strict=True))
+    if not places:
+        return {}
+    gains = scoring.multi_vector * _scaled(np.array([found[one] for one in held], np.float64))
+    return dict(zip(places, gains.tolist(), strict=True))
 
 
 def _scaled(scores: Floats) -> Floats:

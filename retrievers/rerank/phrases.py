@@ -12,41 +12,36 @@ from functools import lru_cache
 
 from hybrid_core.text import tokens
 from hybrid_core.types.scoring import ScoringConfig
-from retrievers.documents.candidates import Valued
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.tree_walk import Reached
-from retrievers.rerank.raised import Raised, raised
+from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.tree_walk import PageVisit
 
 _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 32 for code in range(256))
 
 
-def look_closer(
-    reached: list[Reached],
-    valued: list[Valued],
+def phrase_gains(
+    visits: Sequence[PageVisit],
+    scores: Sequence[PageScores],
     phrases: Sequence[Mapping[str, float]],
     texts: PageTexts,
     scoring: ScoringConfig,
-) -> Raised:
-    """The first ``rerank.phrase_pages`` pages ordered by their values and by the phrases on them.
+) -> dict[Place, float]:
+    """What the first ``rerank.phrase_pages`` pages gain by the ``phrases`` of their documents; {} where there are none.
 
-    A page on which all of its document's ``phrases`` begin lines gains ``rerank.phrases``, one that has them elsewhere
-    half of that, one that has some a part. Phrases come with the weights of their entries: those below
+    A page on which all of its document's phrases begin lines gains ``rerank.phrases``, one that has them elsewhere half
+    of that, one that has some a part. Phrases come with the weights of their entries: those below
     ``expansion.full_weight`` count less. Phrases of a single word say nothing more here than when pages were scored.
     """
     weights, full = scoring.rerank, scoring.expansion.full_weight
-    best = reached[: weights.phrase_pages]
+    best = visits[: weights.phrase_pages]
     wanted = {doc: _wanted(phrases[doc], full) for doc in {one.doc for one in best}}
     if not any(wanted.values()):
-        return Raised(reached, valued)
-    pages = texts.of([(valued[one.doc].candidate.content, one.page) for one in best])
-    return raised(
-        reached,
-        valued,
-        [
-            weights.phrases * _share(wanted[one.doc], page, weights.inside)
-            for one, (_, page) in zip(best, pages, strict=True)
-        ],
-    )
+        return {}
+    pages = texts.of([(scores[one.doc].content, one.page) for one in best])
+    return {
+        (one.doc, one.page): weights.phrases * _share(wanted[one.doc], page, weights.inside)
+        for one, (_, page) in zip(best, pages, strict=True)
+    }
 
 
 def _wanted(phrases: Mapping[str, float], full: float) -> dict[str, float]:

@@ -42,8 +42,8 @@ def test_known_names_are_whole_words_as_the_question_writes_them() -> None:
 def test_names_wake_no_pack(name: str) -> None:
     packs = find_expert("auto")
     kinds = {kind for expansion in packs.expansions for kind in expansion.documents}
-    assert packs.advise(f"Where is the office of {name}?", kinds) == {}
-    assert packs.advise(f"Where is the office of {name.lower()}?", kinds, [name.lower()]) == {}
+    assert packs.expand(f"Where is the office of {name}?", kinds) == {}
+    assert packs.expand(f"Where is the office of {name.lower()}?", kinds, [name.lower()]) == {}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_names_wake_no_pack(name: str) -> None:
 )
 def test_words_within_words_and_everyday_words_wake_no_contracts_or_operations(question: str) -> None:
     packs = find_expert("auto")
-    assert packs.advise(question, ["agreement", "manual"]) == {}
+    assert packs.expand(question, ["agreement", "manual"]) == {}
 
 
 def test_words_of_the_field_do() -> None:
@@ -64,4 +64,4 @@ def test_words_of_the_field_do() -> None:
         ("How do I configure the retention of logs?", "manual", "operations"),
         ("5G手机套餐合同违约金怎么算", "statute", "statutes-zh"),
     ):
-        assert packs.advise(question, [kind])[kind].sources == (pack,)
+        assert packs.expand(question, [kind])[kind].sources == (pack,)

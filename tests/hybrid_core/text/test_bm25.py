@@ -21,7 +21,7 @@ from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change
 from hybrid_core.types.scoring import PageScoring
-from retrievers.pages.content import Content
+from retrievers.documents.content import Content
 from retrievers.pages.page_score import page_scores
 
 K1, B = 1.2, 0.75

@@ -10,7 +10,7 @@ from hybrid_core.llm.token_estimate import estimate, shares
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.citations import check, split
 from retrievers.answer.sources import sources
-from retrievers.explain.snippet import excerpt
+from retrievers.pages.snippet import excerpt
 
 PAGES = {
     1: "Net sales were $1,577.0 million in fiscal 2018.\n"

@@ -13,10 +13,10 @@ from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.tokens import term_hash
 from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
+from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
 from retrievers.explain import evidence
-from retrievers.explain.evidence import Held, Wanted
-from retrievers.pages.content import Content
+from retrievers.explain.evidence import InformationNeed, TermCoverage
 from retrievers.query.content_words import content_words
 from retrievers.query.proper_names import proper_names
 
@@ -37,11 +37,11 @@ Terms = dict[str, float]
 
 
 def coverage(terms: Terms, pages: Places, routing: Routing, names: Collection[str] = ()) -> float:
-    return Held(terms, pages, routing).coverage(terms, names)
+    return TermCoverage(terms, pages, routing).coverage(terms, names)
 
 
 def judge(terms: Terms, added: Terms, names: Collection[str], pages: Places, routing: Routing) -> Evidence:
-    return evidence.judge(Held({**added, **terms}, pages, routing), Wanted(terms, names), added, [])
+    return evidence.judge(TermCoverage({**added, **terms}, pages, routing), InformationNeed(terms, names), added, [])
 
 
 def test_by_hand() -> None:
@@ -134,7 +134,7 @@ def test_a_comparison_is_judged_by_two_pages_together() -> None:
     one, other = content({"weir": 2}, {}), content({"lock": 2}, {})
     pages = [("one", one, 1), ("other", Content("o", other.body, other.headings, (), ((),)), 1)]
     terms = asked("weir", "lock")
-    whole, apart = (Held(terms, pages, Routing()).coverage(terms, (), together) for together in (False, True))
+    whole, apart = (TermCoverage(terms, pages, Routing()).coverage(terms, (), together) for together in (False, True))
     assert apart == pytest.approx(2 / 2.5, abs=1e-3) and whole == pytest.approx(apart / 2, abs=1e-3)
 
 

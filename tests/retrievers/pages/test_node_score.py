@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Hit, Section
-from retrievers.pages.content import Content, children_of
-from retrievers.pages.node_score import doc_scores, gather, node_scores
-from retrievers.pages.tree_walk import Steps, Walkable, page_structure, path_shares, walk
+from retrievers.documents.content import Content, children_of
+from retrievers.documents.doc_score import doc_scores, gather
+from retrievers.pages.node_score import node_scores, page_structure, path_shares
+from retrievers.pages.tree_walk import Tree, WalkTrace, walk
 
 scores = st.lists(st.floats(0.001, 1.0), max_size=30)
 
@@ -84,7 +85,7 @@ def test_no_hits_give_no_structure() -> None:
 
 
 @st.composite
-def walkables(draw: st.DrawFn) -> list[Walkable]:
+def walkables(draw: st.DrawFn) -> list[Tree]:
     documents = []
     for _ in range(draw(st.integers(1, 3))):
         pages = draw(st.integers(1, 12))
@@ -96,15 +97,15 @@ def walkables(draw: st.DrawFn) -> list[Walkable]:
             sections += [(2, start, middle), (2, middle, end)]
         made = content(pages, *sections)
         values = np.array(draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=pages, max_size=pages)))
-        documents.append(Walkable(made, values))
+        documents.append((made, values))
     return documents
 
 
 @given(walkables(), st.integers(1, 20))
-def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Walkable], limit: int) -> None:
+def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Tree], limit: int) -> None:
     reached = walk(documents, limit)
-    values = [float(documents[r.doc].values[r.page - 1]) for r in reached]
-    everything = sorted((float(v) for d in documents for v in d.values if v > 0), reverse=True)
+    values = [float(documents[r.doc][1][r.page - 1]) for r in reached]
+    everything = sorted((float(v) for _, page_values in documents for v in page_values if v > 0), reverse=True)
     assert values == everything[:limit]
     assert len({(r.doc, r.page) for r in reached}) == len(reached)
     assert walk(documents, limit + 3)[:limit] == reached
@@ -113,8 +114,8 @@ def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Wa
 def test_the_walk_opens_only_what_leads_to_a_result() -> None:
     tree = content(6, (1, 1, 3), (2, 1, 1), (2, 2, 3), (1, 4, 6), (2, 4, 5), (2, 6, 6))
     values = np.array([0.1, 0.1, 0.9, 0.1, 0.1, 0.1])
-    steps = Steps()
-    (best,) = walk([Walkable(tree, values)], 1, steps)
+    steps = WalkTrace()
+    (best,) = walk([(tree, values)], 1, steps)
     assert (best.page, best.opened) == (3, 2)
     assert steps.opened == [(0, 0), (0, 2)]
     assert steps.seen == [(0, 0), (0, 3), (0, 1), (0, 2)]

@@ -22,8 +22,9 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.chatting import Chat
-from retrievers.documents.candidates import Candidate, Valued
-from retrievers.pages.tree_walk import Reached
+from retrievers.documents.candidates import CandidateDocument
+from retrievers.pages.scores import PageScores
+from retrievers.pages.tree_walk import PageVisit
 from retrievers.reason.call_time import CallTime
 from retrievers.reason.sureness import sureness
 from tests.doubles.replies import FakeReply
@@ -244,8 +245,13 @@ def test_sureness_is_evidence_times_lead_and_less_for_few_words(library: Engine)
     own = np.array([4.0, 3.0, 2.0, 2.0, 1.0])
     place = np.array([0.3, 0.1, 0.0, 0.2, 0.1])
     closer = np.array([1.0, 0.0, 1.0, 0.0, 0.0])  # what a closer look added
-    valued = [Valued(cast(Candidate, None), own + 2.0 + place, own - closer, 2.0, place, own)]
-    reached = [Reached(0, page, opened=0) for page in range(1, 6)]
+    valued = [
+        PageScores(
+            cast(CandidateDocument, None), own + 2.0 + place, own,
+            {"page": own - closer, "document": np.full(5, 2.0), "structure": place},
+        )
+    ]  # fmt: skip
+    reached = [PageVisit(0, page, opened=0) for page in range(1, 6)]
     assert sureness(0.8, 5, reached, valued) == pytest.approx(0.8 * 0.75 * 5 / 10)
     assert sureness(0.8, 15, reached, valued) == pytest.approx(0.8 * 0.75 * 15 / 20)
     assert sureness(0.8, 5, reached[:4], valued) == pytest.approx(0.8 * 5 / 10)  # there is no fifth page

@@ -17,7 +17,8 @@ from hybrid_core.text import tokens
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import PACKS, find_expert
-from retrievers.rerank.mmr import cosine, mmr, page_vector
+from retrievers.documents.page_vector import cosine, page_vector
+from retrievers.rerank.mmr import mmr
 from tests import pdfs
 
 items = st.lists(st.floats(0, 1), min_size=1, max_size=8)
@@ -155,16 +156,16 @@ def test_packs_are_sound_and_speak_only_of_their_documents(pack: str) -> None:
     for expansion in expert.expansions:
         assert not expansion.when.search("") and expansion.phrases
         assert not re.search(r"\b(19|20)\d\d\b", " ".join(expansion.phrases)), "no pack knows a year"
-    asked = expert.advise(ASKED[pack], [""])[""]
+    asked = expert.expand(ASKED[pack], [""])[""]
     assert asked.sources == (pack,) and asked.terms
     auto, kinds = (
         find_expert("auto"),
         {t for e in find_expert("auto").expansions if e.source == pack for t in e.documents},
     )
     assert kinds <= document_types().keys()
-    heard = auto.advise(ASKED[pack], [*kinds, "", "minutes"])
+    heard = auto.expand(ASKED[pack], [*kinds, "", "minutes"])
     assert heard.keys() == kinds and all(advice.sources == (pack,) for advice in heard.values())
-    assert find_expert("none").advise(ASKED[pack], kinds) == {}
+    assert find_expert("none").expand(ASKED[pack], kinds) == {}
 
 
 def test_packs_join_and_say_that_they_helped(library: Engine, tmp_path: Path) -> None:

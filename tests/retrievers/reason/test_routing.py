@@ -18,11 +18,11 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.documents.route import Routing
-from retrievers.documents.routing import by_model
-from retrievers.documents.routing.calls import Calls
-from retrievers.documents.routing.choose import Choice, choose_documents, preferred
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import Reasoner, ReasonLimits
+from retrievers.reason.routing import by_model
+from retrievers.reason.routing.calls import Calls
+from retrievers.reason.routing.choose import Contenders, choose_documents, preferred
 from tests.conftest import Cli
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
@@ -236,15 +236,15 @@ def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) ->
 # What a preference does to the scores.
 
 
-def choice(documents: Mapping[str, Document], hits: dict[str, float], cards: dict[str, float]) -> Choice:
+def choice(documents: Mapping[str, Document], hits: dict[str, float], cards: dict[str, float]) -> Contenders:
     found = [Hit(doc_id, "c", 1, score) for doc_id, score in hits.items()]
-    return Choice(read_question("Which?"), Routing(cards, {}), found, documents, None, DocumentScoring())
+    return Contenders(read_question("Which?"), Routing(cards, {}), found, documents, None, DocumentScoring())
 
 
 def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> None:
     documents = held(*(document(f"r{n}", years=(2000 + n % 3,)) for n in range(60)))
     made = choice(documents, dict.fromkeys(documents, 1.0), {})
-    assert made.contenders() == 60
+    assert made.close() == 60
     endpoint = FakeEndpoint(filtering(("year", "is", ["2001"]), ("year", "is", ["1066"])))
     routed = choose_documents("auto", made, "auto", Reasoner(Caller(endpoint)))
     assert len(endpoint.requests) == 1 and routed.scope is None and routed.used.used == "metadata"

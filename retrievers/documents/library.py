@@ -1,13 +1,10 @@
-"""What a search is given beside the request: the library as it stands, and what an embedder makes of the question."""
+"""The library as it stands: what a search goes by from beginning to end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
 
 from hybrid_core.text.short_paths import short_paths
 from hybrid_core.types.documents import Document
@@ -55,20 +52,3 @@ class LibraryView:
 
     def _types(self, doc_ids: Collection[str]) -> frozenset[str]:
         return frozenset(self.documents[doc_id].card.type for doc_id in doc_ids)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Meaning:
-    """What an embedder makes of a question. ``vector`` is float32 (dim,) of unit length, None where it does not count.
-
-    ``learned`` are term weights by token, from an embedder that gives them. ``share`` is the share of the searched
-    pages that are embedded; ``note`` says why meaning does not count although the library has an embedder.
-    ``compare`` is there where the best pages are to be compared token by token: it gives texts scores as float32
-    (n,), higher is better, and raises what an embedder raises.
-    """
-
-    share: float = 0.0
-    vector: npt.NDArray[np.float32] | None = None
-    note: str = ""
-    learned: Mapping[int, float] = field(default_factory=dict)
-    compare: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None

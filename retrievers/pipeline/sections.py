@@ -1,4 +1,4 @@
-"""Sections scored for a question: a search that stops before its results."""
+"""Sections scored for a question: a search that stops before its walk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
-from retrievers.documents.candidates import Valued, best_pages
-from retrievers.pages.scoring import Scored
+from retrievers.pages.page_values import best_pages
+from retrievers.pages.scores import PageScores
+from retrievers.pipeline.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,39 +25,41 @@ class SectionScores:
     notes: tuple[str, ...] = ()
 
 
-def of_document(request: SearchRequest, document: Document, score: Callable[[SearchRequest], Scored]) -> SectionScores:
+def of_document(
+    request: SearchRequest, document: Document, score: Callable[[SearchRequest], SearchState]
+) -> SectionScores:
     """A document's sections by the search that ``score`` makes of the library.
 
     Where that search does not look into the document, its sections are scored by a search of this document alone, and
     a note says so: with none of its pages compared they would all be 0.
     """
-    found = of_documents(request.question, score(request), document)
+    found = of_documents(score(request), document)
     if found:
         return found[0]
     note = (
         f"a search of the library does not look into {document.name} for this question: "
         "its sections are scored by a search of it alone"
     )
-    alone = of_documents(request.question, score(replace(request, documents=(document.doc_id,))), document)
+    alone = of_documents(score(replace(request, documents=(document.doc_id,))), document)
     made = alone[0] if alone else SectionScores(request.question, document, {})
     return replace(made, notes=(note, *made.notes))
 
 
-def of_documents(query: str, scored: Scored, only: Document | None = None) -> list[SectionScores]:
+def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
     """What a search knows of the sections of the documents that it looked into, best first."""
     return [
-        _of(query, valued, scored.notes)
-        for valued in scored.valued
-        if only is None or valued.candidate.document.doc_id == only.doc_id
+        _of(state.request.question, pages, state.notes)
+        for pages in state.pages
+        if only is None or pages.candidate.document.doc_id == only.doc_id
     ]
 
 
-def _of(query: str, valued: Valued, notes: tuple[str, ...]) -> SectionScores:
-    document, content = valued.candidate.document, valued.candidate.content
+def _of(query: str, pages: PageScores, notes: tuple[str, ...]) -> SectionScores:
+    document = pages.candidate.document
     scores = {
-        section.node_id: (round(float(node), 4), best_pages(valued.values, section))
-        for section, node in zip(content.sections, valued.nodes, strict=True)
+        section.node_id: (round(float(node), 4), best_pages(pages.values, section))
+        for section, node in zip(pages.content.sections, pages.nodes, strict=True)
     }
-    if not valued.nodes.any():
+    if not pages.nodes.any():
         notes = (*notes, f"no page of {document.name} is among the best hits: all its sections score 0")
     return SectionScores(query, document, scores, notes)

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from hybrid_core.llm.token_estimate import cut
 from hybrid_core.types.documents import Document
-from retrievers.documents.routing import fields
-from retrievers.documents.routing.calls import Calls
-from retrievers.documents.routing.conditions import Condition, Operator
 from retrievers.query.question import Question
 from retrievers.reason.board import card
 from retrievers.reason.model_calls import fitted
+from retrievers.reason.routing import fields
+from retrievers.reason.routing.calls import Calls
+from retrievers.reason.routing.conditions import Condition, Operator
 
 CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 MOST = 72  # documents described where somebody did
@@ -47,7 +47,7 @@ class Picks(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class DocumentPicks:
     """doc_ids, the best first, and why."""
 
     documents: tuple[str, ...]
@@ -62,7 +62,7 @@ def conditions(calls: Calls, question: Question, held: Mapping[str, fields.Field
     return [Condition(one.field, one.operator, tuple(one.values[:_VALUES])) for one in said]
 
 
-def pick(calls: Calls, documents: Sequence[tuple[Document, str]]) -> Picked:
+def pick(calls: Calls, documents: Sequence[tuple[Document, str]]) -> DocumentPicks:
     """The documents that a model names of the first ones, each given with why it fits, "" where nothing says so.
 
     It is shown as many as the tokens allow, MOST at most. Raises ChatError.
@@ -76,7 +76,7 @@ def pick(calls: Calls, documents: Sequence[tuple[Document, str]]) -> Picked:
     if lost := [name for name in written if name not in names]:
         calls.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
     known = _unique(names[name] for name in written if name in names)
-    return Picked(known[:_NAMED], " ".join(said.reasoning.split()))
+    return DocumentPicks(known[:_NAMED], " ".join(said.reasoning.split()))
 
 
 def _line(name: str, document: Document, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Where expert knowledge is heard, and that it never lifts a document that is not named above one that is."""
+"""Where expert knowledge expands a question, and that it never lifts a document that is not named above one that is."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from hybrid_core.types.documents import Card, Document, Hit, Section
 from hybrid_core.types.results import SearchResult
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
-from retrievers.documents.candidates import Candidate, Valued
+from retrievers.documents.candidates import CandidateDocument
+from retrievers.documents.content import Content, children_of
+from retrievers.documents.expansion_scope import ExpansionScope
+from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
-from retrievers.pages.content import Content, children_of
-from retrievers.pages.hearing import Hearing, bounded, heard_hits, value_heard
-from retrievers.query.expert import SILENT, Advice
-from retrievers.query.options import LibraryView
+from retrievers.pages.expansion_bounds import bounded, score_documents
+from retrievers.pages.first_stage import expanded_hits
+from retrievers.pages.scores import PageScores
+from retrievers.query.expert import NO_EXPANSION, Expansion
 from tests.retrievers.documents.test_candidates import document
 
-FIELD = Advice({"weir": 0.5, "sluic": 0.5}, sources=("field",))
+FIELD = Expansion({"weir": 0.5, "sluic": 0.5}, sources=("field",))
 WORDS = ["lock", "weir", "sluic", "gate"]
 PAGES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=4)
 
@@ -34,15 +37,15 @@ def typed(doc_id: str, kind: str) -> Document:
     return replace(document(doc_id), card=Card(type=kind))
 
 
-def candidate(doc_id: str, kind: str, pages: Sequence[Sequence[str]], routing: float) -> Candidate:
+def candidate(doc_id: str, kind: str, pages: Sequence[Sequence[str]], routing: float) -> CandidateDocument:
     body = TermCounts.build([tokens.counts(list(page)) for page in pages], [len(page) for page in pages])
     empty = TermCounts.build([{} for _ in pages], [0 for _ in pages])
     sections = (Section("0001", None, 1, "All", 1, len(pages)),)
     content = Content(doc_id, body, empty, sections, children_of(sections))
-    return Candidate(typed(doc_id, kind), content, 0.5 + 3 * routing, 0.5, routing, "")
+    return CandidateDocument(typed(doc_id, kind), content, 0.5 + 3 * routing, 0.5, routing, "")
 
 
-def best(valued: Sequence[Valued]) -> list[float]:
+def best(valued: Sequence[PageScores]) -> list[float]:
     return [float(one.values.max(initial=0.0)) for one in valued]
 
 
@@ -53,17 +56,17 @@ def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]]
     named = frozenset(c.document.doc_id for c in candidates if c.routing >= 0.4)
     if not candidates or not named:
         return
-    hearing = Hearing({"fits": FIELD}, named)
+    expansion = ExpansionScope({"fits": FIELD}, named)
     asked = {"lock": 1.0, "gate": 1.0}
-    _, own = value_heard(candidates, asked, Hearing(), {}, {}, scoring, "weighted")
-    _, heard = value_heard(candidates, asked, hearing, {}, {}, scoring, "weighted")
-    before, after = best(own), best(heard)
+    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, scoring, "weighted")
+    expanded = score_documents(candidates, asked, expansion, {}, {}, scoring, "weighted")
+    before, after = best(own), best(expanded)
     for n, kept in enumerate(candidates):
         for u, other in enumerate(candidates):
             if kept.document.doc_id in named and other.document.doc_id not in named and before[n] >= before[u]:
                 assert after[n] >= after[u] - 1e-12
-    for one in heard:  # the parts add up to what they are parts of
-        parts = one.from_page + one.from_document + one.from_structure
+    for one in expanded:  # the parts add up to what they are parts of
+        parts = sum(one.contributions.values())
         assert np.allclose(one.values, np.where(one.values > 0, parts, 0.0))
 
 
@@ -74,46 +77,45 @@ def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
     scoring = ScoringConfig()
     candidates = [candidate(f"d{at}", kind, pages, 0.0) for at, (pages, kind) in enumerate(made)]
     asked = {"lock": 1.0, "gate": 1.0}
-    _, own = value_heard(candidates, asked, Hearing(), {}, {}, scoring, "weighted")
-    _, heard = value_heard(candidates, asked, Hearing({"fits": FIELD}), {}, {}, scoring, "weighted")
+    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, scoring, "weighted")
+    expanded = score_documents(candidates, asked, ExpansionScope({"fits": FIELD}), {}, {}, scoring, "weighted")
     fits = [c.document.card.type == "fits" for c in candidates]
     before = max((b for b, f in zip(best(own), fits, strict=True) if f), default=0.0)
-    after = max((b for b, f in zip(best(heard), fits, strict=True) if f), default=0.0)
+    after = max((b for b, f in zip(best(expanded), fits, strict=True) if f), default=0.0)
     if before > 0 and not all(fits):
         assert after == pytest.approx(before)
 
 
 def test_bounds_are_given_to_named_documents_only() -> None:
-    hearing = Hearing({"fits": FIELD}, frozenset({"a"}))
+    expansion = ExpansionScope({"fits": FIELD}, frozenset({"a"}))
     made = [candidate("a", "fits", [["lock"]], 0.6), candidate("b", "fits", [["lock"]], 0.0)]
-    _, own = value_heard(made, {"lock": 1.0}, Hearing(), {}, {}, ScoringConfig(), "weighted")
-    lowered = [Valued(v.candidate, v.values / 2, v.from_page / 2, v.from_document / 2, v.from_structure / 2, v.nodes)
-               for v in own]  # fmt: skip
-    kept = bounded(lowered, own, hearing)
+    own = score_documents(made, {"lock": 1.0}, ExpansionScope(), {}, {}, ScoringConfig(), "weighted")
+    lowered = [one.times(0.5) for one in own]
+    kept = bounded(lowered, own, expansion)
     assert best(kept) == pytest.approx([best(own)[0], best(own)[1] / 2])
-    assert hearing.of(made[1].document) is SILENT and hearing.of(made[0].document) is FIELD
+    assert expansion.of(made[1].document) is NO_EXPANSION and expansion.of(made[0].document) is FIELD
 
 
 def test_added_hits_stand_where_the_best_of_their_documents_stood() -> None:
     own = [Hit("other", "c", 1, 9.0), Hit("fits", "c", 1, 6.0), Hit("fits", "c", 2, 4.0)]
     added = [Hit("fits", "c", 3, 30.0), Hit("fits", "c", 1, 15.0), Hit("fits", "c", 4, 2.0)]
-    heard = heard_hits(own, added, {"fits"}, 3)
-    assert [(hit.doc_id, hit.page, hit.score) for hit in heard] == [("other", 1, 9.0), ("fits", 3, 6.0)]
-    assert [hit.page for hit in heard_hits(own, added, {"fits"}, 10)] == [1, 3, 1, 4]
-    assert heard_hits([], added, {"fits"}, 10) == added
-    assert heard_hits(own, [], {"fits"}, 10) == own[:1]
+    expanded = expanded_hits(own, added, {"fits"}, 3)
+    assert [(hit.doc_id, hit.page, hit.score) for hit in expanded] == [("other", 1, 9.0), ("fits", 3, 6.0)]
+    assert [hit.page for hit in expanded_hits(own, added, {"fits"}, 10)] == [1, 3, 1, 4]
+    assert expanded_hits([], added, {"fits"}, 10) == added
+    assert expanded_hits(own, [], {"fits"}, 10) == own[:1]
 
 
 def test_documents_are_grouped_by_what_they_hear() -> None:
     documents = {d.doc_id: d for d in (typed("a", "fits"), typed("b", "other"), typed("c", "fits"), typed("d", ""))}
     view = LibraryView(1, documents, Router({}))
-    other = Advice({"x": 1.0}, sources=("other",))
-    assert Hearing({"fits": FIELD}).groups(view, None) == [(FIELD, frozenset("ac"))]
-    assert Hearing({"fits": FIELD}).groups(view, frozenset("ab")) == [(FIELD, frozenset("a"))]
-    assert Hearing({"fits": FIELD}).groups(view, frozenset("ac")) == [(FIELD, None)]
-    assert Hearing({"fits": FIELD}, frozenset("cd")).groups(view, None) == [(FIELD, frozenset("c"))]
-    assert Hearing({"fits": FIELD}, frozenset("d")).groups(view, None) == []
-    assert Hearing({"fits": FIELD, "other": other}).groups(view, None) == [
+    other = Expansion({"x": 1.0}, sources=("other",))
+    assert ExpansionScope({"fits": FIELD}).groups(view, None) == [(FIELD, frozenset("ac"))]
+    assert ExpansionScope({"fits": FIELD}).groups(view, frozenset("ab")) == [(FIELD, frozenset("a"))]
+    assert ExpansionScope({"fits": FIELD}).groups(view, frozenset("ac")) == [(FIELD, None)]
+    assert ExpansionScope({"fits": FIELD}, frozenset("cd")).groups(view, None) == [(FIELD, frozenset("c"))]
+    assert ExpansionScope({"fits": FIELD}, frozenset("d")).groups(view, None) == []
+    assert ExpansionScope({"fits": FIELD, "other": other}).groups(view, None) == [
         (FIELD, frozenset("ac")), (other, frozenset("b")),
     ]  # fmt: skip
 
@@ -165,8 +167,8 @@ def test_everyday_words_wake_nothing_and_the_named_document_leads(library: Engin
 
 @pytest.mark.parametrize("question", ["What net sales does Tarn report?", "Which law governs the contract of Tarn?"])
 def test_a_pack_for_any_document_does_not_outvote_the_named_one(library: Engine, question: str) -> None:
-    plain, heard = ask(library, question, "none"), ask(library, question, "finance,contracts")
-    assert plain.results[0].doc_name == heard.results[0].doc_name == "Tarn Supply Agreement.md"
+    plain, expanded = ask(library, question, "none"), ask(library, question, "finance,contracts")
+    assert plain.results[0].doc_name == expanded.results[0].doc_name == "Tarn Supply Agreement.md"
 
 
 def test_users_files_are_held_to_whole_words(library: Engine, tmp_path: Path) -> None:

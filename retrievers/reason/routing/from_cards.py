@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from hybrid_core.types.documents import Document
 from retrievers.documents.route import Routing
-from retrievers.documents.routing.conditions import Condition
 from retrievers.query.question import Question
+from retrievers.reason.routing.conditions import Condition
 
 
 def conditions(question: Question, routing: Routing, documents: Mapping[str, Document]) -> list[Condition]:

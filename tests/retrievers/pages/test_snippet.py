@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_core.text.tokens import tokenise
-from retrievers.explain.snippet import best_window
+from retrievers.pages.snippet import best_window
 
 _PAGE = """Spare parts end here; a purchase needs an agreement.
 13. Prices

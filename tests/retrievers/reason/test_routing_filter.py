@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hybrid_core.llm.token_estimate import estimate
 from retrievers.documents.route import Router
-from retrievers.documents.routing import from_cards
-from retrievers.documents.routing.conditions import Condition, Operator, apply, check, met
-from retrievers.documents.routing.fields import fields_of, table
 from retrievers.query.question import read_question
+from retrievers.reason.routing import from_cards
+from retrievers.reason.routing.conditions import Condition, Operator, apply, check, met
+from retrievers.reason.routing.fields import fields_of, table
 from tests.retrievers.made_documents import document, held
 
 AR, QR = "annual report", "quarterly report"

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
-from retrievers.pages.title_cover import Titles
-from retrievers.rerank.mmr import page_vector
+from retrievers.documents.page_vector import page_vector
+from retrievers.documents.title_cover import Titles
 
 Ints = npt.NDArray[np.int64]
 

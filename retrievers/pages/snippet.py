@@ -61,7 +61,7 @@ def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool
     """
     if estimate(text) <= tokens:
         return text
-    kept = _Kept(_lines(text, query, ()), tokens)
+    kept = _Excerpt(_lines(text, query, ()), tokens)
     gains = [(_gain(_window(kept.lines, at), query, numeric), -at) for at, line in enumerate(kept.lines) if line.held]
     order = [-at for _, at in sorted(gains, reverse=True)] or [0]
     if not kept.stretch(order[0]):
@@ -73,7 +73,7 @@ def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool
     return kept.text(text)
 
 
-class _Kept:
+class _Excerpt:
     """The lines of a page that are kept, and the tokens that are left for more."""
 
     def __init__(self, lines: list[_Line], tokens: int) -> None:

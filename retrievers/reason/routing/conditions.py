@@ -16,7 +16,7 @@ from hybrid_core.text.names import name_key
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import fold, tokenise
 from hybrid_core.types.documents import Period
-from retrievers.documents.routing.fields import LONGEST, Field, is_number
+from retrievers.reason.routing.fields import LONGEST, Field, is_number
 
 Operator = Literal["is", "is not", "contains", "at least", "at most"]
 
@@ -42,7 +42,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class FilterMatch:
     """``documents`` meet all of ``conditions``; ``dropped`` says of every other condition why it does not count."""
 
     conditions: tuple[Condition, ...]
@@ -50,7 +50,7 @@ class Filtered:
     dropped: tuple[str, ...] = ()
 
 
-def apply(fields: Mapping[str, Field], asked: Sequence[Condition], documents: Collection[str]) -> Filtered:
+def apply(fields: Mapping[str, Field], asked: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
     """The documents that meet every condition that can count.
 
     Left out are conditions on what the library does not have, and those that would leave nothing behind the ones
@@ -71,7 +71,7 @@ def apply(fields: Mapping[str, Field], asked: Sequence[Condition], documents: Co
         else:
             behind = " and ".join(map(str, used)) or "the filters"
             dropped.append(f"no document of {behind} has {checked}")
-    return Filtered(tuple(used), kept, tuple(dropped))
+    return FilterMatch(tuple(used), kept, tuple(dropped))
 
 
 def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:

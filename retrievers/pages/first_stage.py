@@ -1,0 +1,190 @@
+"""The first stage: the best pages of the whole library in milliseconds, by words and by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.query import Query
+from hybrid_core.text import tokens
+from hybrid_core.types.documents import Document, Fusion, Hit
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.scoring import FirstStageScoring
+from retrievers.documents.expansion_scope import ExpansionScope
+from retrievers.documents.fusion import normalised, ranked, reciprocal_ranks, weighted
+from retrievers.documents.library import LibraryView
+from retrievers.query.embedding import QuestionEmbedding
+from retrievers.query.expert import NO_EXPANSION, Expansion
+
+Key = tuple[str, int]  # (doc_id, page)
+
+
+def coarse_pass(
+    index: VectorIndex,
+    query: Mapping[int, float],
+    embedding: QuestionEmbedding,
+    published: Mapping[str, Document],
+    scope: frozenset[str] | None,
+    scoring: FirstStageScoring,
+    fusion: Fusion,
+) -> list[Hit]:
+    """At most ``scoring.hits`` pages of published versions, best first, within ``scope`` if given.
+
+    ``query`` is {term hash: weight}. Without a vector a hit's score is its BM25; with one it is the
+    weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
+    ``fusion`` "rrf" the sum of their reciprocal ranks.
+    """
+    sparse = by_words(index, query, published, scope, scoring)
+    near = by_meaning(index, embedding, published, scope, scoring, scoring.hits)
+    return joined(sparse, near, scoring, fusion) if embedding.vector is not None else sparse
+
+
+def by_words(
+    index: VectorIndex,
+    query: Mapping[int, float],
+    published: Mapping[str, Document],
+    scope: Collection[str] | None,
+    scoring: FirstStageScoring,
+) -> list[Hit]:
+    """The best pages by BM25, at most ``scoring.hits``."""
+    return _published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), published) if query else []
+
+
+def joined(
+    sparse: Sequence[Hit],
+    by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]],
+    scoring: FirstStageScoring,
+    fusion: Fusion,
+) -> list[Hit]:
+    """The hits of words and those of meaning in one order; ``by_near`` is what ``by_meaning`` gives."""
+    hits, near = dict(by_near[0]), by_near[1]
+    for hit in sparse:
+        key = (hit.doc_id, hit.page)
+        hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit
+    if fusion == "rrf":
+        fused = reciprocal_ranks([_scores(sparse), near], scoring.rrf_k)
+    else:
+        fused = weighted([(1.0, normalised(_scores(sparse))), (scoring.vectors, near)])
+    return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: scoring.hits]]
+
+
+def by_meaning(
+    index: VectorIndex,
+    embedding: QuestionEmbedding,
+    published: Mapping[str, Document],
+    scope: Collection[str] | None,
+    scoring: FirstStageScoring,
+    limit: int,
+) -> tuple[dict[Key, Hit], dict[Key, float]]:
+    """The pages nearest to a question by its vector, and by its learned term weights where it has them: at most
+    ``limit`` by each, with their scores; and how near each page is, 0 to 1.
+
+    Both kinds of nearness are scaled within the question and added with the weights 1 and
+    ``scoring.term_weights``, whose ratio is that of BGE-M3's authors (Chen et al. 2024).
+    """
+    if embedding.vector is None:
+        return {}, {}
+    dense = _published(index.search(Query("dense", embedding.vector, limit, scope)), published)
+    hits = {(hit.doc_id, hit.page): hit for hit in dense}
+    if not embedding.learned:
+        return hits, similarity(dense)
+    learned = _published(index.search(Query("learned-sparse", _arrays(embedding.learned), limit, scope)), published)
+    for hit in learned:
+        key = (hit.doc_id, hit.page)
+        hits[key] = replace(hits[key], learned=hit.score) if key in hits else hit
+    near = weighted([(1.0, similarity(dense)), (scoring.term_weights, normalised(_scores(learned)))])
+    return hits, {key: score / (1 + scoring.term_weights) for key, score in near.items()}
+
+
+def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
+    """Dense scores scaled to 1 for the best and 0 for the last of the hits.
+
+    Cosines of one question lie in a narrow band: what tells is how far above the crowd a page stands.
+    """
+    if not hits:
+        return {}
+    best, last = hits[0].score, hits[-1].score
+    width = best - last
+    return {(hit.doc_id, hit.page): (hit.score - last) / width if width > 0 else 1.0 for hit in hits}
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """The first stage of one question, ``terms`` being its own words, with what expands it where."""
+
+    index: VectorIndex
+    terms: Mapping[str, float]
+    expansion: ExpansionScope
+    embedding: QuestionEmbedding
+    view: LibraryView
+    request: SearchRequest
+
+    def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
+        """The hits that compare documents, and those that compare their pages; the same unless documents are named."""
+        groups = self.expansion.groups(self.view, scope)
+        if not groups or groups[0][1] is None:
+            found = self._pass(groups[0][0] if groups else NO_EXPANSION, scope)
+            return found, found
+        scoring, fusion = self.request.scoring.first_stage, self.request.fusion
+        near = by_meaning(self.index, self.embedding, self.view.documents, scope, scoring, scoring.hits)
+        own = expanded = self._by_words(NO_EXPANSION, scope)
+        for expansion, documents in groups:
+            if documents is not None:
+                added = self._by_words(expansion, documents)
+                expanded = expanded_hits(expanded, added, documents, scoring.hits)
+        if self.embedding.vector is not None:
+            own, expanded = joined(own, near, scoring, fusion), joined(expanded, near, scoring, fusion)
+        return (own if self.expansion.named is not None else expanded), expanded
+
+    def within(self, document: Document) -> list[Hit]:
+        """The best of one document's pages, as many as are scored of a very large one at most."""
+        scoring = self.request.scoring
+        many = replace(scoring.first_stage, hits=scoring.documents.pages // 2)
+        return self._pass(self.expansion.of(document), frozenset((document.doc_id,)), many)
+
+    def _pass(
+        self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring | None = None
+    ) -> list[Hit]:
+        query = _hashed({**expansion.terms, **self.terms})
+        scoring = scoring or self.request.scoring.first_stage
+        return coarse_pass(self.index, query, self.embedding, self.view.documents, scope, scoring, self.request.fusion)
+
+    def _by_words(self, expansion: Expansion, scope: Collection[str] | None) -> list[Hit]:
+        query = _hashed({**expansion.terms, **self.terms})
+        return by_words(self.index, query, self.view.documents, scope, self.request.scoring.first_stage)
+
+
+def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:
+    """Hits of the question's own words, with those of the documents ``where`` an expansion applies replaced by
+    ``added``, best first.
+
+    The added hits are scaled so that the best of them stands where the best of these documents stood.
+    """
+    others = [hit for hit in own if hit.doc_id not in where]
+    if not added:
+        return others
+    stood = max((hit.score for hit in own if hit.doc_id in where), default=own[-1].score if own else added[0].score)
+    scale = stood / added[0].score if added[0].score > 0 else 1.0
+    least = own[-1].score if len(own) >= limit else 0.0  # of many pages, only the best of the library are hits
+    scaled = [replace(hit, score=hit.score * scale) for hit in added if hit.score * scale >= least]
+    return sorted([*others, *scaled], key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
+
+
+def _hashed(terms: Mapping[str, float]) -> dict[int, float]:
+    return {tokens.cached_hash(term): weight for term, weight in terms.items()}
+
+
+def _arrays(weights: Mapping[int, float]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+    return np.fromiter(weights, np.uint32, len(weights)), np.fromiter(weights.values(), np.float32, len(weights))
+
+
+def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
+    return {(hit.doc_id, hit.page): hit.score for hit in hits}
+
+
+def _published(hits: Sequence[Hit], published: Mapping[str, Document]) -> list[Hit]:
+    return [h for h in hits if h.doc_id in published and published[h.doc_id].content_id == h.content_id]

@@ -1,0 +1,252 @@
+"""The stages of a search in a row: from a question to pages that are explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.types.documents import Hit
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import SearchResult
+from retrievers.documents import select
+from retrievers.documents.candidates import choose
+from retrievers.documents.expansion_scope import expansion_scope
+from retrievers.explain.evidence import JUDGED, judged
+from retrievers.explain.receipts import Explainer
+from retrievers.explain.trace import trace
+from retrievers.pages.expansion_bounds import score_documents
+from retrievers.pages.first_stage import FirstStage, by_meaning
+from retrievers.pages.tree_walk import WalkTrace, walk
+from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
+from retrievers.pipeline.state import SearchResources, SearchState
+from retrievers.query.expert import together
+from retrievers.query.question import read_question
+from retrievers.reason.reasoner import reason
+from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
+from retrievers.reason.sureness import sureness
+from retrievers.rerank.multi_vector import multi_vector_gains
+from retrievers.rerank.phrases import phrase_gains
+from retrievers.rerank.selection import select_pages
+
+_MORE = 10  # pages reached beyond what is asked for
+
+
+@stage("question")
+def read(state: SearchState) -> SearchState:
+    """The question's terms, names, times and types; the documents that filters leave, and those that cards name."""
+    request, opened = state.request, state.resources
+    view = opened.view
+    question = read_question(request.question)
+    scope = select.scope(view.documents, request)
+    cards = view.router.route(question)
+    named = {} if request.route == "semantic" else cards.scores
+    expansion = expansion_scope(
+        opened.expert, request.question, cards.names, named, view, scope, request.scoring.expansion
+    )
+    state = replace(state, question=question, scope=scope, expansion=expansion, choice=DocumentChoice(cards, scope))
+    return state.noted(opened.embedding.note)
+
+
+@stage("coarse")
+def first_stage(state: SearchState) -> SearchState:
+    """The best pages of the whole library."""
+    hits, page_hits = _first_stage(state).hits(state.choice.scope)
+    return replace(state, hits=hits, page_hits=page_hits)
+
+
+@stage("routing")
+def route(state: SearchState) -> SearchState:
+    """Which documents count and how much, by the way that was asked for."""
+    request, view, scope = state.request, state.resources.view, state.scope
+    documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
+    contenders = Contenders(state.question, state.routing, state.hits, documents, scope, request.scoring.documents)
+    choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
+    state = replace(state, choice=choice, usage=state.usage + choice.usage).noted(*choice.notes)
+    return first_stage(state) if choice.scope != scope else state
+
+
+@stage("gather")
+def gather(state: SearchState) -> SearchState:
+    """The documents to look into."""
+    opened, choice = state.resources, state.choice
+    candidates, left_out = choose(
+        state.hits, choice.routing, opened.view, choice.scope, opened.contents, opened.cache,
+        state.request.scoring.documents, _first_stage(state).within,
+    )  # fmt: skip
+    return replace(state, candidates=candidates).noted(*left_out)
+
+
+@stage("pages")
+def score(state: SearchState) -> SearchState:
+    """The value of every page of these documents."""
+    request, opened, expansion = state.request, state.resources, state.expansion
+    candidates, question, first = state.candidates, state.question, request.scoring.first_stage
+    ids = [c.document.doc_id for c in candidates]
+    near, similar = by_meaning(opened.index, opened.embedding, opened.view.documents, ids, first, 2 * first.hits)
+    best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
+    coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
+    # what named the document it holds on all its pages
+    kept = [term for term in question.terms if term not in state.routing.matched_terms] or question.terms
+    asked = dict.fromkeys(kept, 1.0)
+    pages = score_documents(candidates, asked, expansion, coarse, similar, request.scoring, request.fusion)
+    if not any(one.values.any() for one in pages):  # nothing but what named the document occurs in it
+        asked = dict.fromkeys(question.terms, 1.0)
+        pages = score_documents(candidates, asked, expansion, coarse, similar, request.scoring, request.fusion)
+    if near:
+        pages = [
+            replace(one, signals={**one.signals, **_nearness(near, one.candidate.document.doc_id)}) for one in pages
+        ]
+    return replace(state, asked=asked, pages=pages, expansions=[expansion.of(c.document) for c in candidates])
+
+
+@stage("walk")
+def walk_trees(state: SearchState) -> SearchState:
+    """The pages in the order in which a best-first walk down the trees reaches them."""
+    scoring, steps = state.request.scoring, WalkTrace() if state.request.trace else None
+    most = max(scoring.selection.reached, scoring.documents.most * state.request.top_k + _MORE)
+    visits = walk([(one.content, one.values) for one in state.pages], most, steps)
+    return replace(state, visits=visits, walk=steps)
+
+
+@stage("wording")
+def phrases(state: SearchState) -> SearchState:
+    """Phrases of expert knowledge that stand on the best pages word for word."""
+    written = [one.phrases for one in state.expansions]
+    return state.plus("wording", phrase_gains(state.visits, state.pages, written, state.texts, state.request.scoring))
+
+
+@stage("rerank")
+def multi_vector(state: SearchState) -> SearchState:
+    """The best pages compared with the question token by token, where that is asked for. Where the embedder fails, the
+    order stays; raises UsageError where it cannot compare."""
+    compare = state.resources.embedding.compare
+    if compare is None:
+        return state
+    try:
+        gains = multi_vector_gains(state.visits, state.pages, compare, state.texts, state.request.scoring.rerank)
+    except UsageError:
+        raise
+    except PageIndexError as error:
+        return state.noted(f"the embedder failed, so nothing was reranked: {error}")
+    return state.plus("rerank", gains)
+
+
+@stage("evidence")
+def judge(state: SearchState) -> SearchState:
+    """How well the best pages can answer, and how sure their order is."""
+    evidence, covered = judged(
+        state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
+    )
+    return replace(
+        state, evidence=evidence, sureness=sureness(covered, len(state.asked), state.visits, state.pages)
+    )  # fmt: skip
+
+
+@stage("reasoning")
+def ask_model(state: SearchState) -> SearchState:
+    """A model says where the answer stands, where effort and sureness call for it."""
+    reasoner, request = state.resources.reasoner, state.request
+    if reasoner is None or request.effort == "fast":
+        return state
+    best = state.visits[: max(JUDGED, request.top_k)]
+    state.texts.of([(state.pages[one.doc].content, one.page) for one in best])  # while it thinks they may be removed
+    found = reason(
+        reasoner, request, state.sureness, together(state.expansions), state.visits, state.pages, state.texts,
+        state.choice.dead,
+    )  # fmt: skip
+    return replace(
+        state, visits=found.visits, pages=found.scores, effort=found.effort, verdicts=found.verdicts,
+        reasoning=found.reasoning, usage=state.usage + found.usage,
+    ).noted(found.note)  # fmt: skip
+
+
+@stage("selection")
+def select_results(state: SearchState) -> SearchState:
+    """The pages to return: copies once, slots for roles, variety where it is asked for."""
+    request = state.request
+    roles = () if state.verdicts else [one.roles for one in state.expansions]  # the model was told of them
+    slots = select_pages(state.visits, state.pages, request.top_k, roles, request.mmr, request.scoring.selection)
+    return replace(state, slots=slots)
+
+
+@stage("results")
+def explain(state: SearchState) -> SearchState:
+    """Each page with its receipt, the best sections and the documents looked into."""
+    view, texts = state.resources.view, state.texts
+    explainer = Explainer(
+        state.pages, state.question, state.verdicts, view.short_paths, state.request.scoring.pages
+    )  # fmt: skip
+    places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
+    results = [
+        explainer.page(slot, *found)
+        for slot, place, found in zip(state.slots, places, texts.of(places), strict=True)
+        if not texts.gone(place)
+    ]
+    return replace(state, results=results, sections=explainer.sections(), documents=explainer.documents())
+
+
+STAGES: Stages = (
+    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, judge, ask_model, select_results,
+    explain,
+)  # fmt: skip
+"""The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
+
+
+def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
+    """Answer with pages. What is removed while the search runs is left out and told.
+
+    A model's failure is told in the result. Raises NotFoundError for an unknown document, UsageError for a bad
+    condition.
+    """
+    state, laps = run_stages(stages, SearchState.begin(request, resources))
+    return SearchResult(
+        query=request.question,
+        library=request.library,
+        evidence=state.evidence,
+        effort=state.effort_used,
+        results=tuple(state.results),
+        sections=tuple(state.sections),
+        documents=tuple(state.documents),
+        embedded_share=round(resources.embedding.share, 4),
+        expert=together(state.expansions).sources,
+        notes=_notes(state),
+        timings_ms=laps,
+        trace=None if state.walk is None else trace(state.page_hits, state.pages, state.walk, state.visits),
+        sureness=state.sureness,
+        reasoning=state.reasoning,
+        usage=state.usage,
+        route=state.choice.used,
+    )
+
+
+def _first_stage(state: SearchState) -> FirstStage:
+    opened = state.resources
+    terms = dict.fromkeys(state.question.terms, 1.0)
+    return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
+
+
+def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:
+    """What vectors and learned term weights say of a document's pages."""
+    hits = [hit for hit in near.values() if hit.doc_id == doc_id]
+    return {
+        "dense": {hit.page: hit.dense for hit in hits if hit.dense is not None},
+        "learned_sparse": {hit.page: hit.learned for hit in hits if hit.learned is not None},
+    }
+
+
+def _notes(state: SearchState) -> tuple[str, ...]:
+    request, gone = state.request, state.resources.contents.gone
+    if state.scope is not None and not state.scope:
+        return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
+    notes = list(state.notes)
+    if gone:
+        names = sorted(d.name for d in state.resources.view.documents.values() if d.content_id in gone)
+        notes.append(f"removed or indexed again during the search and left out: {', '.join(names)}; ask again")
+    if state.routing.tied and not request.documents:
+        notes.append(
+            "several documents fit the question equally well; name a year, a type or a document to choose among them"
+        )
+    if not state.pages:
+        notes.append("no page shares a word with the question")
+    return tuple(notes)

@@ -1,0 +1,102 @@
+"""What the stages of a search hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.types.documents import Hit
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
+from hybrid_core.types.usage import Usage
+from retrievers.documents.candidates import CandidateDocument
+from retrievers.documents.content import ContentCache
+from retrievers.documents.expansion_scope import ExpansionScope
+from retrievers.documents.library import LibraryView
+from retrievers.documents.route import Routing
+from retrievers.pages.page_texts import PageTexts
+from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.tree_walk import PageVisit, WalkTrace
+from retrievers.query.embedding import QuestionEmbedding
+from retrievers.query.expert import Expansion, Expert
+from retrievers.query.question import Question
+from retrievers.reason.reasoner import NO_MODEL, Reasoner
+from retrievers.reason.routing.choose import DocumentChoice
+from retrievers.rerank.gains import gained
+from retrievers.rerank.selection import ResultSlot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResources:
+    """What a search reads from, opened before it. ``view`` decides what is published; hits of anything else are
+    dropped."""
+
+    view: LibraryView
+    index: VectorIndex
+    contents: Contents
+    cache: ContentCache
+    expert: Expert = Expert()
+    embedding: QuestionEmbedding = QuestionEmbedding()
+    reasoner: Reasoner | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchState:
+    """A search between two stages. A stage that is left out leaves what it would have filled in as it is here."""
+
+    request: SearchRequest
+    resources: SearchResources
+    texts: PageTexts  # each read once, whichever stages ask
+
+    question: Question = Question("")
+    scope: frozenset[str] | None = None  # doc_ids that filters leave, None without one
+    expansion: ExpansionScope = ExpansionScope()
+    hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
+    page_hits: Sequence[Hit] = ()  # the same, by which their pages are
+    choice: DocumentChoice = DocumentChoice(Routing(), None)
+    candidates: Sequence[CandidateDocument] = ()
+    asked: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
+    expansions: Sequence[Expansion] = ()  # what expands the question in each document looked into
+    pages: Sequence[PageScores] = ()  # of each document looked into, best first
+    visits: Sequence[PageVisit] = ()  # the pages in their order, best first
+    walk: WalkTrace | None = None
+    evidence: Evidence = Evidence("none", 0.0)
+    sureness: float = 0.0
+    verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
+    reasoning: Reasoning | None = None
+    effort: EffortUsed | None = None
+    usage: Usage = Usage()
+    slots: Sequence[ResultSlot] = ()
+    results: Sequence[PageFound] = ()
+    sections: Sequence[SectionRanked] = ()
+    documents: Sequence[DocumentRanked] = ()
+    notes: tuple[str, ...] = ()  # what the user should know, in the order of the stages
+
+    @classmethod
+    def begin(cls, request: SearchRequest, resources: SearchResources) -> SearchState:
+        """Before the first stage."""
+        return cls(request, resources, PageTexts(resources.contents))
+
+    @property
+    def routing(self) -> Routing:
+        return self.choice.routing
+
+    @property
+    def effort_used(self) -> EffortUsed:
+        """What was made of the effort that the request asks for."""
+        why = "asked for" if self.request.effort == "fast" else NO_MODEL
+        return self.effort or EffortUsed(self.request.effort, "fast", why)
+
+    def plus(self, name: str, gains: Mapping[Place, float]) -> SearchState:
+        """With what a stage adds to pages, under its name: they are put in the order of their new values."""
+        if not gains:
+            return self
+        visits, pages = gained(self.visits, self.pages, name, gains)
+        return replace(self, visits=visits, pages=pages)
+
+    def noted(self, *notes: str) -> SearchState:
+        """With notes, those that are not empty."""
+        said = tuple(note for note in notes if note)
+        return replace(self, notes=(*self.notes, *said)) if said else self
