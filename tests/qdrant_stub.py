@@ -154,12 +154,18 @@ def _query(shard: edge.EdgeShard, body: Any) -> Any:
         filter=_filter(asked.filter) if asked.filter else None,
         params=edge.SearchParams(exact=bool(params.exact), idf=idf),
         with_payload=True,
+        with_vector=asked.with_vector,
     )
     return {
         "points": [
-            {"id": str(p.id), "version": 0, "score": p.score, "payload": p.payload} for p in shard.query(request)
+            {"id": str(p.id), "version": 0, "score": p.score, "payload": p.payload, "vector": _sparse(p.vector)}
+            for p in shard.query(request)
         ]
     }
+
+
+def _sparse(vectors: Any) -> Any:
+    return vectors and {name: {"indices": v.indices, "values": v.values} for name, v in vectors.items()}
 
 
 def _filter(wanted: models.Filter | None) -> edge.Filter:

@@ -63,6 +63,10 @@ class PointStore(Protocol):
         """The ``limit`` best points of a checked query, best first. Raises ``IndexDamagedError``."""
         ...
 
+    def best_of_term(self, term: int) -> tuple[float, float] | None:
+        """What one term scores on its best page, and what it weighs there; None where no page has it."""
+        ...
+
     def count(self) -> int:
         """Exact number of vectors of all kinds."""
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import Follower, PointStore
 from hybrid_core.store.index.points import PointSource, vector_names
@@ -51,6 +53,11 @@ class VectorIndex:
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise
+
+    def pages_with(self, term: int, pages: int) -> int:
+        """How many of the index's ``pages`` hold a term: what its idf, as ``Query`` has it, was worked out from."""
+        best = self.store.best_of_term(term)
+        return 0 if best is None else round((pages + 1) / math.exp(best[0] / best[1]) - 0.5)
 
     def count(self) -> int:
         """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""

@@ -37,8 +37,8 @@ def _running() -> Iterator[None]:
 def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     opened: list[VectorIndex] = []
 
-    def opener(library: Library, dimension: int = 0, learned: bool = False) -> VectorIndex:
-        opened.append(BACKENDS[request.param](tmp_path / "index", library, dimension, learned))
+    def opener(library: Library, dimension: int = 0, learned: bool = False, place: str = "index") -> VectorIndex:
+        opened.append(BACKENDS[request.param](tmp_path / place, library, dimension, learned))
         return opened[-1]
 
     yield opener

@@ -26,6 +26,7 @@ _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
+_CORPUS = edge.IdfParams(corpus=edge.Filter())  # without one the idf counts deleted points until the next load
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
 
 
@@ -135,8 +136,7 @@ class Shard:
 
     def nearest(self, query: Query) -> list[Found]:
         """The best points of a checked query."""
-        # Without a corpus the idf counts deleted points until the next load.
-        params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter())) if query.using == SPARSE else None
+        params = edge.SearchParams(idf=_CORPUS) if query.using == SPARSE else None
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
@@ -147,6 +147,21 @@ class Shard:
         with self._calling() as shard:
             found = shard.query(request)
         return [(point.payload or {}, point.score) for point in found]
+
+    def best_of_term(self, term: int) -> tuple[float, float] | None:
+        """A term's score on its best page, and its weight there."""
+        request = edge.QueryRequest(
+            limit=1,
+            query=edge.Query.Nearest(edge.SparseVector([term], [1.0]), using=SPARSE),
+            params=edge.SearchParams(idf=_CORPUS),
+            with_vector=[SPARSE],
+        )
+        with self._calling() as shard:
+            found = shard.query(request)
+        if not found:
+            return None
+        held: Any = found[0].vector
+        return found[0].score, held[SPARSE].values[held[SPARSE].indices.index(term)]
 
     def count(self) -> int:
         """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""

@@ -35,6 +35,8 @@ LAYOUT = 1
 """Of the points and of the collection; another layout is another collection."""
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
 _TOUCH_SECONDS = 3600.0
+# With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
+_CORPUS = models.IdfCorpusParams(corpus=models.Filter())
 _STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in one order
 
 
@@ -76,11 +78,8 @@ class CollectionStore:
 
     def nearest(self, query: Query) -> list[Found]:
         self._touch()
-        if query.using == SPARSE:
-            # With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
-            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter()))
-        else:
-            params = models.SearchParams(exact=True)
+        words = query.using == SPARSE
+        params = models.SearchParams(idf=_CORPUS) if words else models.SearchParams(exact=True)
         with self.server.calling() as client:
             found = client.query_points(
                 self.name,
@@ -92,6 +91,22 @@ class CollectionStore:
                 with_payload=True,
             )
         return [(point.payload or {}, point.score) for point in found.points]
+
+    def best_of_term(self, term: int) -> tuple[float, float] | None:
+        self._touch()
+        with self.server.calling() as client:
+            found = client.query_points(
+                self.name,
+                query=models.SparseVector(indices=[term], values=[1.0]),
+                using=SPARSE,
+                limit=1,
+                search_params=models.SearchParams(idf=_CORPUS),
+                with_vectors=[SPARSE],
+            ).points
+        if not found:
+            return None
+        held: Any = found[0].vector
+        return found[0].score, held[SPARSE].values[held[SPARSE].indices.index(term)]
 
     def distrust(self, reason: str) -> None:
         self.amiss = reason

@@ -1,0 +1,51 @@
+"""Several libraries' indexes searched as if they were one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import SPARSE
+from hybrid_core.store.index.query import Query
+from hybrid_core.types.documents import Hit
+
+
+class JoinedIndex:
+    """Answers a query as one index of all their pages would: the idf counts the pages of all of them.
+
+    Each index weighs a term by its own idf, so it is asked with weights that put the one of all in its place.
+    """
+
+    def __init__(self, indexes: Sequence[tuple[VectorIndex, int]]) -> None:
+        """Indexes with their numbers of pages, at one moment: what is worked out of them is kept."""
+        self._indexes = indexes
+        self._pages = sum(pages for _, pages in indexes)
+        self._shares: dict[int, tuple[float, ...]] = {}  # by term: idf among all / idf in each index
+
+    def search(self, query: Query) -> list[Hit]:
+        """As ``VectorIndex.search``."""
+        hits: list[Hit] = []
+        for at, (index, _) in enumerate(self._indexes):
+            hits += index.search(self._weighed(query, at) if query.using == SPARSE else query)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
+
+    def _weighed(self, query: Query, at: int) -> Query:
+        terms, weights = np.asarray(query.vector[0]), np.asarray(query.vector[1], np.float32)
+        shares = [self._share(int(term))[at] for term in terms]
+        return replace(query, vector=(terms, (weights * shares).astype(np.float32)))
+
+    def _share(self, term: int) -> tuple[float, ...]:
+        known = self._shares.get(term)
+        if known is None:
+            counts = [(index.pages_with(term, pages), pages) for index, pages in self._indexes]
+            everywhere = _idf(sum(holding for holding, _ in counts), self._pages)
+            known = self._shares[term] = tuple(everywhere / _idf(*count) for count in counts)
+        return known
+
+
+def _idf(holding: int, pages: int) -> float:
+    return math.log(1 + (pages - holding + 0.5) / (holding + 0.5))
