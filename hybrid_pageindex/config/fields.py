@@ -77,6 +77,9 @@ class IndexSettings:
         "eng", "Tesseract's names of the languages of such pages", pattern=r"^\w+(\+\w+)*$",
         advice="Join names with +, for example eng+deu.",
     )  # fmt: skip
+    chunk_least: int = setting(800, "characters: a chunk ends at a line or sentence end from here on", least=1)
+    chunk_most: int = setting(1200, "characters of a chunk at most", least=1)
+    chunk_overlap: int = setting(150, "characters at most that the next chunk begins before the end of one", least=0)
     vision: Literal["auto", "always", "never"] = setting("auto", "pages that a vision model describes")
     enrich: Literal["auto", "never"] = setting("auto", "whether models that are configured improve documents")
     max_concurrent_pages: int = setting(5, "pages that a vision model describes at once", least=1)

@@ -58,6 +58,7 @@ def check_contents(
 def _compared(
     catalog: Catalog, settings: Settings, told: Callable[[int, int], None], cancelled: threading.Event
 ) -> list[Compared]:
+    from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
     from indexers.jobs.checking import compare
     from indexers.jobs.parsing import Parser
@@ -72,7 +73,7 @@ def _compared(
         pool = WorkerPool(workers, limits)
         try:
             parser = Parser(pool, folder, parse, None, settings.range_pages, workers + 1)
-            return compare(catalog, documents, parser, folder, told, cancelled)
+            return compare(catalog, documents, parser, settings.part(ChunkSize), folder, told, cancelled)
         finally:
             pool.close()
 

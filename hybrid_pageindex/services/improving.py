@@ -31,6 +31,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], Enr
     named, missing = _named(chat, settings)
     if not named:
         return None, missing
+    from indexers.build.chunks import ChunkSize
     from indexers.enrich.options import EnrichOptions
     from indexers.formats.pdf.drawing import Drawing
 
@@ -39,6 +40,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], Enr
         drawing=Drawing(settings.image_dpi, settings.image_format, settings.image_max_side, settings.image_max_tiles),
         documents=min(8, settings.max_concurrent_calls),
         pages=settings.max_concurrent_pages,
+        chunks=settings.part(ChunkSize),
     )
     tried: Future[Models] = Future()
     threading.Thread(target=_try, args=(chat, named, tried), name="index-try-models", daemon=True).start()

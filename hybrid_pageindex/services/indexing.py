@@ -43,6 +43,7 @@ def index_paths(
     chat: Chat,
 ) -> IndexReport:
     """``wished``: this call said itself what models are to do."""
+    from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
     from indexers.jobs.pipeline import IndexOptions, index
     from indexers.ocr.tesseract import find_ocr
@@ -60,6 +61,7 @@ def index_paths(
         seconds_per_file=settings.seconds_per_file,
         max_worker_memory=settings.max_worker_memory,
         parse=settings.part(ParseLimits),
+        chunks=settings.part(ChunkSize),
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
         models=models,

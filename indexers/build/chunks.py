@@ -6,18 +6,35 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Chunk, Page, Section
 
+_RULE, _USUAL = "chunks-1", (800, 1200, 150)
 _BREAK = re.compile(r"(?<=[.!?。！？])\s|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """In characters. A chunk ends at a line or sentence end between ``least`` and ``most``."""
+    """In characters. A chunk ends at a line or sentence end between ``chunk_least`` and ``chunk_most``; the next one
+    begins so many before that at most. Raises UsageError where that cannot be.
+    """
 
-    least: int = 800
-    most: int = 1200
-    overlap: int = 150
+    chunk_least: int = 800
+    chunk_most: int = 1200
+    chunk_overlap: int = 150
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.chunk_overlap < self.chunk_least <= self.chunk_most:
+            raise UsageError(
+                f"Chunks of {self.chunk_least} to {self.chunk_most} characters cannot overlap by {self.chunk_overlap}.",
+                "Choose chunk_overlap below chunk_least, and chunk_least not above chunk_most.",
+            )
+
+    @property
+    def policy(self) -> str:
+        """What tells contents that were cut otherwise; of the usual size it is the rule's version alone."""
+        sizes = (self.chunk_least, self.chunk_most, self.chunk_overlap)
+        return _RULE if sizes == _USUAL else f"{_RULE}({'-'.join(map(str, sizes))})"
 
 
 def own_ranges(sections: Sequence[Section]) -> list[tuple[Section, tuple[int, int], tuple[int, int | None]]]:
@@ -53,13 +70,13 @@ def _pieces(text: str, start: int, stop: int, size: ChunkSize) -> list[tuple[int
     pieces = []
     while start < stop:
         end = stop
-        if stop - start > size.most:
-            breaks = [m.end() for m in _BREAK.finditer(text, start + size.least, start + size.most)]
-            end = breaks[-1] if breaks else start + size.most
+        if stop - start > size.chunk_most:
+            breaks = [m.end() for m in _BREAK.finditer(text, start + size.chunk_least, start + size.chunk_most)]
+            end = breaks[-1] if breaks else start + size.chunk_most
         if text[start:end].strip():
             pieces.append((start, end))
         if end >= stop:
             break
-        back = _BREAK.search(text, end - size.overlap, end)
+        back = _BREAK.search(text, end - size.chunk_overlap, end)
         start = back.end() if back and back.end() < end else end
     return pieces

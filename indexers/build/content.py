@@ -10,7 +10,8 @@ from hybrid_core.text.plural import counted
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, ParsedDocument, ParsedPage, Section
 from hybrid_core.types.unread import empty_warning, unread_warning
-from indexers.build import chunks, description, summaries
+from indexers.build import description, summaries
+from indexers.build.chunks import ChunkSize, cut
 from indexers.build.flags import find_flags
 from indexers.build.prose import prose
 from indexers.build.title import find_title, marked_title
@@ -19,7 +20,9 @@ from indexers.outline.tree import TreeLimits, build_tree
 from indexers.workers.spool import Spool, TermsByPage
 
 
-def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeLimits = TreeLimits()) -> IndexedContent:
+def build_content(
+    name: str, sha256: str, spools: Sequence[Spool], size: ChunkSize, limits: TreeLimits = TreeLimits()
+) -> IndexedContent:
     """Make everything that a publication writes from a document's parsed ranges, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
@@ -49,7 +52,7 @@ def build_content(name: str, sha256: str, spools: Sequence[Spool], limits: TreeL
         description=description.describe(title, sections, len(pages)),
         pages=pages,
         sections=sections,
-        chunks=tuple(chunks.cut(sections, pages)),
+        chunks=tuple(cut(sections, pages, size)),
         terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
         heading_terms=heading_terms(sections, len(pages)).to_bytes(),
         warnings=(*info.warnings, *(w for spool in spools for w in spool.warnings), *text_warnings(pages)),

@@ -10,7 +10,9 @@ from hybrid_core.cards.card import read_card
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.versions import ContentVersion, Kind, StoredVersion
-from indexers.build.versions import with_ocr
+from indexers.build.chunks import ChunkSize
+from indexers.build.versions import version_of, with_ocr
+from indexers.formats.registry import format_of
 from indexers.ocr.tesseract import NoOcr, Tesseract
 
 
@@ -19,10 +21,14 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class Stored:
-    """``ocr`` is called when a version depends on it."""
+    """``ocr`` is called when a version depends on it, ``chunks`` is how this run cuts texts."""
 
-    def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr]) -> None:
-        self._catalog, self.ocr = catalog, ocr
+    def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr], chunks: ChunkSize) -> None:
+        self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
+
+    def wanted(self, file: Path, sha256: str) -> ContentVersion:
+        """What this run makes of a file's bytes by rules alone."""
+        return version_of(sha256, format_of(file), self._chunks)
 
     def serves(self, stored: StoredVersion, wanted: ContentVersion, unread: int | None = None) -> bool:
         """Whether a stored version is as good as what this run would make instead without models.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from hybrid_core.llm.chat import ChatModel
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.versions import Kind
+from indexers.build.chunks import ChunkSize
 from indexers.enrich.choose import Vision
 from indexers.enrich.pages import PROMPT
 from indexers.formats.pdf.drawing import Drawing
@@ -43,6 +44,7 @@ class EnrichOptions:
     drawing: Drawing = field(default_factory=Drawing)
     documents: int = 8
     pages: int = 5
+    chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, models: Models) -> dict[Kind, str]:
         """For each model that is wanted, a hash of everything that decides what it adds."""

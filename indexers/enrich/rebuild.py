@@ -8,7 +8,7 @@ from typing import Any
 
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
-from indexers.build import chunks
+from indexers.build.chunks import ChunkSize, cut
 from indexers.build.content import heading_terms, text_warnings
 from indexers.workers.spool import PageTerms, TermsByPage
 
@@ -38,6 +38,7 @@ def rebuilt(
     said: Sequence[str],
     moot: str = "",
     models: Mapping[str, Any],
+    size: ChunkSize,
 ) -> IndexedContent:
     """``said`` is added to the warnings; those about pages without text are told anew.
 
@@ -52,7 +53,7 @@ def rebuilt(
         description=description,
         pages=tuple(pages),
         sections=tuple(sections),
-        chunks=tuple(chunks.cut(sections, pages)),
+        chunks=tuple(cut(sections, pages, size)),
         terms=_terms(base, pages),
         heading_terms=heading_terms(sections, len(pages)).to_bytes(),
         warnings=(*kept, *text_warnings(pages, str(models.get("vlm", ""))), *said),

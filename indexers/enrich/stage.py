@@ -137,7 +137,7 @@ class Enricher:
         names = {kind: guard.model.name for kind, guard in self._guards.items()}
         content = rebuilt(
             base, pages, sections, description=description, said=work.notes, moot=moot,
-            models=names | _record(work.steps),
+            models=names | _record(work.steps), size=self._options.chunks,
         )  # fmt: skip
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 

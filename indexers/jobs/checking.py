@@ -11,6 +11,7 @@ from typing import Literal
 from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, Page, ParsedPage
+from indexers.build.chunks import ChunkSize
 from indexers.build.content import ranges
 from indexers.build.versions import version_of
 from indexers.jobs.files import private_copy
@@ -36,6 +37,7 @@ def compare(
     catalog: Catalog,
     documents: Sequence[Document],
     parser: Parser,
+    chunks: ChunkSize,
     scratch: Path,
     told: Callable[[int, int], None],
     cancelled: threading.Event,
@@ -53,19 +55,19 @@ def compare(
         if cancelled.is_set():
             raise Cancelled(f"The check was stopped after {done} of {len(by_content)} contents.")
         told(done, len(by_content))
-        state, detail = _compared(catalog, content, holders, parser, scratch)
+        state, detail = _compared(catalog, content, holders, parser, chunks, scratch)
         found.append(Compared(content, tuple(holders), state, detail))
     told(len(by_content), len(by_content))
     return found
 
 
 def _compared(
-    catalog: Catalog, content: str, holders: Sequence[Document], parser: Parser, scratch: Path
+    catalog: Catalog, content: str, holders: Sequence[Document], parser: Parser, chunks: ChunkSize, scratch: Path
 ) -> tuple[State, str]:
     one = holders[0]
     with catalog.snapshot() as snapshot:
         stored = snapshot.version(content)
-    if stored is None or not stored.version.made_as(version_of(one.sha256, one.format)):
+    if stored is None or not stored.version.made_as(version_of(one.sha256, one.format, chunks)):
         return "older", "an earlier version of the pipeline made it: index makes it again"
     state: State = "gone"
     for file in (Path(document.path) for document in holders):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid_core.types.documents import IndexedContent
+from indexers.build.chunks import ChunkSize
 from indexers.jobs.files import PrivateCopy
 from indexers.jobs.parsing import Parser
 from indexers.jobs.report import Point, Tally
@@ -40,8 +41,8 @@ class FileProgress:
 
 
 class Maker:
-    def __init__(self, pool: WorkerPool, parser: Parser, scans: ScanReader) -> None:
-        self._pool, self._parser, self._scans = pool, parser, scans
+    def __init__(self, pool: WorkerPool, parser: Parser, scans: ScanReader, chunks: ChunkSize) -> None:
+        self._pool, self._parser, self._scans, self._chunks = pool, parser, scans, chunks
 
     def make(self, file: Path, copy: PrivateCopy, ocr_seconds: float, progress: FileProgress | None) -> Made:
         """Parse, read scans for about ``ocr_seconds``, build. Raises DocumentError, LimitError or Cancelled."""
@@ -50,7 +51,7 @@ class Maker:
             parsed = self._parser.spools(copy, work, allowance, progress.page if progress else _unseen)
             scans = self._scans.read(file, copy, parsed.unread, ocr_seconds)
             built = work / "index"
-            build = BuildTask(file.name, copy.sha256, parsed.spools, built, scans.pages)
+            build = BuildTask(file.name, copy.sha256, parsed.spools, built, self._chunks, scans.pages)
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:
                 content: IndexedContent = pickle.load(stream)

@@ -21,10 +21,9 @@ from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.versions import ContentVersion
+from indexers.build.chunks import ChunkSize
 from indexers.build.stored import Stored
-from indexers.build.versions import version_of
 from indexers.formats.limits import ParseLimits
-from indexers.formats.registry import format_of
 from indexers.jobs.discover import discover
 from indexers.jobs.files import fingerprint, size
 from indexers.jobs.making import FileProgress, Maker
@@ -65,6 +64,7 @@ class IndexOptions:
     seconds_per_file: float = 3600.0
     max_worker_memory: int = 10**9
     parse: ParseLimits = field(default_factory=ParseLimits)
+    chunks: ChunkSize = field(default_factory=ChunkSize)
     ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
     models: tuple[Future[Models], EnrichOptions] | None = None
@@ -165,9 +165,9 @@ class _Run:
         parser = Parser(
             self._pool, folder, options.parse, options.password, options.range_pages, self._in_flight
         )  # fmt: skip
-        maker = Maker(self._pool, parser, reader)
+        maker = Maker(self._pool, parser, reader, options.chunks)
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
-        self._stored = Stored(catalog, options.ocr)
+        self._stored = Stored(catalog, options.ocr, options.chunks)
         self._unchanged = UnchangedFiles(catalog, library, self._stored)
         self._publisher = Publisher(catalog, library, parser, maker, self._stored, options.parse)
         self._improver = self._improving(options) if options.models else None
@@ -297,7 +297,7 @@ class _Run:
 
     def _index(self, file: Path, known: Document | None, progress: FileProgress) -> FileResult:
         stamp, sha256 = fingerprint(file)
-        wanted = version_of(sha256, format_of(file))
+        wanted = self._stored.wanted(file, sha256)
         if known and self._serves(known, wanted):
             self._unchanged.read(known, stamp)
             return _unchanged(file, known)

@@ -11,9 +11,8 @@ from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import Stored, card_of
-from indexers.build.versions import version_of, with_ocr
+from indexers.build.versions import with_ocr
 from indexers.formats.limits import ParseLimits
-from indexers.formats.registry import format_of
 from indexers.jobs.files import told
 from indexers.jobs.making import FileProgress, Maker
 from indexers.jobs.parsing import Parser
@@ -76,7 +75,7 @@ class Publisher:
         """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
         with self.parser.copy(file, sha256) as copy:
             made = self._maker.make(file, copy, ocr_seconds, progress)
-        version = version_of(sha256, format_of(file))
+        version = self._stored.wanted(file, sha256)
         if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
             tried, left = made.scans.tried, made.scans.left
             version = with_ocr(version, ocr, tried if left else None)
@@ -104,7 +103,7 @@ class Publisher:
 
     def _shared(self, file: Path, sha256: str) -> StoredVersion | None:
         """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
-        found = self._stored.best(version_of(sha256, format_of(file)))
+        found = self._stored.best(self._stored.wanted(file, sha256))
         if found is None:
             return None
         pages = found.pages  # it may have been read under other limits

@@ -9,8 +9,6 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from indexers.build.stored import Stored
-from indexers.build.versions import version_of
-from indexers.formats.registry import format_of
 from indexers.jobs.files import told
 
 _TOGETHER = 1_000  # stamps that are written in one transaction
@@ -33,7 +31,7 @@ class UnchangedFiles:
         if document.error or stored is None or stamp is None:
             return False
         stat = told(file)
-        wanted = version_of(document.sha256, format_of(file))
+        wanted = self._stored.wanted(file, document.sha256)
         return stat is not None and stamp.proves(stat) and self._stored.serves(stored, wanted, document.unread)
 
     def read(self, document: Document, stamp: FileStamp) -> None:

@@ -45,7 +45,9 @@ class _Worker:
     def run(self, task: Task) -> object:
         if isinstance(task, BuildTask):
             self._close()
-            content = build_content(task.name, task.sha256, load_spools(task.spools, map(unpack, task.scans)))
+            content = build_content(
+                task.name, task.sha256, load_spools(task.spools, map(unpack, task.scans)), task.chunks
+            )
             with task.result.open("wb") as file:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None

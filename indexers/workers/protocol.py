@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
+from indexers.build.chunks import ChunkSize
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.drawing import Drawing, Picture
 from indexers.ocr.tesseract import Tesseract
@@ -98,6 +99,7 @@ class BuildTask:
     sha256: str
     spools: tuple[Path, ...]
     result: Path
+    chunks: ChunkSize
     scans: tuple[bytes, ...] = ()
 
 

@@ -55,7 +55,7 @@ def test_every_character_is_in_exactly_one_own_range(made: tuple[list[Page], lis
 @given(cut_documents(), st.integers(5, 20))
 def test_chunks_hold_all_text_and_stay_within_their_size(made: tuple[list[Page], list[Section]], most: int) -> None:
     pages, sections = made
-    size = ChunkSize(least=most // 2, most=most, overlap=most // 4)
+    size = ChunkSize(chunk_least=most // 2, chunk_most=most, chunk_overlap=most // 4)
     chunks = cut(sections, pages, size)
     assert [c.number for c in chunks] == list(range(1, len(chunks) + 1))
     for number, shown in enumerate(pages, 1):

@@ -327,3 +327,22 @@ def test_library_names_are_checked(engine: Engine, tmp_path: Path) -> None:
             run(engine.index(path, library=name or " "))
     assert run(engine.index(path, library="法規 2024")).files[0].status == "indexed"
     assert [size.name for size in run(engine.libraries())] == ["法規 2024"]
+
+
+def test_another_size_of_chunks_makes_documents_again(tmp_path: Path, filings: list[Path]) -> None:
+    def indexed(**settings: int) -> tuple[set[str], int]:
+        engine = Engine(settings=Settings(storage_path=tmp_path / "home", **settings))
+        report = run(engine.index(filings[:1], workers=1))
+        (document,) = run(engine.documents())
+        with engine._catalog().snapshot() as snapshot:
+            longest = max(chunk.end - chunk.start for chunk in snapshot.chunks(document.content_id))
+        engine.close()
+        return {file.status for file in report.files}, longest
+
+    assert indexed()[0] == {"indexed"}
+    small = {"chunk_least": 150, "chunk_most": 300, "chunk_overlap": 30}
+    status, longest = indexed(**small)
+    assert status == {"indexed"} and longest <= 300
+    assert indexed(**small)[0] == {"unchanged"}
+    with pytest.raises(UsageError, match="chunk_overlap below chunk_least"):
+        indexed(chunk_overlap=1000)
