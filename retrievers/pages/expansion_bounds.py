@@ -15,7 +15,7 @@ from retrievers.documents.candidates import CandidateDocument
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.pages.first_stage import Key
 from retrievers.pages.page_score import PageQuery
-from retrievers.pages.page_values import score_pages, value_pages
+from retrievers.pages.page_values import HitPlaces, score_pages, value_pages
 from retrievers.pages.scores import PageScores
 from retrievers.query.expert import NO_EXPANSION
 
@@ -33,7 +33,8 @@ def score_documents(
     expansions = [expansion.of(candidate.document) for candidate in candidates]
     queries = [PageQuery({**one.terms, **asked}, one.headings) for one in expansions]
     raw = [score_pages(c, query, scoring.pages) for c, query in zip(candidates, queries, strict=True)]
-    scores = value_pages(candidates, queries, coarse, raw, similar, scoring, fusion)
+    places = HitPlaces.of(candidates, coarse)
+    scores = value_pages(candidates, queries, places, raw, similar, scoring, fusion)
     if all(one is expansions[0] for one in expansions):
         return scores
     own = PageQuery(asked)
@@ -42,7 +43,7 @@ def score_documents(
         for c, one, before in zip(candidates, expansions, raw, strict=True)
     ]
     return bounded(
-        scores, value_pages(candidates, [own] * len(raw), coarse, own_raw, similar, scoring, fusion), expansion
+        scores, value_pages(candidates, [own] * len(raw), places, own_raw, similar, scoring, fusion), expansion
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +32,33 @@ def score_pages(candidate: CandidateDocument, query: PageQuery, scoring: PageSco
     return scores
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HitPlaces:
+    """What the first stage's hits say of a document: ``coarse`` is by page, ``library`` the same as float64 (pages,);
+    ``nodes`` is the NodeScore of every section and ``structure`` what its sections' places earn each page."""
+
+    coarse: Mapping[int, float]
+    library: Floats
+    nodes: Floats
+    structure: Floats
+
+    @classmethod
+    def of(cls, candidates: Sequence[CandidateDocument], coarse: Mapping[Key, float]) -> list[HitPlaces]:
+        """Those of every candidate; ``coarse`` gives pages 0 to 1."""
+        coarse_of, places = _by_document(coarse), []
+        for candidate in candidates:
+            hits = coarse_of.get(candidate.document.doc_id, {})
+            library = per_page(candidate.content, hits)
+            nodes = node_scores(candidate.content.spans, library)
+            shares = path_shares(candidate.content, nodes)
+            places.append(cls(hits, library, nodes, page_structure(candidate.content, shares)))
+        return places
+
+
 def value_pages(
     candidates: Sequence[CandidateDocument],
     queries: Sequence[PageQuery],
-    coarse: Mapping[Key, float],
+    places: Sequence[HitPlaces],
     raw: Sequence[Floats],
     similar: Mapping[Key, float],
     scoring: ScoringConfig,
@@ -43,45 +67,40 @@ def value_pages(
     """Every page of the candidates scored: own words, similarity, its document, its sections.
 
     A page's words count twice: against its document (``raw``, of ``score_pages``) and against the library
-    (``coarse``). The latter is what compares pages of
-    documents that the question does not tell apart: it counts more the less surely one is named. A document counts
-    by how surely the question names it, not by how far it leads, and half as much where none is named: that others
-    of its pages hold the question's words says less than that one does.
-    ``coarse`` and ``similar`` give pages 0 to 1. Values are at most 1.
-    A page that no word and no similarity speaks for has the value 0.
+    (``places``). The latter is what compares pages of documents that the question does not tell apart: it counts more
+    the less surely one is named. A document counts by how surely the question names it, not by how far it leads, and
+    half as much where none is named: that others of its pages hold the question's words says less than that one does.
+    ``similar`` gives pages 0 to 1. Values are at most 1. A page that no word and no similarity speaks for has the
+    value 0.
     """
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
-    weights, surest = (
-        scoring.pages,
-        1.0 + scoring.documents.cards,
-    )  # the score of a document that leads the hits and is the one named
+    weights = scoring.pages
+    surest = 1.0 + scoring.documents.cards  # the score of a document that leads the hits and is the one named
     dense = weights.vectors if similar else 0.0
     named = max((c.routing for c in candidates), default=0.0)
     apart = 1.0 - named if len(candidates) > 1 else 0.0
     compared = (1.0 - apart) * weights.first_stage + apart * weights.first_stage_unnamed
     by_document = named * weights.document + (1.0 - named) * weights.document_unnamed
     total = 1.0 + compared + dense + by_document + weights.structure
-    coarse_of, similar_of = _by_document(coarse), _by_document(similar)
+    similar_of = _by_document(similar)
     by_rank = None
     if similar and fusion == "rrf":
         by_rank = _by_document(_fused_ranks(candidates, raw, similar, scoring.first_stage.rrf_k))
     scored = []
-    for candidate, query, scores in zip(candidates, queries, raw, strict=True):
+    for candidate, query, place, scores in zip(candidates, queries, places, raw, strict=True):
         content, doc_id = candidate.content, candidate.document.doc_id
-        library = per_page(content, coarse_of.get(doc_id, {}))
-        nodes = node_scores(content.spans, library)
-        structure = weights.structure * page_structure(content, path_shares(content, nodes)) / total
+        structure = weights.structure * place.structure / total
         if by_rank is None:
             spoken = scores / best_page + dense * per_page(content, similar_of.get(doc_id, {}))
         else:
             spoken = (1.0 + dense) * per_page(content, by_rank.get(doc_id, {}))
-        own = (spoken + compared * library * (spoken > 0)) / total  # not for the words that name its document
+        own = (spoken + compared * place.library * (spoken > 0)) / total  # not for the words that name its document
         if candidate.only is not None:
             own *= candidate.only
         from_document = by_document * candidate.score / surest / total
         values = np.where(own > 0, own + from_document + structure, 0.0)
         parts = {"page": own, "document": np.full(content.pages, from_document), "structure": structure}
-        scored.append(PageScores(candidate, values, nodes, parts, query, {"coarse": coarse_of.get(doc_id, {})}))
+        scored.append(PageScores(candidate, values, place.nodes, parts, query, {"coarse": place.coarse}))
     return scored
 
 

@@ -26,7 +26,7 @@ from retrievers.pages.expansion_bounds import bounded, score_documents
 from retrievers.pages.first_stage import expanded_hits
 from retrievers.pages.scores import PageScores
 from retrievers.query.expert import NO_EXPANSION, Expansion
-from tests.retrievers.documents.test_candidates import document
+from tests.retrievers.pages.test_page_values import document
 
 FIELD = Expansion({"weir": 0.5, "sluic": 0.5}, sources=("field",))
 WORDS = ["lock", "weir", "sluic", "gate"]
