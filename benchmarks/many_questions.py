@@ -20,7 +20,7 @@ from pathlib import Path
 from filings import indexed, options_of
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
@@ -76,7 +76,7 @@ def main() -> int:
         plain.close()
         questions = [dataset.questions[n % len(dataset.questions)].text for n in range(options.questions)]
         endpoint = FakeEndpoint(lambda _: FakeReply(_SAID, wait=options.seconds))
-        engine = Engine(home, chat=Caller(endpoint, limiter=Limiter(options.at_once)))
+        engine = Engine(home, chat=ChatModel(endpoint, limiter=Limiter(options.at_once)))
         watch = Watch(home / "catalog.sqlite")
         began = time.perf_counter()
         results = run(ask(engine, questions))

@@ -20,8 +20,9 @@ from typing import Any
 
 from eval.datasets.registry import load
 from eval.runs.trees import score
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Page, ParsedDocument, ParsedPage, Section
 from indexers.enrich.tree import improve_tree
 from indexers.enrich.tree.shown import seen
@@ -40,11 +41,6 @@ class Book:
     name: str
     pages: tuple[Page, ...]
     sections: tuple[Section, ...]
-
-
-class Kept(dict[str, str]):
-    def put(self, key: str, value: str) -> None:
-        self[key] = value
 
 
 def read(path: Path, *, bookmarks: bool) -> Book:
@@ -85,11 +81,12 @@ def trees(files: Sequence[Path], outlines: Any) -> None:
                 "from the outline": TreeOracle(outline, [page.text for page in book.pages]), "by chance": guess,
             }  # fmt: skip
             for name, answer in models.items():
-                made = improve_tree(Caller(FakeEndpoint(answer)), book.pages, book.sections, book.name, Kept())
+                scope = CallScope()
+                made = improve_tree(ChatModel(FakeEndpoint(answer)), scope, book.pages, book.sections, book.name)
                 got, per = score(outline, made.sections), 100 / len(book.pages)
                 rows.setdefault((start, name), []).append(
-                    (got.f1, got.precision, got.recall, got.parent, made.usage.calls * per,
-                     made.usage.input_tokens * per, got.f1 - before.f1)
+                    (got.f1, got.precision, got.recall, got.parent, scope.usage.calls * per,
+                     scope.usage.input_tokens * per, got.f1 - before.f1)
                 )  # fmt: skip
     print("| start | model | F1 | precision | recall | parent | calls / 100 pages | tokens / 100 pages | worst book |")
     print("|---|---|---|---|---|---|---|---|---|")

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.store.cache.cache import Cache
@@ -87,7 +87,7 @@ def main() -> None:
 
             taken = {"bare": timed(bare, calls, concurrency)}
             for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(kept))):
-                caller = Caller(OpenAIChat("m", base_url=url), limiter=Limiter(concurrency), cache=cache)
+                caller = ChatModel(OpenAIChat("m", base_url=url), limiter=Limiter(concurrency), cache=cache)
 
                 def ask(n: int) -> object:
                     return caller.ask([Message("user", f"{concurrency}/{n} {PROMPT}")], Found)  # noqa: B023
@@ -113,7 +113,7 @@ def main() -> None:
             ]
             print(*map(json.dumps, rows[-3:]), f"a kept reply: {held:.2f} ms", sep="\n", flush=True)
         for limit in LIMITS:
-            caller = Caller(OpenAIChat("m", base_url=url), limiter=Limiter(limit))
+            caller = ChatModel(OpenAIChat("m", base_url=url), limiter=Limiter(limit))
             calls = max(limit, given.calls * limit // 32)
 
             def waiting(n: int) -> object:

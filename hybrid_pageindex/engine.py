@@ -34,7 +34,7 @@ from retrievers.pipeline.row import STAGES
 from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.answers import Answer
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.formats.pdf.drawing import ImageFormat, Picture

@@ -14,13 +14,14 @@ from pydantic import BaseModel
 
 from eval.datasets.corpus import Corpus
 from eval.records.rankings import RankedPage, Ranking
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Section
 from hybrid_core.types.usage import Usage
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 MOST_PICKED = 3  # documents whose trees are read, where the whole library is asked
 TREE_TOKENS = 100_000  # of all trees in a prompt, by estimate: what models with windows of 128,000 can read
@@ -66,7 +67,7 @@ class WholeTree:
         outline = "\n".join(line for _, line in shown)
         written = prompt("tree-whole")
         messages = written.messages({"question": question, "outline": outline})
-        reply = self._model.ask(messages, NodeList, prompt=written.id, max_tokens=_REPLY, patient=True)
+        reply = self._model.ask(messages, NodeList, prompt=written.id, max_tokens=_REPLY, scope=CallScope(patient=True))
         usage += reply.usage
         named = {name: place for place, line in shown if place and (name := line.split()[0])}
         listed = reply.value.node_list if reply.value else []
@@ -99,7 +100,7 @@ class WholeTree:
         values = {"question": question, "documents": "\n".join(lines), "most": str(MOST_PICKED)}
         written = prompt("documents-pick")
         reply = self._model.ask(
-            written.messages(values), PicksReply, prompt=written.id, max_tokens=_REPLY, patient=True
+            written.messages(values), PicksReply, prompt=written.id, max_tokens=_REPLY, scope=CallScope(patient=True)
         )
         known = {f"D{number}": name for number, name in enumerate(names[: len(lines)], 1)}
         said = list(dict.fromkeys(reply.value.documents if reply.value else []))

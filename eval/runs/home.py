@@ -12,7 +12,7 @@ from typing import Any
 from eval.records.progress import Progress
 from eval.runs.machine import folder_bytes, indexing_code
 from hybrid_core.errors import UsageError
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, run
 

@@ -14,7 +14,7 @@ from hybrid_pageindex import Settings
 from hybrid_pageindex.services.models import Models
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 
 def make_ranker(

@@ -8,10 +8,11 @@ from typing import Any
 
 from hybrid_core.embed.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
+from hybrid_core.llm.client.client import Client
 from hybrid_core.llm.client.endpoint_errors import network_errors, translated
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries, public_url
-from hybrid_core.llm.client.sender import Sender
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.system.extras import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -30,7 +31,7 @@ class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
     A text that the server still calls too long is halved until it is taken, which depends on no other text. Failures
-    are EndpointError; requests for documents are patient, those for questions are not (see ``Sender``).
+    are EndpointError; requests for documents are patient, those for questions are not (see ``Client``).
     The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
     """
 
@@ -52,7 +53,7 @@ class OpenAIEmbedder:
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
         self._name = f"openai:{model}@{self._url}"
         self._batch_size = min(batch_size or MAX_INPUTS, MAX_INPUTS)
-        self._sender = Sender(self._name, limiter or Limiter(8), retries, timeout)
+        self._calls = Client(self._name, limiter or Limiter(8), retries, timeout)
         self._id: EmbedderId | None = None
         self._sdk: Any = require("openai", "openai")
         self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
@@ -63,22 +64,22 @@ class OpenAIEmbedder:
     @property
     def id(self) -> EmbedderId:
         """Asks the server for one vector, to learn the dimension, where nothing was embedded before."""
-        return self._id or self._learn(self._embed([" "], patient=True))
+        return self._id or self._learn(self._embed([" "], CallScope(patient=True)))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         cut = [text.strip()[:MAX_CHARACTERS] or " " for text in checked_texts(texts, kind)]
         if not cut:
             return unit_rows([], self._name, self.id.dimension)
-        vectors = self._embed(cut, patient=kind == "document")
+        vectors = self._embed(cut, CallScope(patient=kind == "document"))
         self._learn(vectors)
         return vectors
 
     def close(self) -> None:
-        self._sender.close()
+        self._calls.close()
         self._client.close()
 
-    def _embed(self, texts: Sequence[str], *, patient: bool) -> Vectors:
-        call = partial(self._fitting, patient=patient)
+    def _embed(self, texts: Sequence[str], scope: CallScope) -> Vectors:
+        call = partial(self._fitting, scope=scope)
         rows = in_batches(texts, self._batch_size, call, _REQUEST_CHARACTERS)
         return unit_rows(rows, self._name, self._id.dimension if self._id else None)
 
@@ -89,17 +90,17 @@ class OpenAIEmbedder:
             self._id = EmbedderId(self._name, dimension, made)
         return self._id
 
-    def _fitting(self, batch: list[str], *, patient: bool) -> list[Any]:
+    def _fitting(self, batch: list[str], scope: CallScope) -> list[Any]:
         """One vector per text; what is too much for the server is halved, first the batch, then the text."""
         try:
-            return self._sender.send(partial(self._request, batch), patient=patient)[0]
+            return self._calls.send(partial(self._request, batch), scope=scope)[0]
         except EndpointError as error:
             if error.failure != "too long" or (len(batch) == 1 and len(batch[0]) <= _SHORTEST):
                 raise
         if len(batch) > 1:
             half = (len(batch) + 1) // 2
-            return self._fitting(batch[:half], patient=patient) + self._fitting(batch[half:], patient=patient)
-        return self._fitting([batch[0][: len(batch[0]) // 2]], patient=patient)
+            return self._fitting(batch[:half], scope) + self._fitting(batch[half:], scope)
+        return self._fitting([batch[0][: len(batch[0]) // 2]], scope)
 
     def _request(self, batch: list[str], timeout: float) -> list[Any]:
         try:

@@ -1,4 +1,4 @@
-"""Replies kept in the cache, so that the same question to the same model is paid for once."""
+"""Replies kept in the cache of a home, whole or part by part, so that the same is paid for once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _GATHER = 0.2  # seconds in which replies gather before they are written in one 
 
 
 class ReplyCache:
-    """Safe for several threads.
+    """Safe for several threads. Keys are those of ``request_key`` and ``part_key``.
 
-    Replies are written by a thread of its own, several in one transaction, so that calls do not wait for the disk: one
-    that is killed loses the replies of its last moment.
+    Whole replies are written by a thread of its own, several in one transaction, so that calls do not wait for the
+    disk: one that is killed loses the replies of its last moment.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -31,16 +31,21 @@ class ReplyCache:
 
     def get(self, key: str) -> str | None:
         with self._lock:
-            held = self._waiting.get(f"reply/{key}")
-        held = self._cache.get(f"reply/{key}") if held is None else held
+            held = self._waiting.get(key)
+        held = self._cache.get(key) if held is None else held
         return None if held is None else held.decode("utf-8")
 
     def put(self, key: str, text: str) -> None:
         with self._lock:
             idle = not self._waiting
-            self._waiting[f"reply/{key}"] = text.encode("utf-8", "replace")
+            self._waiting[key] = text.encode("utf-8", "replace")
             if idle:
                 self._writer.submit(self._write)
+
+    def put_part(self, key: str, text: str) -> None:
+        """What was made of a part of a reply; durable when this returns."""
+        with contextlib.suppress(StoreError):  # as above
+            self._cache.put({key: text.encode("utf-8", "replace")})
 
     def flush(self) -> None:
         """Wait until everything is written."""
@@ -64,10 +69,21 @@ class ReplyCache:
 
 
 def request_key(model: str, prompt: str, request: Request) -> str:
-    """A hash of everything that decides a reply: the model, the version of the prompt, the messages and the schema."""
+    """Everything that decides a reply, hashed: the model, the version of the prompt, the messages and the schema."""
     messages = [
         [message.role, message.text, *(hashlib.sha256(image).hexdigest() for image in message.images)]
         for message in request.messages
     ]
     said = json.dumps([model, prompt, messages, request.schema, request.max_tokens], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()
+    return f"reply/{hashlib.sha256(said.encode()).hexdigest()}"
+
+
+def part_key(kind: str, *decisive: str | bytes) -> str:
+    """A key from everything that decides what a model says of one part of a document (a page, a section), so that an
+    unchanged part is paid for once: the model's name, the prompt's id, the contents. No page numbers.
+    """
+    digest = hashlib.sha256()
+    for one in decisive:
+        data = one.encode("utf-8", "replace") if isinstance(one, str) else one
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return f"part/{kind}/{digest.hexdigest()[:40]}"

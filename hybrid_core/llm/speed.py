@@ -6,7 +6,8 @@ import random
 import time
 from dataclasses import dataclass
 
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 
 _NUMBERS = 400  # read, about 1,000 tokens; new ones each time, for a server may keep what it has read
@@ -35,7 +36,11 @@ def measure(model: ChatModel) -> Speed:
     heard: list[float] = []
     began = time.monotonic()
     reply = model.say(
-        messages, on_text=lambda _: heard.append(time.monotonic()), prompt=written.id, max_tokens=_TOKENS, patient=True
+        messages,
+        on_text=lambda _: heard.append(time.monotonic()),
+        prompt=written.id,
+        max_tokens=_TOKENS,
+        scope=CallScope(patient=True),
     )
     ended = time.monotonic()
     read = reply.usage.input_tokens or sum(len(message.text) for message in messages) // 4

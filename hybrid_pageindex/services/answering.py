@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid_core.errors import ChatError, PageIndexError
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Claim, Source

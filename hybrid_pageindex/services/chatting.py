@@ -15,20 +15,18 @@ from hybrid_pageindex.services.models import Kind, Models
 from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 
 @dataclass(frozen=True, slots=True)
 class _Unusable:
-    """A model that cannot be made as the settings name it: every question to it fails with the reason."""
+    """An ``Endpoint`` that cannot be made as the settings name it: every question to it fails with the reason."""
 
     name: str
     error: PageIndexError
 
-    def ask(self, *_: object, **__: object) -> NoReturn:
+    def complete(self, *_: object) -> NoReturn:
         raise ChatError(self.error.message, self.error.advice, failure="model")
-
-    say = ask
 
     def close(self) -> None:
         pass
@@ -71,7 +69,9 @@ class Chat:
         try:
             model = self.model()
         except PageIndexError as error:  # a search does without, and says why
-            model = _Unusable(f"{said.llm_provider}:{said.llm_model}", error)
+            from hybrid_core.llm.client.chat_model import ChatModel
+
+            model = ChatModel(_Unusable(f"{said.llm_provider}:{said.llm_model}", error))
         if model is None:
             return None
         calls = 1 + (said.reason_calls if strategy == "mcts" else said.reason_rounds)  # one chooses documents

@@ -11,9 +11,9 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.versions import Kind
-    from indexers.enrich.options import EnrichOptions, Models
+    from indexers.enrich.options import EnrichModels, EnrichOptions
 
 _WITHOUT = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
@@ -24,7 +24,9 @@ _UNSEEN = "vision is switched off (vision): pictures of pages are not described"
 _CALLED = {"llm": "language model", "vlm": "vision model"}
 
 
-def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], EnrichOptions] | None, tuple[str, ...]]:
+def improvers(
+    chat: Chat, settings: Settings
+) -> tuple[tuple[Future[EnrichModels], EnrichOptions] | None, tuple[str, ...]]:
     """The models being tried out and how they are used, None where there are none; and what is done without."""
     if settings.enrich == "never":
         return None, (_OFF,)
@@ -42,7 +44,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[tuple[Future[Models], Enr
         pages=settings.max_concurrent_pages,
         chunks=settings.part(ChunkSize),
     )
-    tried: Future[Models] = Future()
+    tried: Future[EnrichModels] = Future()
     threading.Thread(target=_try, args=(chat, named, tried), name="index-try-models", daemon=True).start()
     return (tried, options), missing
 
@@ -70,9 +72,9 @@ def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, 
 _KINDS: tuple[Kind, ...] = ("llm", "vlm")
 
 
-def _try(chat: Chat, named: dict[Kind, str], tried: Future[Models]) -> None:
+def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> None:
     """One cheap call of each: a wrong key, a missing model and one that does not see are known before any work."""
-    from indexers.enrich.options import Models
+    from indexers.enrich.options import EnrichModels
 
     notes: list[str] = []
     models: dict[Kind, ChatModel | None] = {"llm": None, "vlm": None}
@@ -82,6 +84,6 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[Models]) -> None:
                 models[kind] = chat.tried(kind)
             except PageIndexError as error:
                 notes.append(f"the {_CALLED[kind]} does not work, so index goes on without it: {error}")
-        tried.set_result(Models(models["llm"], models["vlm"], named, tuple(notes)))
+        tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
     except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
         tried.set_exception(error)

@@ -13,7 +13,7 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_pageindex.config.settings import Settings
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.llm.client.endpoint import Endpoint
     from hybrid_core.llm.client.limiter import Limiter
 
@@ -103,7 +103,7 @@ class Models:
         if not named.model and not (said.replay_replies and kind == "llm"):
             return None
         from hybrid_core.llm.cassette import Player, Recorder
-        from hybrid_core.llm.client.caller import Caller
+        from hybrid_core.llm.client.chat_model import ChatModel
         from hybrid_core.llm.client.limiter import Limiter
         from hybrid_core.llm.client.remote import Retries
         from hybrid_core.llm.prices import Price, read_prices
@@ -116,7 +116,7 @@ class Models:
         taped = said.record_replies or said.replay_replies
         where = (named.provider, named.base_url)
         limiter = self._limiters.setdefault(where, Limiter(said.max_concurrent_calls, said.max_calls_per_minute))
-        return Caller(
+        return ChatModel(
             endpoint,
             limiter=limiter,
             cache=None if self._cache is None or taped or probing else ReplyCache(self._cache),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG

@@ -64,7 +64,7 @@ class Health:
 
 def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -> list[Document]:
     """Also forgets which pages models refused, so that indexing a document again asks for them again."""
-    from indexers.enrich.cache import forget_refusals
+    from indexers.enrich.pages import forget_refusals
 
     with catalog.snapshot() as snapshot:
         documents = select.by_name(known(snapshot, library), names)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.session import Session
 from hybrid_core.llm.token_estimate import cut, estimate, shares
 from hybrid_core.types.documents import Page, Section
-from hybrid_core.types.usage import Usage
 from indexers.build import description
-from indexers.enrich.asking import Asker, language_of
-from indexers.enrich.cache import PartCache
+from indexers.enrich.language import language_of
 
 _BEGINNING, _SECTIONS = 700, 2000  # tokens shown
 _LISTED = 40
@@ -30,33 +30,26 @@ class DescriptionResult:
     """``line`` is the rules' own where ``failure`` says that the model gave none."""
 
     line: str
-    usage: Usage
     notes: tuple[str, ...] = ()
     failure: EndpointFailure | None = None
 
 
 def describe_document(
-    model: ChatModel,
-    title: str,
-    sections: Sequence[Section],
-    pages: Sequence[Page],
-    cache: PartCache,
-    *,
-    deadline: float | None = None,
+    model: ChatModel, scope: CallScope, title: str, sections: Sequence[Section], pages: Sequence[Page]
 ) -> DescriptionResult:
     """What kind of document it is, whose, of when, about what: one line, from its beginning and its main sections."""
-    asker = Asker(model, cache, language=language_of([page.text for page in pages]), deadline=deadline)
+    session = Session(model, scope, language=language_of([page.text for page in pages]))
     beginning = "\n".join(page.text or page.summary for page in pages[:3])
     values = {"title": title, "beginning": cut(beginning, _BEGINNING), "sections": "\n".join(_main(sections))}
     try:
-        said = asker.ask("document-description", Description, values, tokens=300).description
+        said = session.ask("document-description", Description, values, tokens=300).description
         line = " ".join(said.split()).strip("\"'“”")
         if not line:
             raise ChatError("the description is empty.", failure="reply")
     except ChatError as error:
         note = f"description: {error.message} The one made without a model stays."
-        return DescriptionResult(description.describe(title, sections, len(pages)), asker.usage, (note,), error.failure)
-    return DescriptionResult(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", asker.usage)
+        return DescriptionResult(description.describe(title, sections, len(pages)), (note,), error.failure)
+    return DescriptionResult(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…")
 
 
 def _main(sections: Sequence[Section]) -> list[str]:

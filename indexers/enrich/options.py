@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
@@ -24,7 +24,7 @@ _VERSION = "1"  # of what is made of the replies: raising it has documents impro
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class EnrichModels:
     """What a run may ask. ``llm`` and ``vlm`` are None where none is wanted or it does not work.
 
     ``names`` has those that are wanted, ``notes`` say what does not work.
@@ -46,7 +46,7 @@ class EnrichOptions:
     pages: int = 5
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
-    def tags(self, models: Models) -> dict[Kind, str]:
+    def tags(self, models: EnrichModels) -> dict[Kind, str]:
         """For each model that is wanted, a hash of everything that decides what it adds."""
         pictures: list[object] = [
             self.vision,

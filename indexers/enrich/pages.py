@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -12,14 +13,17 @@ from typing import Annotated
 from pydantic import BaseModel, StringConstraints, ValidationError
 
 from hybrid_core.errors import ChatError, DocumentError, ReplyError
-from hybrid_core.llm.chat import ChatModel, Message
-from hybrid_core.llm.prompts import prompt
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.session import Session
 from hybrid_core.llm.token_estimate import cut
+from hybrid_core.store.cache.cache import Cache
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Page
-from indexers.enrich.cache import REFUSED, PartCache, part_key
+from hybrid_core.types.usage import Usage
 
 PROMPT = "page-description"
+_REFUSED = "page-refused"  # the kind of what is kept of pages that a model does not describe
 _AHEAD = 4  # pages drawn before anybody takes them
 _SHOWN = 4_000  # tokens of a page's text that go along
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
@@ -43,8 +47,8 @@ class PageSaid(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PageDescriptions:
-    """All pages, those described changed. ``kept`` of the described came from the cache; ``failed`` says why by number,
-    and so does ``refused`` of those that the model declines or cannot answer for, which it is not asked again.
+    """All pages, those described changed. ``failed`` says why by number, and so does ``refused`` of
+    those that the model declines or cannot answer for, which it is not asked again.
 
     ``read`` had no readable text and have that of their pictures now.
     """
@@ -52,17 +56,16 @@ class PageDescriptions:
     pages: tuple[Page, ...]
     described: tuple[int, ...]
     read: tuple[int, ...]
-    kept: int
     failed: Mapping[int, str]
     refused: Mapping[int, str]
 
 
 def describe_pages(
     model: ChatModel,
+    scope: CallScope,
     pages: Sequence[Page],
     chosen: Sequence[int],
     drawn: Drawn,
-    cache: PartCache,
     at_once: Executor,
     on_page: Callable[[], None],
 ) -> PageDescriptions:
@@ -73,18 +76,17 @@ def describe_pages(
     """
     by_number = {page.number: page for page in pages}
     ahead = _Ahead(drawn, chosen)
-    running = {at_once.submit(_described, model, by_number[n], ahead, cache): n for n in chosen}
+    session = Session(model, scope)
+    running = {at_once.submit(_described, session, by_number[n], ahead): n for n in chosen}
     said: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
     refused: dict[int, str] = {}
-    kept = 0
     try:
         for future in as_completed(running):
             number = running[future]
             try:
-                said[number], from_cache = future.result()
-                kept += from_cache
-            except _Refused as refusal:
+                said[number] = future.result()
+            except _RefusedError as refusal:
                 refused[number] = str(refusal)
             except (ChatError, DocumentError) as error:
                 failed[number] = error.message
@@ -96,11 +98,16 @@ def describe_pages(
     read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
     changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
     return PageDescriptions(
-        changed, tuple(sorted(said)), read, kept, dict(sorted(failed.items())), dict(sorted(refused.items()))
+        changed, tuple(sorted(said)), read, dict(sorted(failed.items())), dict(sorted(refused.items()))
     )
 
 
-class _Refused(Exception):
+def forget_refusals(cache: Cache) -> None:
+    """Have models asked again about pages that they refused, once their documents are indexed anew."""
+    cache.clear(f"part/{_REFUSED}/")
+
+
+class _RefusedError(Exception):
     """The model declines, or answers with nothing usable also after it was told so: that is remembered."""
 
 
@@ -136,38 +143,32 @@ class _Ahead:
             self._begun[number] = self._drawn(number)
 
 
-def _described(model: ChatModel, page: Page, ahead: _Ahead, cache: PartCache) -> tuple[PageSaid, bool]:
-    """What the model says of a page, and whether it was kept from before. Raises _Refused, ChatError, DocumentError."""
+def _described(session: Session, page: Page, ahead: _Ahead) -> PageSaid:
+    """What the model says of a page, or said of it before. Raises _RefusedError, ChatError, DocumentError."""
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
-    written = prompt(PROMPT)
     text = cut(page.text, _SHOWN)
     wanted = _WANTED if page.needs_ocr else _UNWANTED
-    decisive = (model.name, written.id, wanted, text, *images)
-    key, refused_key = part_key("page", *decisive), part_key(REFUSED, *decisive)
-    if (held := cache.get(key)) is not None:
-        try:
-            return PageSaid.model_validate_json(held), True
-        except ValidationError:  # kept before the shape changed
-            pass
-    if (why := cache.get(refused_key)) is not None:
-        raise _Refused(why)
-    *before, last = written.messages({"text": wanted, "page": text})
-    messages = [*before, Message(last.role, last.text, images)]
+    key = session.key(PROMPT, wanted, text, *images, kind="page")
+    refused_key = session.key(PROMPT, wanted, text, *images, kind=_REFUSED)
+    if (held := session.held(key)) is not None:
+        with contextlib.suppress(ValidationError):  # kept before the shape changed
+            said = PageSaid.model_validate_json(held)
+            session.scope.add(Usage(cached=1))
+            return said
+    if (why := session.held(refused_key)) is not None:
+        raise _RefusedError(why)
     most = _REPLY_WITH_TEXT if page.needs_ocr else _REPLY
     try:
-        reply = model.ask(messages, PageSaid, prompt=written.id, max_tokens=most)
+        said = session.ask(PROMPT, PageSaid, {"text": wanted, "page": text}, tokens=most, images=images)
     except ChatError as error:
         if error.failure != "refusal" and not isinstance(error, ReplyError):
             raise
-        cache.put(refused_key, error.message)
-        raise _Refused(error.message) from error
-    said = reply.value
-    if said is None:
-        raise ChatError("the model gave no description.", failure="reply")
-    cache.put(key, said.model_dump_json())
-    return said, False
+        session.put(refused_key, error.message)
+        raise _RefusedError(error.message) from error
+    session.put(key, said.model_dump_json())
+    return said
 
 
 def _with(page: Page, said: PageSaid) -> Page:

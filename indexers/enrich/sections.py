@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.session import Session
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Page, Section
-from hybrid_core.types.usage import Usage
-from indexers.enrich.asking import Asker, language_of
-from indexers.enrich.cache import PartCache
+from indexers.enrich.language import language_of
 from indexers.enrich.section_texts import Material, branch_materials, leaf_materials
 
 _PROMPT = "section-summaries"
@@ -56,21 +56,15 @@ class SectionOutcome:
 
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
-    usage: Usage
     failure: EndpointFailure | None = None
 
 
 def summarise_sections(
-    model: ChatModel,
-    pages: Sequence[Page],
-    sections: Sequence[Section],
-    cache: PartCache,
-    *,
-    deadline: float | None = None,
+    model: ChatModel, scope: CallScope, pages: Sequence[Page], sections: Sequence[Section]
 ) -> SectionOutcome:
     """Summaries and gaps of all sections: first of the leaves, then of the branches over them."""
-    asker = Asker(model, cache, language=language_of([page.text for page in pages]), deadline=deadline)
-    round_ = _Round(asker, [section.summary for section in sections])
+    session = Session(model, scope, language=language_of([page.text for page in pages]))
+    round_ = _Round(session, [section.summary for section in sections])
     leaves = leaf_materials(pages, sections)
     wanted = round_.take(leaves, {})
     above = branch_materials(pages, sections, round_.summaries, {leaf.at for leaf in wanted}) if wanted else []
@@ -81,19 +75,19 @@ def summarise_sections(
     lost += round_.take(branches, round_.ask(round_.take(branches, said)))
     made = [replace(s, summary=round_.summaries[at], gaps=round_.gaps[at]) for at, s in enumerate(sections)]
     if not lost:
-        return SectionOutcome(tuple(made), (), asker.usage)
+        return SectionOutcome(tuple(made), ())
     why = round_.error.message if round_.error else "the model left them out."
     note = f"section summaries: {len(lost)} have those made without a model: {why}"
-    return SectionOutcome(tuple(made), (note,), asker.usage, round_.error.failure if round_.error else "reply")
+    return SectionOutcome(tuple(made), (note,), round_.error.failure if round_.error else "reply")
 
 
 class _Round:
     """Asks for materials in batches, side by side; what is kept is not asked for."""
 
-    def __init__(self, asker: Asker, summaries: list[str]) -> None:
+    def __init__(self, session: Session, summaries: list[str]) -> None:
         self.summaries = summaries
         self.gaps: list[tuple[str, ...]] = [() for _ in summaries]
-        self._asker = asker
+        self._session = session
         self.error: ChatError | None = None
         self._known: dict[str, _Said] = {}
 
@@ -107,7 +101,7 @@ class _Round:
                 continue
             if self.lacks(material) and material.at in said:
                 self._known[self._key(material)] = said[material.at]
-                self._asker.put(self._key(material), said[material.at].model_dump_json())
+                self._session.put(self._key(material), said[material.at].model_dump_json())
             held = self._known.get(self._key(material))
             if held is None:
                 lacking.append(material)
@@ -120,12 +114,12 @@ class _Round:
     def lacks(self, material: Material) -> bool:
         """Whether a model is asked about it of which nothing is kept."""
         key = self._key(material)
-        if material.asked and key not in self._known and (held := self._asker.get(key)) is not None:
+        if material.asked and key not in self._known and (held := self._session.get(key)) is not None:
             self._known[key] = _Said.model_validate_json(held)
         return material.asked and key not in self._known
 
     def _key(self, material: Material) -> str:
-        return self._asker.key(_PROMPT, material.text)
+        return self._session.key(_PROMPT, material.text)
 
     def ask(self, wanted: Sequence[Material]) -> dict[int, _Said]:
         """What is said of each, by its place; the rest is asked for once more in smaller batches."""
@@ -145,7 +139,7 @@ class _Round:
         shown = "\n\n".join(f"[section {number}]\n{material.text}" for number, material in enumerate(batch, 1))
         most = _TOKENS_BASE + _TOKENS_EACH * len(batch)
         try:
-            reply = self._asker.ask(_PROMPT, SectionSummaries, {"sections": shown}, keep=False, tokens=most)
+            reply = self._session.ask(_PROMPT, SectionSummaries, {"sections": shown}, tokens=most)
         except ChatError as error:
             self.error = error
             return {}

@@ -7,28 +7,31 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from hybrid_core.errors import Cancelled, PageIndexError
+from hybrid_core.llm.client.breaker import Breaker
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.types.documents import IndexedContent, Page, Section
-from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import Kind
 from indexers.build.content import ranges
-from indexers.enrich.cache import PartCache
 from indexers.enrich.choose import PageLook, choose
 from indexers.enrich.compose import compose
-from indexers.enrich.describe import DescriptionResult, describe_document
-from indexers.enrich.guard import Guard, Metered
-from indexers.enrich.options import EnrichOptions, Models
+from indexers.enrich.describe import describe_document
+from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.pages import describe_pages
 from indexers.enrich.rebuild import rebuilt, within
-from indexers.enrich.sections import SectionOutcome, summarise_sections
-from indexers.enrich.tree import TreeImprovement, improve_tree
+from indexers.enrich.sections import summarise_sections
+from indexers.enrich.tree import improve_tree
 from indexers.jobs.report import Stage, StepDone, StepName
 
 T = TypeVar("T")
@@ -36,6 +39,7 @@ Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
+_IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
 _NOT_AGAIN = ", and the model is not asked again while they, it and its prompt stay the same"
 
@@ -67,8 +71,21 @@ class _Made(Generic[T]):
     done: int
     failed: int
     notes: Sequence[str] = ()
-    kept: int = 0
     refused: int = 0  # of those that failed, which another run would not change
+
+
+class _RunModel:
+    """A model for a whole run, shared by all of its documents."""
+
+    def __init__(self, model: ChatModel, replies: ReplyCache, stopped: threading.Event) -> None:
+        self.model, self._breaker = model, Breaker(math.inf, _IN_A_ROW)
+        self.scope = CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=replies)
+
+    @property
+    def down(self) -> str:
+        """Why it is not asked any more, "" where it is."""
+        refused = self._breaker.refuses(self.model.name)
+        return "" if refused is None else refused[0].message
 
 
 class Enricher:
@@ -76,16 +93,16 @@ class Enricher:
 
     def __init__(
         self,
-        models: Models,
+        models: EnrichModels,
         options: EnrichOptions,
-        cache: PartCache,
+        replies: ReplyCache,
         page_threads: Executor,
         stopped: threading.Event,
     ) -> None:
         self._tags = options.tags(models)
-        given: dict[Kind, Any] = {"llm": models.llm, "vlm": models.vlm}
-        self._guards = {kind: Guard(model, stopped) for kind, model in given.items() if model is not None}
-        self._options, self._cache, self._threads = options, cache, page_threads
+        given: dict[Kind, ChatModel | None] = {"llm": models.llm, "vlm": models.vlm}
+        self._models = {kind: _RunModel(model, replies, stopped) for kind, model in given.items() if model is not None}
+        self._options, self._threads = options, page_threads
 
     def tags_for(self, pictured: bool) -> dict[Kind, str]:
         """Which models have something to do for a document, and how; ``pictured``: its pages can be drawn."""
@@ -94,14 +111,14 @@ class Enricher:
     @property
     def asks(self) -> bool:
         """Whether a model is left that answers."""
-        return any(guard.down is None for guard in self._guards.values())
+        return not all(one.down for one in self._models.values())
 
     def given_up(self) -> list[str]:
         """Which models were given up in this run, and why."""
         return [
-            f"{guard.model.name} was given up, so what was left is as the rules made it: {guard.down.message}"
-            for guard in self._guards.values()
-            if guard.down is not None
+            f"{one.model.name} was given up, so what was left is as the rules made it: {one.down}"
+            for one in self._models.values()
+            if one.down
         ]
 
     def enrich(
@@ -111,7 +128,7 @@ class Enricher:
 
         ``moot`` is a warning that falls away where every page has text then.
         """
-        work = _Work(self._guards)
+        work = _Work(self._models)
         pages, sections, description = base.pages, base.sections, base.description
         seen: tuple[int, ...] = ()
         if "vlm" in tags and sight is not None:
@@ -119,22 +136,16 @@ class Enricher:
             sections = within(sections, pages)
         if "llm" in tags:
             told("tree", 0, 0)
-            sections = work.step(
-                "tree", "llm", sections, lambda model: _tree(model, base, pages, sections, self._cache)
-            )
+            sections = work.step("tree", "llm", sections, partial(_tree, base, pages, sections))
             told("summaries", 0, 0)
-            with_tree = sections
-            sections = work.step("sections", "llm", sections, lambda model: _said(model, pages, with_tree, self._cache))
-            summarised = sections
-            description = work.step(
-                "description", "llm", description, lambda model: _line(model, base, pages, summarised, self._cache)
-            )
+            sections = work.step("sections", "llm", sections, partial(_said, pages, sections))
+            description = work.step("description", "llm", description, partial(_line, base, pages, sections))
         elif seen:
             sections = compose(sections, pages, seen)
         failed = work.unfinished
         if not work.refused and (pages, sections, description) == (base.pages, base.sections, base.description):
             return Enrichment(None, not failed, "", tuple(work.steps), tuple(work.notes))
-        names = {kind: guard.model.name for kind, guard in self._guards.items()}
+        names = {kind: one.model.name for kind, one in self._models.items()}
         content = rebuilt(
             base, pages, sections, description=description, said=work.notes, moot=moot,
             models=names | _record(work.steps), size=self._options.chunks,
@@ -145,18 +156,18 @@ class Enricher:
         """The pages, and the numbers of those that were described."""
         vision = self._options.vision
 
-        def describe(model: Metered) -> _Made[tuple[Pages, tuple[int, ...]]]:
+        def describe(model: ChatModel, scope: CallScope) -> _Made[tuple[Pages, tuple[int, ...]]]:
             chosen = choose(pages, sight.looks() if vision == "auto" else (), vision)
             done = itertools.count(1)
             told("describe", 0, len(chosen))
             found = describe_pages(
-                model, pages, chosen, sight.drawn, self._cache, self._threads,
+                model, scope, pages, chosen, sight.drawn, self._threads,
                 lambda: told("describe", next(done), len(chosen)),
             )  # fmt: skip
             refused, failed = len(found.refused), len(found.failed) + len(found.refused)
             notes = [_undescribed(found.failed)] if found.failed else []
             notes += [_undescribed(found.refused, _NOT_AGAIN)] if refused else []
-            return _Made((found.pages, found.described), len(found.described), failed, notes, found.kept, refused)
+            return _Made((found.pages, found.described), len(found.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
         return work.step("pages", "vlm", before, describe)
@@ -165,28 +176,28 @@ class Enricher:
 class _Work:
     """The steps of one document."""
 
-    def __init__(self, guards: Mapping[Kind, Guard]) -> None:
-        self._guards = guards
+    def __init__(self, models: Mapping[Kind, _RunModel]) -> None:
+        self._models = models
         self.steps: list[StepDone] = []
         self.notes: list[str] = []
         self.unfinished = False  # another run may do more
         self.refused = False  # a model declined something for good
 
-    def step(self, name: StepName, kind: Kind, before: T, work: Callable[[Metered], _Made[T]]) -> T:
+    def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _Made[T]]) -> T:
         """What a step makes, or ``before`` where it fails or its model is down."""
-        guard = self._guards.get(kind)
-        if guard is None:  # wanted, but it did not work when the run began, which the report says once
+        asked = self._models.get(kind)
+        if asked is None:  # wanted, but it did not work when the run began, which the report says once
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             return before
-        if guard.down is not None:
+        if asked.down:
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
-            self._note(f"given up in this run: {guard.down.message}")
+            self._note(f"given up in this run: {asked.down}")
             return before
-        model, began = guard.metered(), time.monotonic()
+        scope, began = asked.scope.part(), time.monotonic()
         try:
-            made = work(model)
+            made = work(asked.model, scope)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
@@ -194,8 +205,7 @@ class _Work:
             made = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
         self.unfinished = self.unfinished or made.failed > made.refused
         self.refused = self.refused or made.refused > 0
-        usage = model.usage + Usage(cached=made.kept)
-        self.steps.append(StepDone(name, made.done, made.failed, usage, round(time.monotonic() - began, 3)))
+        self.steps.append(StepDone(name, made.done, made.failed, scope.usage, round(time.monotonic() - began, 3)))
         for note in made.notes:
             self._note(note)
         return made.value
@@ -205,27 +215,24 @@ class _Work:
             self.notes.append(note.removesuffix("."))
 
 
-def _tree(model: Metered, base: IndexedContent, pages: Pages, sections: Sections, cache: PartCache) -> _Made[Sections]:
-    found = improve_tree(model, pages, sections, base.title, cache)
-    return _Made(found.sections, 1, int(found.failure is not None), found.notes, _kept(found, model))
+def _tree(
+    base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope
+) -> _Made[Sections]:
+    found = improve_tree(model, scope, pages, sections, base.title)
+    return _Made(found.sections, 1, int(found.failure is not None), found.notes)
 
 
-def _said(model: Metered, pages: Pages, sections: Sections, cache: PartCache) -> _Made[Sections]:
-    found = summarise_sections(model, pages, sections, cache)
+def _said(pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[Sections]:
+    found = summarise_sections(model, scope, pages, sections)
     said = sum(a.summary != b.summary for a, b in zip(sections, found.sections, strict=True))
-    return _Made(found.sections, said, int(found.failure is not None), found.notes, _kept(found, model))
+    return _Made(found.sections, said, int(found.failure is not None), found.notes)
 
 
-def _line(model: Metered, base: IndexedContent, pages: Pages, sections: Sections, cache: PartCache) -> _Made[str]:
-    found = describe_document(model, base.title, sections, pages, cache)
+def _line(base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[str]:
+    found = describe_document(model, scope, base.title, sections, pages)
     failed = found.failure is not None
     line = base.description if failed else found.line
-    return _Made(line, int(not failed), int(failed), found.notes, _kept(found, model))
-
-
-def _kept(found: TreeImprovement | SectionOutcome | DescriptionResult, model: Metered) -> int:
-    """How many replies came from the cache of parts, which the model knows nothing of."""
-    return found.usage.cached - model.usage.cached
+    return _Made(line, int(not failed), int(failed), found.notes)
 
 
 def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:

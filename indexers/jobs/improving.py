@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid_core.errors import Cancelled, DocumentError, NotFoundError
+from hybrid_core.llm.reply_cache import ReplyCache, part_key
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import ContentVersion, Kind
 from indexers.build.stored import Stored, card_of
-from indexers.enrich.cache import CacheParts, part_key
-from indexers.enrich.options import EnrichOptions, Models
+from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.sight import WorkerSight
 from indexers.enrich.stage import Enricher, Sight
 from indexers.formats.limits import ParseLimits
@@ -52,12 +52,12 @@ class Run:
 class Improver:
     """Turns in threads of its own, ``options.documents`` at once. ``models`` may still be tried out."""
 
-    def __init__(self, run: Run, models: Future[Models], options: EnrichOptions) -> None:
+    def __init__(self, run: Run, models: Future[EnrichModels], options: EnrichOptions) -> None:
         self._run, self._models, self._options = run, models, options
         self._stopped = threading.Event()
         self._threads = ThreadPoolExecutor(options.documents, thread_name_prefix="index-models")
         self._page_threads = ThreadPoolExecutor(options.pages, thread_name_prefix="index-pages")
-        self._cache = CacheParts(run.cache)
+        self._replies = ReplyCache(run.cache)
         self._made: Enricher | None = None
         self._lock = threading.Lock()
         self._threads.submit(self._enricher)  # what the trial of the models says is told at once
@@ -74,6 +74,7 @@ class Improver:
         self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._page_threads.shutdown(wait=True, cancel_futures=True)
+        self._replies.flush()
 
     def _enricher(self) -> Enricher:
         with self._lock:
@@ -86,7 +87,7 @@ class Improver:
                     continue
                 for note in models.notes:
                     self._run.tally.add(note=note)
-                self._made = Enricher(models, self._options, self._cache, self._page_threads, self._stopped)
+                self._made = Enricher(models, self._options, self._replies, self._page_threads, self._stopped)
             return self._made
 
     def _turn(self, before: FileResult, file: Path) -> FileResult:
@@ -138,7 +139,7 @@ class Improver:
             usage = sum((step.usage for step in made.steps), Usage())
             result = replace(before, steps=made.steps, usage=usage)
             if made.content is None and made.done:
-                self._cache.put(self._unchanged(document.content_id, tags), "1")
+                self._replies.put_part(self._unchanged(document.content_id, tags), "1")
                 return result if usage != Usage() else before
             if made.content is None:
                 return _noted(result, *made.notes)
@@ -181,7 +182,7 @@ class Improver:
 
     def _nothing_new(self, content_id: str, tags: Mapping[Kind, str]) -> bool:
         """Whether these models found nothing to add to a content before."""
-        return self._cache.get(self._unchanged(content_id, tags)) is not None
+        return self._replies.get(self._unchanged(content_id, tags)) is not None
 
     @staticmethod
     def _unchanged(content_id: str, tags: Mapping[Kind, str]) -> str:

@@ -37,7 +37,7 @@ from indexers.ocr.tesseract import OFF, NoOcr, Tesseract
 from indexers.workers.pool import WorkerLimits, WorkerPool
 
 if TYPE_CHECKING:
-    from indexers.enrich.options import EnrichOptions, Models
+    from indexers.enrich.options import EnrichModels, EnrichOptions
     from indexers.jobs.improving import Improver
 
 _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
@@ -67,7 +67,7 @@ class IndexOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
     ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
-    models: tuple[Future[Models], EnrichOptions] | None = None
+    models: tuple[Future[EnrichModels], EnrichOptions] | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hybrid_core.llm.chat import ChatModel
-from hybrid_core.llm.input_budget import InputBudget
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.token_estimate import estimate, shares
 from hybrid_core.types.results import ReasoningStep
 from retrievers.pages import snippet
@@ -14,23 +14,20 @@ from retrievers.pages.scores import Place
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.reason.board import Board
-from retrievers.reason.call_time import CallTime
-from retrievers.reason.model_calls import ModelCalls
+from retrievers.reason.session import QuestionSession
 from retrievers.reason.verdict import Verdict
 
-_REPLY = 1500  # tokens that a reply may have
 _PASSAGES = 12  # of as many pages at most
 _PAGE = 900  # tokens shown of a page at most
 
 
-class Asker(ModelCalls):
+class Asker(QuestionSession):
     """Asks about one board, in what is left of the question's tokens."""
 
     def __init__(
         self,
         model: ChatModel,
-        budget: InputBudget,
-        time: CallTime,
+        scope: CallScope,
         told: Callable[[ReasoningStep], None],
         question: str,
         expansion: Expansion,
@@ -38,7 +35,7 @@ class Asker(ModelCalls):
         texts: PageTexts,
     ) -> None:
         given = {"question": question, "expert": "\n".join(expert_lines(expansion)) or "none"}
-        super().__init__(model, budget, time, told, given, reply=_REPLY)
+        super().__init__(model, scope, told, given)
         self._board, self._texts = board, texts
         self._terms = {**expansion.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 

@@ -17,7 +17,7 @@ from hybrid_core.errors import ChatError
 from retrievers.pages.scores import Place
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board
-from retrievers.reason.model_calls import fitted
+from retrievers.reason.session import fitted
 from retrievers.reason.verdict import Verdict, unique
 
 EXPLORE = 1.4  # c above

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.llm.input_budget import InputBudget
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
@@ -17,11 +17,10 @@ from retrievers.pages.scores import PageScores, Place
 from retrievers.pages.tree_walk import PageVisit
 from retrievers.query.expert import Expansion
 from retrievers.reason.board import Board
-from retrievers.reason.call_time import CallTime
 from retrievers.reason.verdict import Verdict, reorder
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
     from retrievers.reason.asker import Asker
 
 NO_MODEL = "no language model is configured, so the deterministic tree walk answered"
@@ -48,20 +47,20 @@ class ReasonLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it about one question. ``told`` hears every step at once; ``budget`` and ``time`` have
-    what is left of the question's tokens and seconds.
+    """A model and how to ask it about one question. ``told`` hears every step at once; ``scope`` has what
+    is left of the question's tokens and seconds.
     """
 
     model: ChatModel
     strategy: Strategy = "outline"
     limits: ReasonLimits = ReasonLimits()
     told: Callable[[ReasoningStep], None] = untold
-    budget: InputBudget = field(init=False, repr=False)
-    time: CallTime = field(init=False, repr=False)
+    scope: CallScope = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", InputBudget(self.limits.tokens))
-        object.__setattr__(self, "time", CallTime(self.limits.seconds, self.limits.setting))
+        limits = self.limits
+        scope = CallScope(tokens=limits.tokens, seconds=limits.seconds, setting=limits.setting)
+        object.__setattr__(self, "scope", scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,7 @@ def reason(
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(scores, [(one.doc, one.page) for one in visits])
-    calls = (reasoner.model, reasoner.budget, reasoner.time, reasoner.told)
-    asker = Asker(*calls, request.question, expansion, board, texts)
+    asker = Asker(reasoner.model, reasoner.scope, reasoner.told, request.question, expansion, board, texts)
     failure = ""
     try:
         verdict = _found(reasoner, board, asker)

@@ -42,7 +42,7 @@ class Rounds:
 
     def __init__(self, board: Board, asker: Asker, rounds: int) -> None:
         self._board, self._asker, self._rounds = board, asker, rounds
-        passages = asker.passages(int(_PASSAGES * asker.budget.tokens))
+        passages = asker.passages(int(_PASSAGES * asker.scope.budget.tokens))
         self._seen = dict.fromkeys(passages)  # these, and what was opened and read, as texts, in order
         self._looked: set[Place] = set()
         self._docs: set[int] = set()
@@ -67,7 +67,7 @@ class Rounds:
     def _values(self, number: int, last: bool) -> dict[str, str]:
         turns = _LAST if last else f"Round {number} of {self._rounds}."
         values = {"outline": "", "seen": "\n\n".join(self._seen) or "nothing yet", "turns": turns}
-        share = int((_OUTLINE if number == 1 else _AGAIN) * self._asker.budget.tokens)
+        share = int((_OUTLINE if number == 1 else _AGAIN) * self._asker.scope.budget.tokens)
         most = min(share, self._asker.room(_PROMPT, Turn, values))
         only = None if number == 1 else self._docs or None
         return values | {"outline": self._board.outline(most, only)}
@@ -98,7 +98,7 @@ class Rounds:
         self._looked |= {(node[0], -1 - node[1]) for node in new_nodes} | set(new_pages)
         self._docs |= {doc for doc, _ in (*new_nodes, *new_pages)}
         next_round = {"outline": "", "seen": "\n\n".join(self._seen), "turns": _LAST}
-        room = self._asker.room(_PROMPT, Turn, next_round) - int(_AGAIN * self._asker.budget.tokens)
+        room = self._asker.room(_PROMPT, Turn, next_round) - int(_AGAIN * self._asker.scope.budget.tokens)
         if room <= 0:
             return False
         if new_nodes:

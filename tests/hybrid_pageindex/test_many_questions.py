@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.store.sqlite import CONNECTIONS
@@ -39,7 +39,7 @@ NAMED = turn(pages=[{"document": "D1", "page": 5}])
 
 
 def thinking(home: Path, answer: Answer, at_once: int = MANY, **settings: Any) -> Engine:
-    chat = Caller(FakeEndpoint(answer), limiter=Limiter(at_once))
+    chat = ChatModel(FakeEndpoint(answer), limiter=Limiter(at_once))
     return Engine(settings=Settings(storage_path=home, **settings), chat=chat)
 
 
@@ -104,7 +104,7 @@ def test_waiting_for_a_place_is_no_part_of_a_question_s_seconds(library: Engine)
 
     endpoint = FakeEndpoint(answer)
     settings = Settings(storage_path=library.home, reason_seconds=1)
-    engine = Engine(settings=settings, chat=Caller(endpoint, limiter=Limiter(1)))
+    engine = Engine(settings=settings, chat=ChatModel(endpoint, limiter=Limiter(1)))
 
     async def both() -> list[Any]:
         asked = asyncio.ensure_future(ask_many(engine, 2))

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from eval.measures.judges.rules import CITATION
 from eval.records.answers import Judgement, Verdict
 from hybrid_core.errors import ChatError
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_pageindex import Settings
 from hybrid_pageindex.services.models import Models
 
 if TYPE_CHECKING:
-    from hybrid_core.llm.chat import ChatModel
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 PROMPT = "judge-answer"
 NOT_HELD = "The documents do not hold the answer."
@@ -52,7 +53,9 @@ class Judge:
         said = CITATION.sub("", answer)
         messages = written.messages({"question": question, "reference": reference, "answer": said})
         try:
-            reply = self._model.ask(messages, JudgeReply, prompt=written.id, max_tokens=_REPLY, patient=True)
+            reply = self._model.ask(
+                messages, JudgeReply, prompt=written.id, max_tokens=_REPLY, scope=CallScope(patient=True)
+            )
         except ChatError as error:
             return Judgement(None, f"not judged: {error}", error.usage)
         assert reply.value is not None

@@ -13,8 +13,7 @@ from typing import Any
 
 from eval.runs.scripted.endpoint import ScriptedEndpoint
 from eval.runs.scripted.routes import SHOWN, guessed, known
-from hybrid_core.llm.chat import ChatModel
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
@@ -131,7 +130,7 @@ def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | 
     if not name:
         return None
     answer = guess if name == "scripted:random" else Oracle(gold, {} if answers is None else answers)
-    return Caller(ScriptedEndpoint(answer, name.removeprefix("scripted:")))
+    return ChatModel(ScriptedEndpoint(answer, name.removeprefix("scripted:")))
 
 
 def _data(text: str, name: str) -> str:

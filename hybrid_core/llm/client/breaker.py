@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import EndpointFailure
 
-_IN_A_ROW = 2  # calls that failed in a way that may have been their own
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -23,6 +21,8 @@ class Failure:
 
     def resting(self, seconds: float) -> str:
         """What a call that is not made for so many seconds more fails with."""
+        if math.isinf(seconds):
+            return self.message
         return f"{self.message} That was a moment ago, so it was not asked now; it is in {math.ceil(seconds)} s."
 
 
@@ -41,15 +41,16 @@ class _Model:
 
 
 class Breaker:
-    """Of one endpoint, for all threads and models that use it.
+    """Of one endpoint, for all threads and models that use it; or of a run, for the one model that it asks.
 
     Closed, it lets calls through. A failure that the next call would meet too opens it for ``rest`` seconds. Then one
     call may find out (half-open): its answer closes the breaker, else it stays open as long again. An endpoint that
     cannot be reached is open for all of its models; a key, an error of the server or silence concern the one asked.
+    ``in_a_row`` calls that failed in a way that may have been their own open it too.
     """
 
-    def __init__(self, rest: float = 30.0) -> None:
-        self.rest = rest
+    def __init__(self, rest: float = 30.0, in_a_row: int = 2) -> None:
+        self.rest, self._in_a_row = rest, in_a_row
         self._models: dict[str, _Model] = {}
         self._unreachable: _Open | None = None  # the endpoint itself: none of its models can be asked
         self._lock = threading.Lock()
@@ -90,14 +91,14 @@ class Breaker:
 
     def stumbled(self, model: str, why: Failure, began: float) -> None:
         """A call failed in a way that may be its own (it was not answered in time, or failed and was not tried again):
-        the second one in a row opens. Those side by side with it, which one deadline may have ended, are no row.
+        enough of them in a row open. Those side by side with it, which one deadline may have ended, are no row.
         """
         with self._lock:
             held = self._of(model)
             if began < held.stumbled:
                 return
             held.stumbles, held.stumbled = held.stumbles + 1, time.monotonic()
-            often = held.stumbles >= _IN_A_ROW
+            often = held.stumbles >= self._in_a_row
         if often:
             self.failed(model, why, began)
 

@@ -8,7 +8,8 @@ import zlib
 from pydantic import BaseModel
 
 from hybrid_core.errors import ReplyError
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 
 _SIDE = 64  # pixels; some vision models refuse smaller images
@@ -34,7 +35,7 @@ def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
     messages = written.messages({"task": task})
     if vision:
         messages[-1] = type(messages[-1])("user", messages[-1].text, (_red(),))
-    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, patient=True)
+    reply = model.ask(messages, Word, prompt=written.id, max_tokens=_TOKENS, scope=CallScope(patient=True))
     word = reply.value.word.strip() if reply.value else ""
     if vision and expected not in word.lower():
         message = f"{model.name} does not see images: it calls a red one '{word[:40]}'."

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from pydantic import BaseModel
 
-from indexers.enrich.asking import Asker
+from hybrid_core.llm.session import Session
 from indexers.enrich.tree.marks import unit_of
 from indexers.enrich.tree.shown import passage
 from indexers.outline.numbering import compact
@@ -86,7 +86,7 @@ def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
 
 
 def check(
-    asker: Asker, doc: DocumentView, marks: Sequence[HeadingMark], places: Sequence[int], verdicts: dict[str, str]
+    session: Session, doc: DocumentView, marks: Sequence[HeadingMark], places: Sequence[int], verdicts: dict[str, str]
 ) -> CheckOutcome:
     """Headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError.
 
@@ -97,21 +97,21 @@ def check(
     sure = True
     for at in places:
         if text := _passage(doc, marks[at]):
-            if (held := asker.get(_key(asker, marks[at], text))) is None:
+            if (held := session.get(_key(session, marks[at], text))) is None:
                 shown.append((at, text))
             else:
                 right[at], sure = "right" in held, sure and "sure" in held
     asked = answered = false = fooled = 0
     said: dict[int, tuple[str, bool]] = {}
     for start in range(0, len(shown), _PER_CALL):
-        if not asker.left:
+        if session.scope.spent:
             break
         batch = shown[start : start + _PER_CALL]
         entries: list[tuple[int | None, str, str]] = [(at, marks[at].title, text) for at, text in batch]
         for place, title, text in _false(doc, marks, shown, start):
             entries.insert(place % (len(entries) + 1), (None, title, text))
         listed = "\n\n".join(f"{n}. Title: {title}\n{text}" for n, (_, title, text) in enumerate(entries, 1))
-        reply = asker.ask("headings-check", Checks, {"entries": listed}, keep=False)
+        reply = session.ask("headings-check", Checks, {"entries": listed})
         begins = {one.entry: one.begins for one in reversed(reply.checks)}
         for number, (place_of, _, text) in enumerate(entries, 1):
             if place_of is None:
@@ -128,18 +128,18 @@ def check(
         right[at] = begins_there
         if trusted:
             words = ("right" if begins_there else "wrong", "sure" if 0 == fooled < false else "")
-            verdicts[_key(asker, marks[at], text)] = " ".join(words).strip()
+            verdicts[_key(session, marks[at], text)] = " ".join(words).strip()
     return CheckOutcome(right, trusted, sure and bool(right))
 
 
-def checked_before(asker: Asker, doc: DocumentView, marks: Sequence[HeadingMark]) -> frozenset[int]:
+def checked_before(session: Session, doc: DocumentView, marks: Sequence[HeadingMark]) -> frozenset[int]:
     """The places of headings of which a verdict is kept."""
     passages = ((at, mark, _passage(doc, mark)) for at, mark in enumerate(marks))
-    return frozenset(at for at, mark, text in passages if text and asker.keeps(_key(asker, mark, text)))
+    return frozenset(at for at, mark, text in passages if text and session.held(_key(session, mark, text)) is not None)
 
 
-def _key(asker: Asker, mark: HeadingMark, text: str) -> str:
-    return asker.key("headings-check", mark.title, text)
+def _key(session: Session, mark: HeadingMark, text: str) -> str:
+    return session.key("headings-check", mark.title, text)
 
 
 def _passage(doc: DocumentView, mark: HeadingMark) -> str:

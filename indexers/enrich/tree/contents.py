@@ -1,4 +1,4 @@
-"""PrintedEntries contents that a model reads: with page labels, whose offset the titles vote on, and without."""
+"""Printed contents that a model reads: with page labels, whose offset the titles vote on, and without."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from hybrid_core.llm.session import Session
 from hybrid_core.llm.token_estimate import cut
-from indexers.enrich.asking import Asker
 from indexers.enrich.tree.marks import Counts, in_order, mark_at
 from indexers.enrich.tree.placing import TitleSearch, ask_places
 from indexers.outline.locate import LinePrefixIndex, find_title
@@ -52,7 +52,7 @@ class PrintedEntries:
         return len(values) >= max(_LEAST_ENTRIES, _LABELLED * len(self.entries))
 
 
-def read_contents(asker: Asker, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
+def read_contents(session: Session, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
     """The entries of the longest printed contents in the first ``search`` pages, None where there are none.
 
     Raises ChatError.
@@ -62,9 +62,9 @@ def read_contents(asker: Asker, doc: DocumentView, search: int, counts: Counts) 
         return None
     entries: list[ContentsEntry] = []
     for rows in _parts(_lines(best)):
-        if not asker.left:
+        if session.scope.spent:
             break
-        reply = asker.ask("headings-contents", ContentsEntries, {"rows": rows}, tokens=6000)
+        reply = session.ask("headings-contents", ContentsEntries, {"rows": rows}, tokens=6000)
         shown = compact(rows)
         for entry in reply.entries if reply.is_contents else ():
             counts.named += 1
@@ -96,7 +96,7 @@ def _parts(lines: Sequence[str]) -> list[str]:
     return ["\n".join(part) for part in parts]
 
 
-def with_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
+def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
     """Each entry at its label plus the offset that most of the titles found in the text have.
 
     What does not stand there, two pages to either side included, is looked for between its neighbours.
@@ -114,10 +114,10 @@ def with_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, counts
             if place is None and not doc[expected].units:
                 place = (expected, -1)
         found.append(place or (anywhere[0] if len(anywhere) == 1 else None))
-    return _settled(asker, doc, printed, found, counts)
+    return _settled(session, doc, printed, found, counts)
 
 
-def without_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
+def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
     """Each entry where its title stands alone in the text, in order; what is left, the model places."""
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
@@ -129,7 +129,7 @@ def without_labels(asker: Asker, doc: DocumentView, printed: PrintedEntries, cou
             inside = [place for place in anywhere if last < place < until]
             found[i] = inside[0] if len(inside) == 1 else None
         last = found[i] or last
-    return _settled(asker, doc, printed, found, counts)
+    return _settled(session, doc, printed, found, counts)
 
 
 def _offsets(entries: Sequence[ContentsEntry], places: Sequence[Sequence[Place]]) -> dict[bool, int]:
@@ -148,7 +148,7 @@ def _value(label: str) -> tuple[int, bool]:
 
 
 def _settled(
-    asker: Asker, doc: DocumentView, printed: PrintedEntries, found: Sequence[Place | None], counts: Counts
+    session: Session, doc: DocumentView, printed: PrintedEntries, found: Sequence[Place | None], counts: Counts
 ) -> list[HeadingMark]:
     """Entries in order; those without a place between their neighbours are asked for. Raises ChatError."""
     settled = in_order(found)
@@ -158,7 +158,7 @@ def _settled(
             after = next((place[0] for place in reversed(settled[:i]) if place), 1)
             until = next((place[0] for place in settled[i + 1 :] if place), len(doc.pages))
             wanted.append(TitleSearch(i, entry.title, after, until))
-    for i, place in ask_places(asker, doc, wanted, printed.pages, counts).items():
+    for i, place in ask_places(session, doc, wanted, printed.pages, counts).items():
         settled[i] = place
     places = in_order(settled)
     counts.unplaced = places.count(None)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.llm.chat import ChatModel
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.session import Session
 from hybrid_core.types.documents import Page, ParsedPage, Section
-from hybrid_core.types.usage import Usage
-from indexers.enrich.asking import Asker, language_of
-from indexers.enrich.cache import PartCache
+from indexers.enrich.language import language_of
 from indexers.enrich.tree.checking import CheckOutcome, check, checked_before, sample
 from indexers.enrich.tree.contents import read_contents, with_labels, without_labels
 from indexers.enrich.tree.finish import finish
@@ -51,25 +51,23 @@ class TreeImprovement:
     sections: tuple[Section, ...]
     path: TreePath
     notes: tuple[str, ...]
-    usage: Usage
     failure: EndpointFailure | None = None
 
 
 def improve_tree(
     model: ChatModel,
+    scope: CallScope,
     pages: Sequence[Page],
     sections: Sequence[Section],
     title: str,
-    cache: PartCache,
     *,
-    deadline: float | None = None,
     limits: TreeLimits = TreeLimits(),
 ) -> TreeImprovement:
-    """A tree over the same pages, with the same invariants. ``deadline`` is in seconds."""
+    """A tree over the same pages, with the same invariants."""
     doc = seen(pages)
     most = _CALLS + len(pages) // _PAGES_PER_CALL
     language = language_of([page.text for page in pages])
-    work = _Work(Asker(model, cache, language=language, deadline=deadline, most=most), doc, title, limits)
+    work = _Work(Session(model, scope.part(most), language=language), doc, title, limits)
     work.marks = marks_of(sections)
     judged = judge(doc, pages, sections, limits.toc_pages)
     failure: EndpointFailure | None = None
@@ -84,22 +82,20 @@ def improve_tree(
         failure = error.failure
         work.notes.append(f"tree: {error.message} What was found before that stays.")
     for key, verdict in work.verdicts.items():
-        work.asker.put(key, verdict)
+        work.session.put(key, verdict)
     if not work.changed and judged.action == "rebuild":
         work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
     if not work.changed:
-        return TreeImprovement(tuple(sections), work.path, work.told(), work.asker.usage, failure)
+        return TreeImprovement(tuple(sections), work.path, work.told(), failure)
     made = tree_of(work.marks, work.parsed, limits)
-    return TreeImprovement(
-        finish(made, sections, pages, work.parsed), work.path, work.told(), work.asker.usage, failure
-    )
+    return TreeImprovement(finish(made, sections, pages, work.parsed), work.path, work.told(), failure)
 
 
 @dataclass(slots=True)
 class _Work:
     """The headings so far. Every step changes them as a whole or, where it fails, not at all."""
 
-    asker: Asker
+    session: Session
     doc: DocumentView
     title: str
     limits: TreeLimits
@@ -149,13 +145,13 @@ class _Work:
         return False
 
     def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[HeadingMark]]]:
-        printed = read_contents(self.asker, self.doc, self.limits.toc_pages, self.counts)
+        printed = read_contents(self.session, self.doc, self.limits.toc_pages, self.counts)
         if printed is not None:
             if printed.labelled:
-                yield "contents", with_labels(self.asker, self.doc, printed, self.counts)
-            yield "contents without pages", without_labels(self.asker, self.doc, printed, self.counts)
+                yield "contents", with_labels(self.session, self.doc, printed, self.counts)
+            yield "contents without pages", without_labels(self.session, self.doc, printed, self.counts)
         if reading:
-            yield "pages", read_pages(self.asker, self.doc, self.title, self.counts)
+            yield "pages", read_pages(self.session, self.doc, self.title, self.counts)
 
     def split(self, sections: Sequence[Section]) -> None:
         """Headings in stretches over the limits; twice, where the parts are over them too."""
@@ -163,12 +159,14 @@ class _Work:
         for _ in range(_ROUNDS):
             tree = tree_of(self.marks, self.parsed, self.limits) if self.changed else sections
             large = [stretch for stretch in stretches(tree) if stretch not in asked]
-            if not large or not self.asker.left:
+            if not large or self.session.scope.spent:
                 return
             asked.update(large)
-            new = split(self.asker, self.doc, self.title, large, self.marks, self.counts)
+            new = split(self.session, self.doc, self.title, large, self.marks, self.counts)
             chosen = sample(new, range(len(new)))
-            checked = check(self.asker, self.doc, new, chosen, self.verdicts) if new else CheckOutcome({}, False, False)
+            checked = (
+                check(self.session, self.doc, new, chosen, self.verdicts) if new else CheckOutcome({}, False, False)
+            )
             if not (checked.sure and checked.trusted) or checked.share(chosen) < _FAIR:
                 return
             wrong = {at for at, right in checked.right.items() if not right}
@@ -187,12 +185,12 @@ class _Work:
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
         samples = [sample(marks, places) for places in kinds]
         rests = [sorted({*places} - {*chosen})[:_ALL] for places, chosen in zip(kinds, samples, strict=True)]
-        kept = checked_before(self.asker, self.doc, marks)
+        kept = checked_before(self.session, self.doc, marks)
         known = [_most(chosen, kept) for chosen in samples]
         whole = [one and _most(rest, kept) for one, rest in zip(known, rests, strict=True)]
         also = [at for rest, one in zip(rests, whole, strict=True) if one for at in rest]
         verdicts: dict[str, str] = {}  # kept once all that belongs to a sample was answered
-        checked = check(self.asker, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
+        checked = check(self.session, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
         if not checked.trusted:
             self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
             return None
@@ -202,7 +200,7 @@ class _Work:
                 sure = checked.sure
             elif not known[at_kind] and _FAIR / 2 <= checked.share(chosen) < _GOOD:
                 rest = [at for at in rests[at_kind] if at not in right]
-                more = check(self.asker, self.doc, marks, rest, verdicts) if checked.sure else checked
+                more = check(self.session, self.doc, marks, rest, verdicts) if checked.sure else checked
                 sure = more.trusted and (more.sure or not rest)
                 right |= more.right if sure else {}
             else:
@@ -243,7 +241,7 @@ class _Work:
                     after = [marks[i].page for i in others if i > at][:reach]
                     bounds = before[0] if before else 1, after[-1] if after else len(self.doc.pages)
                     wanted.append(TitleSearch(at, marks[at].title, *bounds))
-            for at, place in ask_places(self.asker, self.doc, wanted, contents, self.counts).items():
+            for at, place in ask_places(self.session, self.doc, wanted, contents, self.counts).items():
                 placed = mark_at(self.doc, marks[at].title, marks[at].level, *place)
                 if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):
                     found[at] = placed

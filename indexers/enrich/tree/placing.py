@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from indexers.enrich.asking import Asker
+from hybrid_core.llm.session import Session
 from indexers.enrich.tree.marks import Counts, find
 from indexers.enrich.tree.shown import abridged, groups
 from indexers.outline.toc_pages import opens_contents
@@ -38,19 +38,19 @@ class TitleSearch:
 
 
 def ask_places(
-    asker: Asker, doc: DocumentView, wanted: Sequence[TitleSearch], skip: Collection[int], counts: Counts
+    session: Session, doc: DocumentView, wanted: Sequence[TitleSearch], skip: Collection[int], counts: Counts
 ) -> dict[int, tuple[int, int]]:
     """Page and line of each title that was found. Only its own pages are shown, each once, and only those that it may
     stand on: no other would be believed. ``skip``: pages of printed contents, on which no section of their titles
     begins. Raises ChatError.
     """
     places = {one.entry: _places(doc, one, skip) for one in wanted}
-    keys = {one.entry: _key(asker, doc, one, places[one.entry]) for one in wanted if places[one.entry]}
+    keys = {one.entry: _key(session, doc, one, places[one.entry]) for one in wanted if places[one.entry]}
     found: dict[int, tuple[int, int]] = {}
     left: list[TitleSearch] = []
     for one in wanted:
         if one.entry in keys:
-            held = asker.get(keys[one.entry])
+            held = session.get(keys[one.entry])
             if held is None:
                 left.append(one)
             elif held != _NOWHERE:
@@ -59,13 +59,13 @@ def ask_places(
     for group in groups(doc, sorted({n for one in left for n in places[one.entry]}), _GROUP):
         shown = frozenset(group.numbers)
         fitting = [one for one in left if one.entry not in found and places[one.entry].keys() & shown]
-        asked = fitting[:_TITLES] if asker.left else []
+        asked = fitting[:_TITLES] if not session.scope.spent else []
         unasked.update(one.entry for one in fitting[len(asked) :])
         if not asked:
             continue
         titles = "\n".join(f"{number}. {one.title}" for number, one in enumerate(asked, 1))
         values = {"titles": titles, "pages": group.text}
-        for said in asker.ask("headings-place", Places, values, keep=False).places:
+        for said in session.ask("headings-place", Places, values).places:
             if not 1 <= said.entry <= len(asked) or said.page <= 0:
                 continue
             counts.named += 1
@@ -78,14 +78,14 @@ def ask_places(
                 counts.elsewhere += 1
     for one in left:
         if one.entry in found:
-            asker.put(keys[one.entry], str(list(places[one.entry]).index(found[one.entry][0])))
+            session.put(keys[one.entry], str(list(places[one.entry]).index(found[one.entry][0])))
         elif one.entry not in unasked:
-            asker.put(keys[one.entry], _NOWHERE)
+            session.put(keys[one.entry], _NOWHERE)
     return found
 
 
-def _key(asker: Asker, doc: DocumentView, one: TitleSearch, places: Iterable[int]) -> str:
-    return asker.key("headings-place", one.title, *(abridged(doc[number]) for number in places))
+def _key(session: Session, doc: DocumentView, one: TitleSearch, places: Iterable[int]) -> str:
+    return session.key("headings-place", one.title, *(abridged(doc[number]) for number in places))
 
 
 def _places(doc: DocumentView, one: TitleSearch, skip: Collection[int]) -> dict[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from indexers.enrich.asking import Asker
+from hybrid_core.llm.session import Session
 from indexers.enrich.tree.judge import Stretch
 from indexers.enrich.tree.marks import Counts, find, mark_at
 from indexers.enrich.tree.shown import Group, groups
@@ -30,20 +30,25 @@ class FoundHeadings(BaseModel):
     headings: list[FoundHeading]
 
 
-def read_pages(asker: Asker, doc: DocumentView, title: str, counts: Counts) -> list[HeadingMark]:
+def read_pages(session: Session, doc: DocumentView, title: str, counts: Counts) -> list[HeadingMark]:
     """The headings of all pages. Raises ChatError."""
     numbers = [page.page.number for page in doc.pages]
     found: list[HeadingMark] = []
     for group in groups(doc, numbers, GROUP, _OVERLAP):
-        if not asker.left:
+        if session.scope.spent:
             break
         known = "\n".join(f"{mark.level} {mark.title}" for mark in found[-_KNOWN:]) or "none"
-        found = _joined(found, _read(asker, doc, group, title, known, counts))
+        found = _joined(found, _read(session, doc, group, title, known, counts))
     return found
 
 
 def split(
-    asker: Asker, doc: DocumentView, title: str, large: Sequence[Stretch], marks: Sequence[HeadingMark], counts: Counts
+    session: Session,
+    doc: DocumentView,
+    title: str,
+    large: Sequence[Stretch],
+    marks: Sequence[HeadingMark],
+    counts: Counts,
 ) -> list[HeadingMark]:
     """Headings within stretches of pages that have none, as levels below their sections. Raises ChatError."""
     inside = {number: stretch for stretch in large for number in range(stretch.first, stretch.last + 1)}
@@ -54,10 +59,10 @@ def split(
 
     found: list[HeadingMark] = []
     for group in groups(doc, sorted(inside), GROUP, 0, head):
-        if not asker.left:
+        if session.scope.spent:
             break
         known = "Each page names the section that it belongs to; level 1 is what stands directly below that section."
-        found = _joined(found, _read(asker, doc, group, title, known, counts))
+        found = _joined(found, _read(session, doc, group, title, known, counts))
     own = {(stretch.first, compact(stretch.title)) for stretch in large}
     return [
         HeadingMark(m.title, inside[m.page].level + m.level, m.page, m.anchor, m.y, m.source)
@@ -66,9 +71,11 @@ def split(
     ]
 
 
-def _read(asker: Asker, doc: DocumentView, group: Group, title: str, known: str, counts: Counts) -> list[HeadingMark]:
+def _read(
+    session: Session, doc: DocumentView, group: Group, title: str, known: str, counts: Counts
+) -> list[HeadingMark]:
     values = {"title": title, "known": known, "pages": group.text}
-    said = asker.ask("headings-read", FoundHeadings, values).headings
+    said = session.ask("headings-read", FoundHeadings, values).headings
     counts.named += len(said)
     most = _MOST * len(group.numbers)
     counts.missing += max(0, len(said) - most)

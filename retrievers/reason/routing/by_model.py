@@ -11,13 +11,14 @@ from hybrid_core.llm.token_estimate import cut
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
 from retrievers.reason.board import card
-from retrievers.reason.model_calls import fitted
 from retrievers.reason.routing import fields
-from retrievers.reason.routing.calls import Calls
 from retrievers.reason.routing.conditions import Condition, Operator
+from retrievers.reason.session import QuestionSession, fitted
 
 CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 MOST = 72  # documents described where somebody did
+_REPLY = 600  # tokens that a reply may have
+_KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 _NAMED = 3  # documents that a reply may name
 _LINE, _LEAST = 120, 24  # tokens of a document's line at most, and as few as still tell something
 _FIELDS = 1500  # tokens of all fields together
@@ -54,29 +55,33 @@ class DocumentPicks:
     reasoning: str
 
 
-def conditions(calls: Calls, question: Question, held: Mapping[str, fields.Field]) -> list[Condition]:
+def conditions(session: QuestionSession, question: Question, held: Mapping[str, fields.Field]) -> list[Condition]:
     """The conditions that a model makes of a question, not yet checked. Raises ChatError."""
-    room = calls.room("route-filter", Conditions, {"fields": ""})
+    room = _room(session, "route-filter", Conditions, {"fields": ""})
     shown = fields.table(held.values(), question.terms, min(_FIELDS, room))
-    said = calls.ask("route-filter", Conditions, {"fields": shown}).conditions[:_CONDITIONS]
+    said = session.ask("route-filter", Conditions, {"fields": shown}, tokens=_REPLY).conditions[:_CONDITIONS]
     return [Condition(one.field, one.operator, tuple(one.values[:_VALUES])) for one in said]
 
 
-def pick(calls: Calls, documents: Sequence[tuple[Document, str]]) -> DocumentPicks:
+def pick(session: QuestionSession, documents: Sequence[tuple[Document, str]]) -> DocumentPicks:
     """The documents that a model names of the first ones, each given with why it fits, "" where nothing says so.
 
     It is shown as many as the tokens allow, MOST at most. Raises ChatError.
     """
-    room = calls.room("route-documents", Picks, {"documents": ""})
+    room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
     names = {f"d{number}": document.doc_id for number, (document, _) in enumerate(shown, 1)}
     lines = fitted([_line(name, *one) for name, one in zip(names, shown, strict=True)], room)
-    said = calls.ask("route-documents", Picks, {"documents": "\n".join(lines)})
+    said = session.ask("route-documents", Picks, {"documents": "\n".join(lines)}, tokens=_REPLY)
     written = [name.strip().casefold() for name in said.documents]
     if lost := [name for name in written if name not in names]:
-        calls.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
+        session.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
     known = _unique(names[name] for name in written if name in names)
     return DocumentPicks(known[:_NAMED], " ".join(said.reasoning.split()))
+
+
+def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
+    return session.room(name, schema, values, int(_KEPT * session.scope.budget.tokens))
 
 
 def _line(name: str, document: Document, reason: str) -> str:

@@ -21,7 +21,7 @@ from retrievers.reason.routing.conditions import Condition, FilterMatch, apply
 from retrievers.reason.routing.fields import fields_of
 
 if TYPE_CHECKING:
-    from retrievers.reason.routing.calls import Calls
+    from retrievers.reason.session import QuestionSession
 
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
@@ -110,7 +110,7 @@ def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None
         return _failed("auto", contenders, calls, error)
 
 
-def _preferring_filter(contenders: Contenders, calls: Calls, why: str) -> DocumentChoice:
+def _preferring_filter(contenders: Contenders, calls: QuestionSession, why: str) -> DocumentChoice:
     filtered = _filtered(contenders, calls)
     if not filtered.conditions:
         return _nothing("auto", contenders, calls, f"{why}; the model named no field that tells them apart", filtered)
@@ -161,7 +161,9 @@ def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> Docume
         return _failed("description", contenders, calls, error)
 
 
-def _picked(asked: Route, contenders: Contenders, calls: Calls, shown: Sequence[str], why: str) -> DocumentChoice:
+def _picked(
+    asked: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: str
+) -> DocumentChoice:
     """Documents that a model picks lead. Raises ChatError."""
     from retrievers.reason.routing import by_model
 
@@ -199,7 +201,7 @@ def preferred(
     return replace(contenders.routing, scores=kept, reasons={**contenders.routing.reasons, **said}, tied=())
 
 
-def _filtered(contenders: Contenders, calls: Calls | None) -> FilterMatch:
+def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMatch:
     """The filter of a model, or of the cards where there are no calls to make. Raises ChatError."""
     fields = fields_of(contenders.documents)
     asked: list[Condition]
@@ -218,26 +220,26 @@ def _filtered(contenders: Contenders, calls: Calls | None) -> FilterMatch:
     return filtered
 
 
-def _failed(asked: Route, contenders: Contenders, calls: Calls, error: ChatError) -> DocumentChoice:
+def _failed(asked: Route, contenders: Contenders, calls: QuestionSession, error: ChatError) -> DocumentChoice:
     calls.step("failed", str(error))
     routed = _nothing(asked, contenders, calls, f"the model failed ({error}), so {BY_CARDS} decided")
     return replace(routed, dead=error.failure in DEAD)
 
 
 def _nothing(
-    asked: Route, contenders: Contenders, calls: Calls, why: str, filtered: FilterMatch | None = None
+    asked: Route, contenders: Contenders, calls: QuestionSession, why: str, filtered: FilterMatch | None = None
 ) -> DocumentChoice:
     used = RouteUsed(asked, "auto", why, (), tuple(calls.steps))
     notes = (why, *(() if filtered is None else _dropped(filtered)))
     return DocumentChoice(contenders.routing, contenders.scope, used, calls.usage, notes)
 
 
-def _calls(reasoner: Reasoner, contenders: Contenders) -> Calls:
-    from retrievers.reason.routing.calls import (
-        Calls,  # with pydantic, which a search without a model does not wait for
+def _calls(reasoner: Reasoner, contenders: Contenders) -> QuestionSession:
+    from retrievers.reason.session import (
+        QuestionSession,  # with pydantic, which a search without a model does not wait for
     )
 
-    return Calls(reasoner, contenders.question.text)
+    return QuestionSession(reasoner.model, reasoner.scope, reasoner.told, {"question": contenders.question.text})
 
 
 def _dropped(filtered: FilterMatch) -> tuple[str, ...]:

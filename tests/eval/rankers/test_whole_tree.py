@@ -13,7 +13,7 @@ from eval.rankers.whole_tree import WholeTree
 from eval.records.progress import Progress
 from eval.runs.run import measure
 from eval.runs.scripted.questions import guess
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_pageindex import Engine
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint
@@ -27,7 +27,7 @@ QUESTION, NAME, PAGE = pdfs.FISCAL_QUESTIONS[0]
 
 def ranker(library: Engine, answer: Answer) -> tuple[WholeTree, FakeEndpoint]:
     endpoint = FakeEndpoint(answer)
-    return WholeTree(Corpus(library), Caller(endpoint)), endpoint
+    return WholeTree(Corpus(library), ChatModel(endpoint)), endpoint
 
 
 def test_all_of_a_document_is_shown_and_named_sections_become_pages(library: Engine) -> None:

@@ -72,11 +72,11 @@ def test_a_reader_of_the_right_pages_gets_them_and_nothing_else(scripted_runs: d
 def test_the_answer_is_the_one_that_ask_gives(made: tuple[Path, Path, Path], scripted_runs: dict[str, Run]) -> None:
     folder, docs, questions = made
     dataset = load("custom", docs=docs, questions=questions)
-    from hybrid_core.llm.client.caller import Caller
+    from hybrid_core.llm.client.chat_model import ChatModel
     from tests.doubles.replies import FakeEndpoint
 
     (home,) = (folder / "homes").iterdir()
-    engine = Engine(home, chat=Caller(FakeEndpoint(oracle_of(list(dataset.questions)))))
+    engine = Engine(home, chat=ChatModel(FakeEndpoint(oracle_of(list(dataset.questions)))))
     try:
         for record in scripted_runs["oracle"].questions:
             asked = run(engine.ask(record.question, effort="fast"))

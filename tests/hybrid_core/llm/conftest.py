@@ -9,7 +9,7 @@ import pytest
 
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Endpoint
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.hybrid_core.llm.said import GOOD, KEY, QUICK, Interface
@@ -22,18 +22,18 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def connect(server: ScriptedServer) -> Iterator[Callable[..., Caller]]:
+def connect(server: ScriptedServer) -> Iterator[Callable[..., ChatModel]]:
     pytest.importorskip("openai", reason="the extra openai is not installed")
     pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
-    made: list[Caller] = []
+    made: list[ChatModel] = []
 
-    def _connect(interface: Interface = "openai", **options: Any) -> Caller:
+    def _connect(interface: Interface = "openai", **options: Any) -> ChatModel:
         endpoint: Endpoint
         if interface == "openai":
             endpoint = OpenAIChat("m", api_key=KEY, base_url=server.url)
         else:
             endpoint = AnthropicChat("m", api_key=KEY, base_url=server.url.removesuffix("/v1"))
-        made.append(Caller(endpoint, **({"retries": QUICK, "timeout": 10} | options)))
+        made.append(ChatModel(endpoint, **({"retries": QUICK, "timeout": 10} | options)))
         return made[-1]
 
     yield _connect

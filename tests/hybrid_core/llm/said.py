@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.remote import Retries
 
 KEY = "sk-very-secret-0123456789"
@@ -28,4 +28,4 @@ class Found(BaseModel):
 
 GOOD = '{"page": 12, "why": null, "sure": true}'
 
-Connect = Callable[..., Caller]
+Connect = Callable[..., ChatModel]

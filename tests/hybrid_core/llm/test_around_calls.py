@@ -16,9 +16,10 @@ from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.store.cache.cache import Cache
@@ -37,7 +38,7 @@ def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> No
 
     def ask() -> None:
         try:
-            caller.ask(QUESTION, Found, patient=True)
+            caller.ask(QUESTION, Found, scope=CallScope(patient=True))
         except UsageError as error:
             caught.append(error)
 
@@ -134,7 +135,7 @@ def test_the_environment_is_not_read(server: ScriptedServer, monkeypatch: pytest
     with pytest.raises(UsageError, match="need an API key"):
         AnthropicChat("m")
     for endpoint in (OpenAIChat("m", base_url=server.url), AnthropicChat("m", api_key=KEY, base_url=server.url[:-3])):
-        Caller(endpoint).say(QUESTION)
+        ChatModel(endpoint).say(QUESTION)
         endpoint.close()
     assert "environment" not in "".join(map(str, server.headers))
 
@@ -147,7 +148,7 @@ def test_secrets_in_the_url_are_not_shown(server: ScriptedServer) -> None:
     endpoint = OpenAIChat("m", base_url=url)
     assert repr(endpoint) == f"OpenAIChat('openai:m@{server.url}')"
     with pytest.raises(ChatError) as caught:
-        Caller(endpoint).say(QUESTION)
+        ChatModel(endpoint).say(QUESTION)
     shown = "".join(traceback.format_exception(caught.value))
     assert "pass-word" not in shown and "to-ken" not in shown
     endpoint.close()

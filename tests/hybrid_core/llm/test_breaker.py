@@ -14,10 +14,11 @@ import pytest
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client import breaker
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found
@@ -144,7 +145,7 @@ def test_a_hiccup_does_not_open_it_and_silence_does_the_second_time(server: Scri
 def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_row_open_it(
     server: ScriptedServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hybrid_core.llm.client.sender._BRIEF", 0.1)
+    monkeypatch.setattr("hybrid_core.llm.client.client._BRIEF", 0.1)
     server.answer = lambda _: FakeReply(status=500, wait=0.2, body={"error": {"message": "out of order"}})
     caller = connect()
     for number in range(3):
@@ -171,7 +172,7 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
         caller.say(QUESTION)
     assert len(server.requests) == 1
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(caller.say, QUESTION, patient=True)
+        work = pool.submit(caller.say, QUESTION, scope=CallScope(patient=True))
         until = time.monotonic() + 30
         while not limiter._paused and time.monotonic() < until:
             time.sleep(0.01)
@@ -191,7 +192,7 @@ def test_calls_side_by_side_that_one_deadline_ends_are_no_row(server: ScriptedSe
     def late(_: int) -> str:
         together.wait(30)
         with pytest.raises(ChatError) as caught:
-            caller.say(QUESTION, deadline=1.0)
+            caller.say(QUESTION, scope=CallScope(seconds=1.0))
         return caught.value.failure
 
     with ThreadPoolExecutor(3) as pool:
@@ -206,19 +207,19 @@ def test_work_that_nobody_waits_for_asks_all_the_same(server: ScriptedServer, co
     for patient, tries in ((False, 2), (True, 3), (True, 3)):
         server.requests.clear()
         with pytest.raises(ChatError, match=f"tried {tries} times"):
-            caller.say(QUESTION, patient=patient)
+            caller.say(QUESTION, scope=CallScope(patient=patient))
         assert len(server.requests) == tries
     server.answer = lambda _: GOOD
     with pytest.raises(ChatError, match="was not asked"):
         caller.ask(QUESTION, Found)
-    assert caller.ask(QUESTION, Found, patient=True).usage.calls == 1
+    assert caller.ask(QUESTION, Found, scope=CallScope(patient=True)).usage.calls == 1
     assert caller.ask(QUESTION, Found).usage.calls == 1, "its answer is news for all"
 
 
 def test_of_two_models_behind_one_endpoint_each_has_its_own_key_and_both_the_same_wire(server: ScriptedServer) -> None:
     limiter = tired()
     one, other = (
-        Caller(OpenAIChat(name, base_url=server.url), limiter=limiter, retries=QUICK) for name in ("one", "other")
+        ChatModel(OpenAIChat(name, base_url=server.url), limiter=limiter, retries=QUICK) for name in ("one", "other")
     )
     server.replies = [failing(403)(Request((), 1))]
     with pytest.raises(ChatError, match="refused"):
@@ -262,7 +263,7 @@ def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
 def test_nobody_listens_is_known_in_a_second_and_then_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        caller = Caller(OpenAIChat("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
+        caller = ChatModel(OpenAIChat("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
         start = time.monotonic()
         for said in ("It was tried 2 times", "it was not asked now"):
             with pytest.raises(ChatError, match=f"cannot be reached.*{said}") as caught:

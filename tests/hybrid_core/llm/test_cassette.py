@@ -12,7 +12,7 @@ from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.cassette import Player, Recorder
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.remote import Retries
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
@@ -39,7 +39,7 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
             FakeReply("ü"),
         ]
         url = server.url.replace("//", "//user:pass-word@")
-        caller = Caller(Recorder(OpenAIChat("m", api_key=KEY, base_url=url), path), retries=Retries(first_wait=0.01))
+        caller = ChatModel(Recorder(OpenAIChat("m", api_key=KEY, base_url=url), path), retries=Retries(first_wait=0.01))
         caller.ask([Message("user", "Page?", (PNG,))], Found)
         for text in ("Say.", "Say.", "Other"):
             caller.say([Message("user", text)], on_text=lambda piece: None)
@@ -50,7 +50,7 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
         "chat", '{"page": 3}', "one", "two", "ü",
     ]  # fmt: skip
 
-    played = Caller(Player(path))
+    played = ChatModel(Player(path))
     assert played.name == f"recorded:openai:m@{server.url}"
     reply = played.ask([Message("user", "  Page?\n", (PNG,))], Found, max_tokens=7)
     assert reply.value == Found(page=3) and reply.usage.calls == 2 and reply.usage.input_tokens > 0

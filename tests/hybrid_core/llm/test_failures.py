@@ -14,9 +14,10 @@ import pytest
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found, Interface, both
@@ -68,11 +69,11 @@ def test_trying_again_helps_or_ends(
 ) -> None:
     failing = FakeReply(status=status, body={"error": {"message": "busy"}})
     server.replies = [failing, failing]
-    assert connect(interface).ask(QUESTION, Found, patient=True).usage.calls == 1
+    assert connect(interface).ask(QUESTION, Found, scope=CallScope(patient=True)).usage.calls == 1
     server.requests.clear()
     server.answer = lambda request: failing
     with pytest.raises(ChatError, match=r"busy.*tried 3 times") as caught:
-        connect(interface).ask(QUESTION, Found, patient=True)
+        connect(interface).ask(QUESTION, Found, scope=CallScope(patient=True))
     assert caught.value.retryable and len(server.requests) == 3
     assert caught.value.failure in {429: ("rate limit",)}.get(status, ("overload",))
 
@@ -114,10 +115,10 @@ def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, in
     server.answer = lambda request: FakeReply(status=503, body={"error": {"message": "busy"}})
     start = time.monotonic()
     with pytest.raises(ChatError, match="deadline"):
-        caller.ask(QUESTION, Found, deadline=1, patient=True)
+        caller.ask(QUESTION, Found, scope=CallScope(seconds=1, patient=True))
     assert time.monotonic() - start < 30 and len(server.requests) >= 3
     with pytest.raises(ChatError) as caught:
-        connect(interface).ask(QUESTION, Found, deadline=-1)
+        connect(interface).ask(QUESTION, Found, scope=CallScope(seconds=-1))
     assert caught.value.failure == "timeout"
 
 
@@ -188,7 +189,7 @@ def test_nobody_listens() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         for endpoint in (OpenAIChat("m", base_url=url), AnthropicChat("m", api_key=KEY, base_url=url)):
             with pytest.raises(ChatError, match=r"cannot be reached.*tried 2 times") as caught:
-                Caller(endpoint, retries=QUICK).say(QUESTION)
+                ChatModel(endpoint, retries=QUICK).say(QUESTION)
             assert caught.value.failure == "connection" and caught.value.retryable
             endpoint.close()
 

@@ -11,9 +11,11 @@ import pytest
 
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.types.documents import Page, Section
 from indexers.build import description
 from indexers.enrich.describe import describe_document
@@ -26,11 +28,6 @@ from tests.indexers.outline.outline_pages import filler
 from tests.models_over_http import data
 
 _LONG = 30  # lines of a section that is summarised
-
-
-class Kept(dict[str, str]):
-    def put(self, key: str, value: str) -> None:
-        self[key] = value
 
 
 def report(chapters: int = 3) -> tuple[tuple[Page, ...], tuple[Section, ...]]:
@@ -68,10 +65,13 @@ def competent(request: Request) -> dict[str, Any]:
 
 
 def say(
-    answer: Callable[[Request], Any], pages: tuple[Page, ...], sections: tuple[Section, ...], cache: Kept | None = None
+    answer: Callable[[Request], Any],
+    pages: tuple[Page, ...],
+    sections: tuple[Section, ...],
+    replies: ReplyCache | None = None,
 ) -> tuple[SectionOutcome, list[Request]]:
     endpoint = FakeEndpoint(answer)
-    found = summarise_sections(Caller(endpoint), pages, sections, Kept() if cache is None else cache)
+    found = summarise_sections(ChatModel(endpoint), CallScope(replies=replies), pages, sections)
     assert [replace(s, summary="", gaps=()) for s in found.sections] == [
         replace(s, summary="", gaps=()) for s in sections
     ]
@@ -99,14 +99,15 @@ def test_leaves_are_summarised_many_to_a_call_and_branches_from_their_leaves() -
     assert branch.index("- Part 11.0") < branch.index("- Part 11.1") < branch.index("- Part 11.2")
 
 
-def test_a_small_document_takes_one_call_and_its_branches_are_given_what_rules_say_of_the_leaves() -> None:
+def test_a_small_document_takes_one_call_and_its_branches_are_given_what_rules_say_of_the_leaves(
+    replies: ReplyCache,
+) -> None:
     pages, sections = report()
-    cache = Kept()
-    found, (request,) = say(competent, pages, sections, cache)
+    found, (request,) = say(competent, pages, sections, replies)
     texts = [text for _, text in sections_of(request)]
     assert [re.search(r"Title: (.*)", text)[1] for text in texts][-3:] == [f"Chapter {n}" for n in range(3)]  # type: ignore[index]
     assert "- Part 1.0: extract of Part 1.0" in texts[-2]
-    assert found.failure is None and say(competent, pages, sections, cache)[1] == []
+    assert found.failure is None and say(competent, pages, sections, replies)[1] == []
 
 
 def test_replies_that_are_cut_off_come_in_smaller_batches() -> None:
@@ -160,30 +161,28 @@ def test_gaps_that_the_section_never_speaks_of_are_not_believed() -> None:
     assert {gap for s in found.sections for gap in s.gaps} <= {"the garden plan"}
 
 
-def test_a_changed_page_costs_one_call_for_its_section_and_what_holds_it() -> None:
+def test_a_changed_page_costs_one_call_for_its_section_and_what_holds_it(replies: ReplyCache) -> None:
     pages, sections = report(20)
-    cache = Kept()
-    first, requests = say(competent, pages, sections, cache)
-    assert say(competent, pages, sections, cache)[1] == []
+    first, requests = say(competent, pages, sections, replies)
+    assert say(competent, pages, sections, replies)[1] == []
     line = pages[3].text.split("\n")[3]
     word = line.split()[1]
     other = changed(pages, 4, line, line.replace(word, "z" * len(word), 1))
-    again, requests = say(competent, other, sections, cache)
+    again, requests = say(competent, other, sections, replies)
     asked = [re.search(r"Title: (.*)", text)[1] for r in requests for _, text in sections_of(r)]  # type: ignore[index]
     assert asked == ["Part 1.0", "Chapter 1"] and len(requests) == 1
-    assert say(competent, other, sections, cache)[1] == []
+    assert say(competent, other, sections, replies)[1] == []
     differ = [(a.title, b.title) for a, b in zip(first.sections, again.sections, strict=True) if a.summary != b.summary]
     assert all(title in ("Part 1.0", "Chapter 1") for title, _ in differ)
 
 
-def test_page_numbers_are_in_no_prompt_so_that_a_page_before_costs_nothing() -> None:
+def test_page_numbers_are_in_no_prompt_so_that_a_page_before_costs_nothing(replies: ReplyCache) -> None:
     pages, sections = report()
-    cache = Kept()
-    say(competent, pages, sections, cache)
+    say(competent, pages, sections, replies)
     cover = replace(pages[0], text="A cover", summary="")
     later = (replace(cover, number=1), *(replace(page, number=page.number + 1) for page in pages))
     moved = tuple(replace(s, start_page=s.start_page + 1, end_page=s.end_page + 1) for s in sections)
-    assert say(competent, later, moved, cache)[1] == []
+    assert say(competent, later, moved, replies)[1] == []
 
 
 def test_what_a_model_saw_on_pages_is_given_beside_the_text() -> None:
@@ -217,19 +216,19 @@ def test_a_reply_of_no_use_leaves_the_summaries_and_says_so(answer: str) -> None
     assert len(requests) <= 20
 
 
-def test_a_dead_endpoint_is_not_asked_batch_after_batch_and_finished_parts_are_kept() -> None:
+def test_a_dead_endpoint_is_not_asked_batch_after_batch_and_finished_parts_are_kept(replies: ReplyCache) -> None:
     pages, sections = report()
-    cache = Kept()
     with scripted_server(competent) as server:
-        model = Caller(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
-        first = summarise_sections(model, pages, sections, cache)
-        assert first.failure is None and first.usage.calls == len(server.requests)
+        model = ChatModel(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
+        scope = CallScope(replies=replies)
+        first = summarise_sections(model, scope, pages, sections)
+        assert first.failure is None and scope.usage.calls == len(server.requests)
         model.close()
-    dead = Caller(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
-    lost = summarise_sections(dead, pages, sections, Kept())
+    dead = ChatModel(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
+    lost = summarise_sections(dead, CallScope(), pages, sections)
     assert lost.failure == "connection"
     assert [s.summary for s in lost.sections if s.title == "Part 0.0"] == ["extract of Part 0.0"]
-    kept = summarise_sections(dead, pages, sections, cache)
+    kept = summarise_sections(dead, CallScope(replies=replies), pages, sections)
     dead.close()
     assert kept.failure is None and kept.sections == first.sections
 
@@ -254,7 +253,7 @@ def test_chinese_documents_are_asked_about_in_chinese() -> None:
         asked.extend(request.messages)
         return {"summaries": [{"section": 1, "summary": "登记的期限和通知。", "gaps": []}]}
 
-    found = summarise_sections(Caller(FakeEndpoint(answer)), [page], [section], Kept())
+    found = summarise_sections(ChatModel(FakeEndpoint(answer)), CallScope(), [page], [section])
     assert found.sections[0].summary == "登记的期限和通知。"
     assert "写摘要" in asked[0].text
 
@@ -262,7 +261,7 @@ def test_chinese_documents_are_asked_about_in_chinese() -> None:
 def test_a_document_is_described_in_one_line_from_its_beginning_and_main_sections() -> None:
     pages, sections = report()
     endpoint = FakeEndpoint(lambda request: {"description": '"A report on\n  ropes, 2020."'})
-    found = describe_document(Caller(endpoint), "Report", sections, pages, Kept())
+    found = describe_document(ChatModel(endpoint), CallScope(), "Report", sections, pages)
     assert (found.line, found.failure) == ("A report on ropes, 2020.", None)
     shown = endpoint.requests[0].messages[-1].text
     assert "Chapter 2: extract of Chapter 2" in data(shown, "Its main sections")
@@ -272,10 +271,10 @@ def test_a_document_is_described_in_one_line_from_its_beginning_and_main_section
 @pytest.mark.parametrize("said", ["", '{"description": "  "}', "{}"])
 def test_without_a_usable_line_the_one_by_rules_stays(said: str) -> None:
     pages, sections = report()
-    found = describe_document(Caller(FakeEndpoint(lambda request: said)), "Report", sections, pages, Kept())
+    found = describe_document(ChatModel(FakeEndpoint(lambda request: said)), CallScope(), "Report", sections, pages)
     assert found.line == description.describe("Report", sections, len(pages))
     assert found.failure == "reply" and found.notes[0].startswith("description: ")
     endless = describe_document(
-        Caller(FakeEndpoint(lambda request: {"description": "rope " * 999})), "Report", sections, pages, Kept()
+        ChatModel(FakeEndpoint(lambda _: {"description": "rope " * 999})), CallScope(), "Report", sections, pages
     )
     assert len(endless.line) <= 400

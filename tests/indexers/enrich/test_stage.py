@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -18,12 +19,13 @@ import pytest
 
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.breaker import Breaker
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, Settings, run
-from indexers.enrich.guard import Guard
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
@@ -196,7 +198,7 @@ def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> 
 def test_a_model_that_is_given_is_asked_and_sees_only_where_that_is_wished(tmp_path: Path) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
     given = FakeEndpoint(reading)
-    engine = Engine(tmp_path / "home", chat=Caller(given))
+    engine = Engine(tmp_path / "home", chat=ChatModel(given))
     assert [step.step for step in run(engine.index(path)).files[0].steps] == ["tree", "sections", "description"]
     assert not any(message.images for request in given.requests for message in request.messages)
     steps = run(engine.index(path, vision="always")).files[0].steps
@@ -281,8 +283,6 @@ def test_the_command_shows_what_models_did_and_took(cli: Any, tmp_path: Path, mo
 
 
 def test_a_model_that_fails_three_times_in_a_row_is_left_alone() -> None:
-    import threading
-
     calls = 0
 
     def answer(_: Request) -> FakeReply:
@@ -290,12 +290,17 @@ def test_a_model_that_fails_three_times_in_a_row_is_left_alone() -> None:
         calls += 1
         raise ChatError("no route.", failure="connection", retryable=True)
 
-    guard = Guard(Caller(FakeEndpoint(answer), retries=Retries(tries=1)), threading.Event())
-    model = guard.metered()
+    breaker = Breaker(math.inf, 3)
+    run_of = CallScope(patient=True, breaker=breaker)
+    model = ChatModel(FakeEndpoint(answer), retries=Retries(tries=1))
     for _ in range(5):
-        with pytest.raises(ChatError, match="no route"):
-            model.say([Message("user", "hello")])
-    assert calls == 3 and guard.down is not None
+        with pytest.raises(ChatError, match="no route") as caught:
+            model.say([Message("user", "hello")], scope=run_of.part())
+        assert "It was not asked" not in str(caught.value) and caught.value.wait == 0
+    assert calls == 3 and breaker.refuses(model.name) is not None
+    with pytest.raises(ChatError, match="no route"):
+        model.say([Message("user", "hello")], scope=CallScope(patient=True))
+    assert calls == 4, "another run asks again"
 
 
 def test_versions_tell_what_has_been_done() -> None:

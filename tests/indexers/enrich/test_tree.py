@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from eval.runs.trees import score
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.types.documents import Page, ParsedDocument, Section
 from indexers.build.flags import find_flags
 from indexers.enrich.tree import TreeImprovement, improve_tree
@@ -31,11 +33,6 @@ from tests.indexers.outline.outline_pages import Sheet, check, document, outline
 CHAPTERS = ("Ropes and cables", "Tar and pitch", "Masts and yards", "Anchors at sea", "Sails of canvas", "Boats aboard")
 PARTS = ("How they are made", "What they cost", "Who may use them")
 Outline = list[tuple[int, str, int]]
-
-
-class Kept(dict[str, str]):
-    def put(self, key: str, value: str) -> None:
-        self[key] = value
 
 
 def book(*, contents: str = "", heads: float = 10, pages: int = 4) -> tuple[ParsedDocument, Outline]:
@@ -84,11 +81,10 @@ def ask(
     answer: Answer, parsed: ParsedDocument, tree: Sequence[Section], **more: Any
 ) -> tuple[TreeImprovement, list[str]]:
     """What becomes of a tree, and the kinds of calls that it took."""
-    endpoint = FakeEndpoint(answer)
-    cache = more.pop("cache", Kept())
-    found = improve_tree(Caller(endpoint), stored(parsed), tree, "A handbook", cache, **more)
+    endpoint, scope = FakeEndpoint(answer), CallScope(replies=more.pop("cache", None))
+    found = improve_tree(ChatModel(endpoint), scope, stored(parsed), tree, "A handbook", **more)
     check(found.sections, parsed.pages)
-    assert found.usage.calls == len(endpoint.requests) or found.failure == "refusal"
+    assert scope.usage.calls == len(endpoint.requests) or found.failure == "refusal"
     return found, [request.title for request in endpoint.requests]
 
 
@@ -201,14 +197,13 @@ def test_a_title_is_looked_for_only_on_pages_that_hold_a_line_like_it() -> None:
     assert "Places" not in ask(true, blank, tree_of(marks(blank, gone), blank.pages))[1], "it stands nowhere"
 
 
-def test_no_section_begins_on_printed_contents_or_on_a_page_without_text() -> None:
+def test_no_section_begins_on_printed_contents_or_on_a_page_without_text(replies: ReplyCache) -> None:
     parsed, chapters = book(contents="labels")
     outline = [(1, "Contents", 2), *chapters]
     told = [(level, title, page + (at % 5 == 1)) for at, (level, title, page) in enumerate(outline)]
-    cache = Kept()
 
     def improved(of: ParsedDocument, rows: Outline = told) -> tuple[dict[str, int], list[str]]:
-        found, calls = ask(oracle(of, outline), of, tree_of(marks(of, rows), of.pages), cache=cache)
+        found, calls = ask(oracle(of, outline), of, tree_of(marks(of, rows), of.pages), cache=replies)
         return {section.title: section.start_page for section in found.sections}, calls
 
     places, calls = improved(parsed)
@@ -229,16 +224,15 @@ def entries_asked(requests: Sequence[Request]) -> set[str]:
     return {title for _, title, passage in listed if title in passage}
 
 
-def test_a_changed_page_has_only_the_headings_checked_whose_passages_changed() -> None:
+def test_a_changed_page_has_only_the_headings_checked_whose_passages_changed(replies: ReplyCache) -> None:
     parsed, outline = book(pages=12)  # 72 headings, of which a sample is checked
     asked: list[Request] = []
-    cache = Kept()
 
     def checked(of: ParsedDocument, rows: Outline) -> tuple[TreeImprovement, set[str]]:
         asked.clear()
         tree = tree_of(marks(of, rows, "layout"), of.pages)
         answer = oracle(of, rows)
-        found, _ = ask(lambda request: asked.append(request) or answer(request), of, tree, cache=cache)
+        found, _ = ask(lambda request: asked.append(request) or answer(request), of, tree, cache=replies)
         assert {request.title for request in asked} <= {"Checks"} and len(asked) <= 1
         return found, entries_asked(asked)
 
@@ -256,11 +250,11 @@ def test_a_changed_page_has_only_the_headings_checked_whose_passages_changed() -
 
 
 @pytest.mark.parametrize("wrong", [2, 4])
-def test_one_more_wrong_heading_does_not_have_all_looked_at_anew(wrong: int) -> None:
+def test_one_more_wrong_heading_does_not_have_all_looked_at_anew(wrong: int, replies: ReplyCache) -> None:
     parsed, outline = book(pages=12)
     tree = tree_of(marks(parsed, outline, "layout"), parsed.pages)
     at = sample(marks_of(tree), range(len(outline)))
-    titles, asked, cache = [outline[one][1] for one in at], list[Request](), Kept()
+    titles, asked = [outline[one][1] for one in at], list[Request]()
     bad = set(titles[:wrong])
 
     def answer(request: Request) -> Any:
@@ -270,7 +264,7 @@ def test_one_more_wrong_heading_does_not_have_all_looked_at_anew(wrong: int) -> 
         false = {number for number, title, _ in entries if title in bad}
         return {"checks": [one | {"begins": one["begins"] and one["entry"] not in false} for one in said["checks"]]}
 
-    ask(answer, parsed, tree, cache=cache)
+    ask(answer, parsed, tree, cache=replies)
     whole = wrong == 4
     assert len(entries_asked(asked)) == (len(outline) if whole else SAMPLE)  # 14 of 16 are good enough
     other = next(title for _, title, _ in outline[20:] if title not in titles)
@@ -280,7 +274,7 @@ def test_one_more_wrong_heading_does_not_have_all_looked_at_anew(wrong: int) -> 
         changed = rewritten(changed, number, below, "Sold to a harbour that nobody had heard of.")
     bad.add(titles[-1])
     asked.clear()
-    found, calls = ask(answer, changed, tree, cache=cache)
+    found, calls = ask(answer, changed, tree, cache=replies)
     assert calls == ["Checks"]
     assert entries_asked(asked) == {titles[-1], *([other] if whole else [])}
     assert bad.isdisjoint({s.title for s in found.sections})
@@ -456,18 +450,18 @@ def test_what_was_found_before_a_failure_stays() -> None:
     assert {row for row in outline if row[0] == 1} == set(outline_of(found.sections))
 
 
-def test_over_http_what_was_answered_is_not_asked_again_and_a_dead_server_is_told() -> None:
+def test_over_http_what_was_answered_is_not_asked_again_and_a_dead_server_is_told(replies: ReplyCache) -> None:
     parsed, outline = book()
-    cache = Kept()
     with scripted_server(oracle(parsed, outline)) as server:
-        model = Caller(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
-        first = improve_tree(model, stored(parsed), groups(parsed), "A handbook", cache)
-        assert first.path == "pages" and first.usage.calls == len(server.requests) > 0
-        again = improve_tree(model, stored(parsed), groups(parsed), "A handbook", cache)
-        assert again.sections == first.sections and again.usage.calls == 0 and again.usage.cached > 0
+        model = ChatModel(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
+        scopes = [CallScope(replies=replies) for _ in range(2)]
+        first, again = (improve_tree(model, s, stored(parsed), groups(parsed), "A handbook") for s in scopes)
+        assert first.path == "pages" and scopes[0].usage.calls == len(server.requests) > 0
+        usage = scopes[1].usage
+        assert again.sections == first.sections and usage.calls == 0 and usage.cached > 0
         model.close()
-    dead = Caller(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
-    found = improve_tree(dead, stored(parsed), groups(parsed), "A handbook", Kept())
+    dead = ChatModel(OpenAIChat("m", base_url=server.url), retries=Retries(tries=1))
+    found = improve_tree(dead, CallScope(), stored(parsed), groups(parsed), "A handbook")
     dead.close()
     assert found.failure == "connection" and found.sections == groups(parsed)
 

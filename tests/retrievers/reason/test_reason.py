@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from eval.runs.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.types.documents import Strategy
@@ -25,7 +26,6 @@ from hybrid_pageindex.services.chatting import Chat
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.pages.scores import PageScores
 from retrievers.pages.tree_walk import PageVisit
-from retrievers.reason.call_time import CallTime
 from retrievers.reason.sureness import sureness
 from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with
@@ -214,20 +214,22 @@ def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(cache: Cache)
 
 
 def test_the_time_of_a_question_is_that_of_all_its_calls() -> None:
-    time = CallTime(3.0, "reason_seconds")
-    with pytest.raises(ChatError, match=r"\(model_timeout\)"), time.call() as left:
-        assert left == 3
-        raise spent(ChatError("late.", "More (model_timeout).", failure="timeout", retryable=True), 1.0)
-    with pytest.raises(ChatError, match=r"late\. Allow more time \(reason_seconds\)"), time.call() as left:
-        assert left == 2
-        raise spent(ChatError("late.", "More (model_timeout).", failure="timeout", retryable=True), 2.0)
-    with pytest.raises(ChatError, match=r"3 s .* are over\. Allow more time \(reason_seconds\)"), time.call():
-        pass
+    question = CallScope(seconds=3.0, setting="reason_seconds")
+    given: list[float] = []
 
+    def late(left: float) -> NoReturn:
+        given.append(left)
+        error = ChatError("late.", "More (model_timeout).", failure="timeout", retryable=True)
+        error.usage = Usage(seconds=len(given))
+        raise error
 
-def spent(error: ChatError, seconds: float) -> ChatError:
-    error.usage = Usage(seconds=seconds)
-    return error
+    with pytest.raises(ChatError, match=r"\(model_timeout\)"):
+        question.part().call(late)
+    with pytest.raises(ChatError, match=r"late\. Allow more time \(reason_seconds\)"):
+        question.part().call(late)
+    with pytest.raises(ChatError, match=r"3 s .* are over\. Allow more time \(reason_seconds\)"):
+        question.part().call(late)
+    assert given == [3, 2] and question.usage.seconds == 3
 
 
 def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:

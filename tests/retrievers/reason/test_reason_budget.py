@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import ChatError, ReplyError
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Completion, Request
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.llm.token_estimate import estimate
@@ -85,7 +86,7 @@ def test_no_question_has_more_tokens_than_it_may(
 ) -> None:
     endpoint = Counting(moods, rate)
     said_of = Settings(storage_path=library.home, reason_tokens=tokens, reason_rounds=20, reason_calls=40)
-    engine = Engine(settings=said_of, chat=Caller(endpoint))
+    engine = Engine(settings=said_of, chat=ChatModel(endpoint))
     try:
         result = run(engine.search(question, effort="deep", strategy=strategy, route=route))
     finally:
@@ -98,14 +99,14 @@ def test_no_question_has_more_tokens_than_it_may(
 def test_a_repair_that_the_tokens_do_not_allow_is_not_made() -> None:
     question = [Message("user", "Which page? " * 40)]
     endpoint = FakeEndpoint(lambda _: "none that I know of")
-    budget = InputBudget(300)
+    scope = CallScope(tokens=300)
     with pytest.raises(
         ReplyError, match=r"no usable answer \(it holds.*\) and was not asked again: .*of the question's 300"
     ):
-        Caller(endpoint).ask(question, Found, budget=budget)
+        ChatModel(endpoint).ask(question, Found, scope=scope)
     assert len(endpoint.requests) == 1
     with pytest.raises(ChatError) as caught:
-        Caller(endpoint).ask(question, Found, budget=budget)
+        ChatModel(endpoint).ask(question, Found, scope=scope)
     assert caught.value.failure == "too long" and len(endpoint.requests) == 1
 
 
@@ -125,7 +126,7 @@ def test_kept_replies_take_tokens_too_so_that_the_same_question_sends_nothing_ne
     library: Engine, strategy: Strategy, tmp_path: Path
 ) -> None:
     endpoint, kept = FakeEndpoint(MOODS["greedy"]), Cache(tmp_path / "replies.sqlite", 10**6)
-    engine = Engine(settings=Settings(storage_path=library.home), chat=Caller(endpoint, cache=ReplyCache(kept)))
+    engine = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(endpoint, cache=ReplyCache(kept)))
     asked = [run(engine.search(QUESTIONS[0], effort="deep", strategy=strategy)).usage for _ in range(2)]
     engine.close()
     kept.close()

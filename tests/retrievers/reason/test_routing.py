@@ -11,18 +11,19 @@ import pytest
 
 from eval.runs.scripted.questions import Oracle, guess
 from hybrid_core.errors import ChatError, ReplyError, UsageError
-from hybrid_core.llm.client.caller import Caller
+from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.documents.route import Routing
 from retrievers.query.question import read_question
-from retrievers.reason.reasoner import Reasoner, ReasonLimits
+from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.routing import by_model
-from retrievers.reason.routing.calls import Calls
 from retrievers.reason.routing.choose import Contenders, choose_documents, preferred
+from retrievers.reason.session import QuestionSession
 from tests.conftest import Cli
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
@@ -62,7 +63,7 @@ def asked(library: Engine, answer: Rule, **settings: Any) -> Iterator[tuple[Engi
     """An engine that may ask this model for documents, but is always sure of its pages."""
     endpoint = FakeEndpoint(answer)
     said: dict[str, Any] = {"storage_path": library.home, "reason_below": 1e-6} | settings
-    engine = Engine(settings=Settings(**said), chat=Caller(endpoint))
+    engine = Engine(settings=Settings(**said), chat=ChatModel(endpoint))
     try:
         yield engine, endpoint
     finally:
@@ -209,9 +210,10 @@ MANY = held(*(document(f"report-{n}") for n in range(200)))
 ORDER = [(one, "") for one in MANY.values()]
 
 
-def calls(answer: Rule, tokens: int = 6000) -> tuple[Calls, FakeEndpoint]:
+def calls(answer: Rule, tokens: int = 6000) -> tuple[QuestionSession, FakeEndpoint]:
     endpoint = FakeEndpoint(answer)
-    return Calls(Reasoner(Caller(endpoint), limits=ReasonLimits(tokens=tokens)), "Which?"), endpoint
+    scope = CallScope(tokens=tokens)
+    return QuestionSession(ChatModel(endpoint), scope, lambda _: None, {"question": "Which?"}), endpoint
 
 
 @pytest.mark.parametrize(("tokens", "fewest", "most"), [(6000, 72, 72), (2000, 10, 71)])
@@ -222,7 +224,7 @@ def test_one_call_describes_as_many_documents_as_the_tokens_allow(tokens: int, f
     (request,) = endpoint.requests
     shown = data(request.messages[-1].text, "Documents").splitlines()
     assert fewest <= len(shown) <= most and shown[-1].startswith(f"d{len(shown)} · report-{len(shown) - 1}.pdf")
-    assert made.budget.left >= tokens // 2, "half of them stay for the pages"
+    assert made.scope.budget.left >= tokens // 2, "half of them stay for the pages"
 
 
 @pytest.mark.parametrize(("answer", "requests"), [(refusing, 1), (lambda _: "No.", 2)])
@@ -246,7 +248,7 @@ def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> N
     made = choice(documents, dict.fromkeys(documents, 1.0), {})
     assert made.close() == 60
     endpoint = FakeEndpoint(filtering(("year", "is", ["2001"]), ("year", "is", ["1066"])))
-    routed = choose_documents("auto", made, "auto", Reasoner(Caller(endpoint)))
+    routed = choose_documents("auto", made, "auto", Reasoner(ChatModel(endpoint)))
     assert len(endpoint.requests) == 1 and routed.scope is None and routed.used.used == "metadata"
     assert set(routed.routing.scores) == {doc_id for doc_id, one in documents.items() if one.card.years == (2001,)}
     assert routed.notes == ("a condition was left out: the library has no year '1066'",)

@@ -1,4 +1,4 @@
-"""Requests to an endpoint: within its limits, tried again where that may help, and not sent where it is down."""
+"""The one way to a remote model: within its limits, tried again where that may help, not asked while it is down."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
-from hybrid_core.llm.client.breaker import Failure
+from hybrid_core.llm.client.breaker import Breaker, Failure
 from hybrid_core.llm.client.limiter import Limiter, NoPlaceError
 from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.usage import Usage
 
 T = TypeVar("T")
@@ -22,7 +23,8 @@ _BRIEF = 5.0  # seconds; what took longer to fail is not tried again where someb
 _PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
 _FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
 _BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
-_HEARD: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "request", "too long"))  # the endpoint is up
+_OF_THE_TEXT: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "too long"))
+_HEARD: frozenset[EndpointFailure] = _OF_THE_TEXT | {"request"}  # the endpoint is up
 
 
 @dataclass(slots=True)
@@ -40,11 +42,11 @@ class _RefusedError(Exception):
         self.error = error
 
 
-class Sender:
+class Client:
     """Of one model behind an endpoint, for chats and embeddings alike. Safe for several threads.
 
     ``timeout`` is in seconds for one request; ``limiter`` may be shared with others that use the endpoint; ``error`` is
-    raised where the sender itself finds that nothing can be sent.
+    raised where the client itself finds that nothing can be sent.
     """
 
     def __init__(
@@ -69,22 +71,22 @@ class Sender:
         self,
         request: Callable[[float], T],
         *,
+        scope: CallScope,
         ends: Deadline | None = None,
-        patient: bool = False,
         shown: Callable[[], bool] = lambda: False,
     ) -> tuple[T, float]:
         """What ``request`` returns and the seconds that all tries took.
 
         ``request`` makes one request within the seconds that it is given, or raises EndpointError. It is tried again
-        as ``Retries`` say where ``patient``, else once at most and soon. ``shown`` tells whether a part of an answer
-        has been given away: then there is no way back.
+        as ``Retries`` say where ``scope`` is patient, else once at most and soon. ``shown`` tells whether a part of an
+        answer has been given away: then there is no way back.
 
         Raises what ``request`` raised last, with the seconds of all tries as its usage. Where the endpoint failed a
         moment ago in a way that this request would meet too, that is raised at once, with the seconds until somebody
-        may ask again as ``wait``; ``patient`` sends all the same.
+        may ask again as ``wait``; who is patient sends all the same, unless the scope's own breaker is open.
         """
-        breaker, limits, ends = self._limiter.breaker, self._retries, ends or Deadline()
-        if not patient and (refusal := self._refusal()) is not None:
+        limits, ends, patient = self._retries, ends or Deadline(), scope.patient
+        if (refusal := self._refusal(scope)) is not None:
             raise refusal
         most, longest = limits.tries, limits.longest_asked
         if not patient:
@@ -92,14 +94,15 @@ class Sender:
         began, seconds = time.monotonic(), 0.0
         for tried in range(1, most + 1):
             try:
-                made, took = self._once(request, ends, math.inf if patient else longest, patient)
+                made, took = self._once(request, ends, math.inf if patient else longest, scope)
             except _RefusedError as refused:
                 refused.error.usage = Usage(seconds=seconds)
                 raise refused.error from None
             except EndpointError as failed:
                 error = failed
             else:
-                breaker.answered(self._name)
+                for breaker in filter(None, (self._limiter.breaker, scope.breaker)):
+                    breaker.answered(self._name)
                 return made, seconds + took
             seconds += error.usage.seconds
             wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1))
@@ -112,7 +115,7 @@ class Sender:
                 error.message += f" The server asks to wait {error.wait:.0f} s." if error.wait else ""
                 error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
                 if not shown():
-                    self._tell(error, began, tried)
+                    self._tell(error, began, tried, scope.breaker)
                 error.usage = Usage(seconds=seconds)
                 raise error
             if error.wait:
@@ -120,10 +123,13 @@ class Sender:
             self._closed.wait(wait)
         raise AssertionError("the last try returns or raises")
 
-    def _tell(self, error: EndpointError, began: float, tried: int) -> None:
+    def _tell(self, error: EndpointError, began: float, tried: int, of_run: Breaker | None) -> None:
         """What a failure says of the next request: nothing where it is this request's own."""
         breaker, again = self._limiter.breaker, tried > 1
         why = Failure(error.message, error.advice, error.failure, error.retryable)
+        if of_run is not None and error.failure not in _OF_THE_TEXT:
+            hear = of_run.failed if error.failure in (*_FOR_GOOD, "cassette") else of_run.stumbled
+            hear(self._name, why, time.monotonic())  # calls side by side count too: each had its own tries
         if error.failure in _HEARD:
             breaker.answered(self._name)
         elif error.failure in _FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
@@ -136,22 +142,24 @@ class Sender:
         elif error.failure in (*_BUSY, "connection"):
             breaker.stumbled(self._name, why, began)
 
-    def _refusal(self) -> EndpointError | None:
-        """Why nothing is sent now to an endpoint that failed a moment ago."""
-        if (refused := self._limiter.breaker.refuses(self._name)) is None:
-            return None
-        why, rest = refused
-        return self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=rest)
+    def _refusal(self, scope: CallScope) -> EndpointError | None:
+        """Why nothing is sent now to an endpoint that failed a moment ago, or at all in a run that gave it up."""
+        for breaker in filter(None, (scope.breaker, None if scope.patient else self._limiter.breaker)):
+            if (refused := breaker.refuses(self._name)) is not None:
+                why, rest = refused
+                wait = rest if math.isfinite(rest) else 0.0
+                return self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=wait)
+        return None
 
     def _once(
-        self, request: Callable[[float], T], ends: Deadline, longest_pause: float, patient: bool
+        self, request: Callable[[float], T], ends: Deadline, longest_pause: float, scope: CallScope
     ) -> tuple[T, float]:
         """One try and how many seconds it took, which an error tells as its usage."""
         try:
             with self._limiter.place(ends.at, self._closed.is_set, longest_pause) as waited:
                 ends.at += waited
                 self.check_open()
-                if waited and not patient and (refusal := self._refusal()) is not None:  # others found out meanwhile
+                if waited and (refusal := self._refusal(scope)) is not None:  # others found out meanwhile
                     raise _RefusedError(refusal)
                 start = time.monotonic()
                 try:

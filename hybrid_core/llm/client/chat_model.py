@@ -1,9 +1,8 @@
-"""The work around an endpoint: cache, answers of a shape with one repair turn, and what it cost."""
+"""A chat model, vision included: answers in words or of a shape, with one repair turn, kept and counted."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,10 +13,11 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.chat import Message, Reply
+from hybrid_core.llm.client.client import Client, Deadline
 from hybrid_core.llm.client.endpoint import Completion, Endpoint, Request, image_type
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
-from hybrid_core.llm.client.sender import Deadline, Sender
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.input_budget import InputBudget
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.prompts import prompt as load_prompt
@@ -33,8 +33,14 @@ _ECHO = 4000  # characters of an unusable answer that the model is shown again
 _OTHER = "Choose a model that gives such answers, or raise max_tokens."
 
 
-class Caller:
-    """The ``ChatModel`` over an endpoint. ``timeout`` is in seconds for one request; ``limiter`` may be shared."""
+class ChatModel:
+    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared.
+
+    Calls block, and several threads may make them. They belong to a scope: by default to one of their own, which
+    somebody waits for and nothing bounds. The messages given are never changed; ``prompt`` is a prompt's ``id``
+    ("name@version"), part of the cache's key. Every call raises ChatError where the endpoint fails for good
+    (``failure`` says how, ``usage`` what was spent), and UsageError after ``close``.
+    """
 
     def __init__(
         self,
@@ -47,15 +53,16 @@ class Caller:
         timeout: float = 120.0,
     ) -> None:
         self._name, self._endpoint = endpoint.name, endpoint
-        self._sender = Sender(endpoint.name, limiter or Limiter(8), retries, timeout, ChatError)
+        self._client = Client(endpoint.name, limiter or Limiter(8), retries, timeout, ChatError)
         self._cache = cache
         self._price = price
 
     def __repr__(self) -> str:
-        return f"Caller({self.name!r})"
+        return f"ChatModel({self.name!r})"
 
     @property
     def name(self) -> str:
+        """As in "openai:MODEL@https://host/v1": without secrets."""
         return self._name
 
     def ask(
@@ -65,25 +72,33 @@ class Caller:
         *,
         prompt: str = "",
         max_tokens: int = 2000,
-        deadline: float | None = None,
-        patient: bool = False,
-        budget: InputBudget | None = None,
+        scope: CallScope | None = None,
     ) -> Reply[T]:
+        """An answer of a shape. What is sent for it, the repair turn included, is taken from the scope's tokens, also
+        where the reply was kept from before.
+
+        Raises ReplyError where, after one repair turn, the reply still does not fit ``schema``.
+        """
+        scope = scope or CallScope()
         request = _checked(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
-        budget = budget or InputBudget(sys.maxsize)
+        return scope.call(lambda seconds: self._fitting(request, schema, prompt, seconds, scope))
+
+    def _fitting(self, request: Request, schema: type[T], prompt: str, seconds: float, scope: CallScope) -> Reply[T]:
+        cache, budget = self._cache or scope.replies, scope.budget
         size = budget.take(request.messages, request.schema)
-        key = request_key(self.name, prompt, request) if self._cache else ""
-        if (held := self._held(key)) is not None:
+        key = request_key(self.name, prompt, request) if cache else ""
+        if (held := self._held(cache, key)) is not None:
             with contextlib.suppress(ValueError):  # it was kept before the schema's own checks changed
                 return Reply(held, read_reply(held, schema), Usage(cached=1))
-        call = partial(self._answered, ends=_ends(deadline), patient=patient)
+        call = partial(self._answered, scope=scope, ends=Deadline(time.monotonic() + seconds))
         first = call(request)
         budget.counted(size, first.usage.input_tokens)
         try:
             reply = Reply(first.text, read_reply(first.text, schema), first.usage)
         except ValueError as problem:
             reply = self._repaired(request, schema, first, str(problem), call, budget)
-        self._keep(key, reply.text)
+        if cache:
+            cache.put(key, reply.text)
         return reply
 
     def say(
@@ -93,28 +108,40 @@ class Caller:
         on_text: OnText | None = None,
         prompt: str = "",
         max_tokens: int = 2000,
-        deadline: float | None = None,
-        patient: bool = False,
+        scope: CallScope | None = None,
     ) -> Reply[Any]:
+        """An answer in words. With ``on_text`` it is streamed: called with each piece as it comes.
+
+        A stream that breaks off after its first piece is not tried again: ChatError, its pieces stay shown.
+        Raises ReplyError for an empty answer.
+        """
+        scope = scope or CallScope()
         request = _checked(Request(tuple(messages), max_tokens))
-        key = request_key(self.name, prompt, request) if self._cache else ""
-        if (held := self._held(key)) is not None:
+        return scope.call(lambda seconds: self._said(request, prompt, on_text, seconds, scope))
+
+    def _said(
+        self, request: Request, prompt: str, on_text: OnText | None, seconds: float, scope: CallScope
+    ) -> Reply[Any]:
+        cache = self._cache or scope.replies
+        key = request_key(self.name, prompt, request) if cache else ""
+        if (held := self._held(cache, key)) is not None:
             if on_text is not None:
                 on_text(held)
             return Reply(held, None, Usage(cached=1))
-        call = partial(self._answered, ends=_ends(deadline), patient=patient, on_text=on_text)
+        call = partial(self._answered, scope=scope, ends=Deadline(time.monotonic() + seconds), on_text=on_text)
         reply = call(request)
         if not reply.text.strip():
             again = _after(reply.usage, lambda: call(request))
             reply = replace(again, usage=reply.usage + again.usage)
         if not reply.text.strip():
             raise _spent(ReplyError(f"{self.name} answered nothing, twice.", _OTHER), reply.usage)
-        if reply.finished:
-            self._keep(key, reply.text)
+        if cache and reply.finished:
+            cache.put(key, reply.text)
         return reply
 
     def close(self) -> None:
-        self._sender.close()
+        """Let go of the connection; calls that wait stop. May be called twice."""
+        self._client.close()
         self._endpoint.close()
         if self._cache:
             self._cache.flush()
@@ -145,7 +172,7 @@ class Caller:
             raise _spent(ReplyError(message, _OTHER, text=again.text), usage) from error
 
     def _answered(
-        self, request: Request, *, ends: Deadline, patient: bool, on_text: OnText | None = None
+        self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
         """One request with its answer and what that cost. Raises ChatError."""
         shown = False
@@ -159,18 +186,14 @@ class Caller:
             if on_text is not None:
                 on_text(text)
 
-        made, seconds = self._sender.send(once, ends=ends, patient=patient, shown=lambda: shown)
+        made, seconds = self._client.send(once, scope=scope, ends=ends, shown=lambda: shown)
         tokens = made.input_tokens, made.output_tokens
         usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens), seconds=seconds)
         return Reply(made.text, None, usage, made.finished)
 
-    def _held(self, key: str) -> str | None:
-        self._sender.check_open()
-        return self._cache.get(key) if self._cache else None
-
-    def _keep(self, key: str, text: str) -> None:
-        if self._cache:
-            self._cache.put(key, text)
+    def _held(self, cache: ReplyCache | None, key: str) -> str | None:
+        self._client.check_open()
+        return cache.get(key) if cache else None
 
 
 def _checked(request: Request) -> Request:
@@ -184,10 +207,6 @@ def _checked(request: Request) -> Request:
             image_type(image)
     sound = (replace(m, text=m.text.encode("utf-8", "replace").decode("utf-8")) for m in request.messages)
     return replace(request, messages=tuple(sound))
-
-
-def _ends(deadline: float | None) -> Deadline:
-    return Deadline() if deadline is None else Deadline(time.monotonic() + deadline)
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
