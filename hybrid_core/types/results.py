@@ -10,7 +10,7 @@ from hybrid_core.types.documents import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.why import sentence
 
-LookedOutcome = Literal["named", "nothing", "failed"]
+ReasoningOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
 
@@ -188,7 +188,7 @@ class Reasoning:
     strategy: Strategy
     model: str
     steps: tuple[ReasoningStep, ...]
-    outcome: LookedOutcome
+    outcome: ReasoningOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
-from retrievers.documents.page_vector import page_vector
 from retrievers.documents.title_cover import Titles
 
 Ints = npt.NDArray[np.int64]
@@ -157,3 +156,19 @@ def per_page(content: Content, hits: dict[int, float]) -> npt.NDArray[np.float64
         if 1 <= page <= content.pages:
             scores[page - 1] = score
     return scores
+
+
+def page_vector(counts: TermCounts, page: int) -> dict[int, float]:
+    """A page (1-based) as {term hash: 1 + ln tf}, unit length; {} for a page without terms."""
+    rows = np.flatnonzero(counts.pages == page - 1)
+    terms = counts.terms[np.searchsorted(counts.starts, rows, side="right") - 1]
+    weights: npt.NDArray[np.float64] = 1 + np.log(counts.counts[rows].astype(np.float64))
+    length = float(np.sqrt((weights**2).sum()))
+    return dict(zip(terms.tolist(), (weights / length).tolist(), strict=True)) if length else {}
+
+
+def cosine(a: dict[int, float], b: dict[int, float]) -> float:
+    """Of two unit vectors: 0 to 1."""
+    if len(b) < len(a):
+        a, b = b, a
+    return sum(weight * b.get(term, 0.0) for term, weight in a.items())

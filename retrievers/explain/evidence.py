@@ -17,8 +17,7 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.types.results import Evidence
 from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
-from retrievers.pages.scores import PageScores
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.query.content_words import compares, content_words, is_frame
 from retrievers.query.expert import Expansion
 from retrievers.query.proper_names import proper_names

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.results import Trace
-from retrievers.pages.scores import PageScores
-from retrievers.pages.tree_walk import PageVisit, WalkTrace
+from retrievers.pages.scores import PageScores, PageVisit
+from retrievers.pages.tree_walk import WalkTrace
 
 
 def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 
@@ -15,6 +15,15 @@ from retrievers.pages.page_score import PageQuery
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, int]  # (number of the document, page), or (number of the document, index of the section)
+
+
+@dataclass(frozen=True, slots=True)
+class PageVisit:
+    """A page that the walk reaches; ``doc`` is the number of its document."""
+
+    doc: int
+    page: int
+    opened: int  # sections opened before this page came up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,3 +73,14 @@ class PageScores:
             return self
         parts = {name: part * share for name, part in self.contributions.items()}
         return replace(self, values=self.values * share, contributions=parts)
+
+
+def gained(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], name: str, gains: Mapping[Place, float]
+) -> tuple[list[PageVisit], list[PageScores]]:
+    """The pages by their values with these gains, whose name is ``name``; equal ones stay in their order."""
+    by_document: dict[int, dict[int, float]] = {}
+    for (doc, page), gain in gains.items():
+        by_document.setdefault(doc, {})[page] = gain
+    after = [one.plus(name, by_document[doc]) if doc in by_document else one for doc, one in enumerate(scores)]
+    return sorted(visits, key=lambda one: -after[one.doc].values[one.page - 1]), after

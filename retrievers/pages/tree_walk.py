@@ -15,18 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.documents.content import Content
+from retrievers.pages.scores import PageVisit
 
 Floats = npt.NDArray[np.float64]
 Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,), 0 for no match
-
-
-@dataclass(frozen=True, slots=True)
-class PageVisit:
-    """A page that the walk reaches; ``doc`` is the number of its document."""
-
-    doc: int
-    page: int
-    opened: int  # sections opened before this page came up
 
 
 @dataclass(slots=True)

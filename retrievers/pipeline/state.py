@@ -17,14 +17,13 @@ from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Routing
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, Place
-from retrievers.pages.tree_walk import PageVisit, WalkTrace
+from retrievers.pages.scores import PageScores, PageVisit, Place, gained
+from retrievers.pages.tree_walk import WalkTrace
 from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import Expansion, Expert
 from retrievers.query.question import Question
 from retrievers.reason.reasoner import NO_MODEL, Reasoner
 from retrievers.reason.routing.choose import DocumentChoice
-from retrievers.rerank.gains import gained
 from retrievers.rerank.selection import ResultSlot
 
 

@@ -10,11 +10,10 @@ from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.results import EffortUsed, LookedOutcome, Reasoning, ReasoningStep
+from hybrid_core.types.results import EffortUsed, Reasoning, ReasoningOutcome, ReasoningStep
 from hybrid_core.types.usage import Usage
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, Place
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit, Place
 from retrievers.query.expert import Expansion
 from retrievers.reason.board import Board
 from retrievers.reason.verdict import Verdict, reorder
@@ -116,7 +115,7 @@ def reason(
         verdict, failure = Verdict(), str(error)
         asker.step("failed", failure)
     invented = any(step.kind == "dropped" for step in asker.steps)
-    outcome: LookedOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
+    outcome: ReasoningOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
     reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
         named = "only what does not exist" if invented else "no page"

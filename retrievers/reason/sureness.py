@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrievers.pages.scores import PageScores
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit
 
 _BESIDE = 5  # the rank the best page is compared with
 _HALF = 5  # terms of a question that say half of what many would

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrievers.pages.scores import PageScores, Place
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit, Place
 from retrievers.reason.board import Board
 
 NAME = "reasoning"  # of what a verdict adds to a page

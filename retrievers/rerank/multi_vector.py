@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from hybrid_core.types.scoring import RerankScoring
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, Place
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit, Place
 
 Floats = npt.NDArray[np.float64]
 

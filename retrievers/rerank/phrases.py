@@ -13,8 +13,7 @@ from functools import lru_cache
 from hybrid_core.text import tokens
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, Place
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit, Place
 
 _SPACED = bytes(code if (chr(code).isalnum() and code < 128) or code == 10 else 32 for code in range(256))
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hybrid_core.types.scoring import SelectionScoring
-from retrievers.documents.content import Content
-from retrievers.documents.page_vector import cosine
-from retrievers.pages.scores import PageScores
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.documents.content import Content, cosine
+from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.query.expert import Role
 from retrievers.rerank.mmr import mmr
 

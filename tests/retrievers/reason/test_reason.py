@@ -24,8 +24,7 @@ from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.chatting import Chat
 from retrievers.documents.candidates import CandidateDocument
-from retrievers.pages.scores import PageScores
-from retrievers.pages.tree_walk import PageVisit
+from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.reason.sureness import sureness
 from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with

@@ -17,7 +17,7 @@ from hybrid_core.text import tokens
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import PACKS, find_expert
-from retrievers.documents.page_vector import cosine, page_vector
+from retrievers.documents.content import cosine, page_vector
 from retrievers.rerank.mmr import mmr
 from tests import pdfs
 
