@@ -1,17 +1,21 @@
 """Indexing speed, peak memory and disk use on real filings.
 
-    python benchmarks/indexing.py [--data DIR | PATH… | --made PAGES] [--workers N] [--json]
+    python benchmarks/indexing.py [--data DIR | PATH… | --made PAGES] [--workers N] [--plain] [--json]
 
 Indexes into a new temporary home with the command line, as a user would, and samples the memory of the
 whole process tree (resident set sizes added: shared pages count more than once, so the truth is below).
 --made writes one PDF of that many pages (the licence's sentences, shuffled, about 500 words and a heading on
-each) to see whether memory grows with a document's length.
+each) to see whether memory grows with a document's length. --plain also has as many processes do nothing but
+``page.get_text("dict")`` on the same PDFs, before and after, and tells what share of their speed, in pages for a second
+of processor time, indexing has.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +29,31 @@ from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
 from hybrid_pageindex.services.upkeep import folder_bytes
 
+_READ = """
+import sys, pymupdf
+for path in sys.argv[1:]:
+    with pymupdf.open(path) as document:
+        for page in document:
+            page.get_text("dict")
+"""
+
+
+def children_seconds() -> float:
+    """Processor time of all processes that have been started and waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def plain_seconds(paths: list[Path], workers: int) -> float:
+    """Processor time of reading the text of all PDFs, so many at once."""
+    files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*.pdf")))
+    workers = workers or os.cpu_count() or 1
+    before = children_seconds()
+    readers = [subprocess.Popen([sys.executable, "-c", _READ, *files[at::workers]]) for at in range(workers)]
+    if any([reader.wait() for reader in readers]):
+        raise SystemExit("a PDF could not be read")
+    return children_seconds() - before
+
 
 def measure(paths: list[Path], workers: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
@@ -32,7 +61,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
         options = ["--workers", str(workers)] if workers else []
         program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "index", "--json", *options]
         program += map(str, paths)
-        began = time.perf_counter()
+        began, before = time.perf_counter(), children_seconds()
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             peak = 0
             while process.poll() is None:
@@ -41,6 +70,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
             seconds = time.perf_counter() - began
             assert process.stdout
             files = json.loads(process.stdout.read())["files"]
+        used = children_seconds() - before
         pages = sum(file["pages"] for file in files)
         engine = Engine(home)
         first = time.perf_counter()
@@ -54,6 +84,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
         "pages": pages,
         "seconds": round(seconds, 2),
         "pages_per_second": round(pages / seconds, 1),
+        "pages_per_cpu_second": round(pages / used, 1),
         "peak_memory_mb": round(peak / 1e6),
         "first_search_seconds": round(made, 2),
         "disk_kb_per_page": round(disk / 1000 / pages, 2),
@@ -98,6 +129,7 @@ def main() -> int:
     parser.add_argument("--data")
     parser.add_argument("--made", type=int, metavar="PAGES")
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -106,7 +138,12 @@ def main() -> int:
             write_long(paths[0], options.made)
         else:
             paths = options.paths or [data_folder(options.data) / "financebench" / "pdfs"]
+        plain = [plain_seconds(paths, options.workers)] if options.plain else []
         found = measure(paths, options.workers)
+        if plain:
+            plain.append(plain_seconds(paths, options.workers))
+            found["plain_pages_per_cpu_second"] = round(found["pages"] * len(plain) / sum(plain), 1)
+            found["share_of_plain"] = round(found["pages_per_cpu_second"] / found["plain_pages_per_cpu_second"], 3)
     print(json.dumps(found) if options.json else "\n".join(f"{name:<22}{value}" for name, value in found.items()))
     return 0
 

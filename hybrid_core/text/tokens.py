@@ -56,12 +56,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 _JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _JOINED_RUN = re.compile(f"[{_JOINED}]+")
-_TOKEN = re.compile(
-    rf"(?P<fy>fy\s?'?(?P<year>\d{{4}}|\d{{2}})(?!\d))"
-    rf"|(?P<joined>[{_JOINED}]+)"
-    r"|(?P<number>\d[\d,]*(?:\.\d+)*)"
-    r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)?)"
-)
+_TOKEN = re.compile(rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|[{_JOINED}]+|\d[\d,]*(?:\.\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[a-z])")
 _stemmer = Stemmer.Stemmer("english")
 
@@ -81,7 +76,6 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 
 
-@lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The term of one folded word; "" where it is a stop word."""
     word = word.removesuffix("'s").replace("'", "")
@@ -112,21 +106,27 @@ def join_words(folded: str) -> str:
 
 def tokenise(text: str) -> list[str]:
     """The terms of a text in order, by the rule at the top of this file."""
+    folded = join_words(fold(text))
+    tokens = _TOKEN.findall(folded)
+    if folded.isascii() or not _JOINED_RUN.search(folded):
+        return [term for term in map(_term, tokens) if term]
     terms: list[str] = []
-    add = terms.append
-    for match in _TOKEN.finditer(join_words(fold(text))):
-        kind = match.lastgroup
-        token = match.group()
-        if kind == "word":
-            if term := stem(token):
-                add(term)
-        elif kind == "number":
-            add(number_term(token))
-        elif kind == "joined":
-            terms.extend(token[i : i + 2] for i in range(len(token) - 1)) if len(token) > 1 else add(token)
-        else:
-            add(full_year(match["year"]))
+    for token in tokens:
+        if _JOINED_RUN.match(token):
+            terms.extend(token[i : i + 2] for i in range(len(token) - 1)) if len(token) > 1 else terms.append(token)
+        elif term := _term(token):
+            terms.append(term)
     return terms
+
+
+@lru_cache(maxsize=200_000)
+def _term(token: str) -> str:
+    """The term of a number, a year or a word; "" for a stop word."""
+    if token[0].isdecimal():
+        return number_term(token)
+    if token[-1].isdecimal():
+        return full_year(token[-4:] if token[-4:].isdecimal() else token[-2:])
+    return stem(token)
 
 
 def is_number(term: str) -> bool:
@@ -149,8 +149,12 @@ def cached_hash(term: str) -> int:
 
 
 def counts(terms: Iterable[str]) -> Counter[int]:
-    """How often each term occurs, by its hash."""
-    return Counter(map(cached_hash, terms))
+    """How often each term occurs, by its hash; ``terms`` may be counted already (a ``Counter``)."""
+    by_term = Counter(terms)
+    found = Counter(dict(zip(map(cached_hash, by_term), by_term.values(), strict=True)))
+    if len(found) < len(by_term):  # two terms share a hash
+        found = Counter(cached_hash(term) for term in by_term.elements())
+    return found
 
 
 _BROKEN = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")

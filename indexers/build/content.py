@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hybrid_core.text import tokens
 from hybrid_core.text.plural import counted
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import IndexedContent, Page, ParsedDocument, ParsedPage, Section
+from hybrid_core.types.documents import IndexedContent, Line, Page, ParsedDocument, ParsedPage, Section
 from hybrid_core.types.unread import empty_warning, unread_warning
 from indexers.build import description, summaries
 from indexers.build.chunks import ChunkSize, cut
@@ -68,14 +70,16 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
         height=page.height,
         text=page_text,
         summary=summary,
-        boxes=tuple((_int16(s.x0), _int16(s.y0), _int16(s.x1), _int16(s.y1)) for s in placed),
+        boxes=_boxes(placed),
         needs_ocr=page.needs_ocr,
         ocr=page.ocr,
     )
 
 
-def _int16(points: float) -> int:
-    return max(-32_768, min(32_767, round(points)))
+def _boxes(lines: Sequence[Line]) -> tuple[tuple[int, int, int, int], ...]:
+    """In whole points, as far as 16 bits hold them."""
+    points = np.array([(line.x0, line.y0, line.x1, line.y1) for line in lines]).reshape(-1, 4)
+    return tuple(map(tuple, np.rint(points).clip(-32_768, 32_767).astype(int).tolist()))
 
 
 def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:

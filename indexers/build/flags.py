@@ -18,9 +18,11 @@ FLAGS = ("has_table", "has_code", "has_command", "has_config", "has_figure")
 
 _CELL_GAP = "  "
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|cmtt|fixed", re.I)
-_CODE = re.compile(
-    r"[{};]\s*$|^\s*(?:def|class|import|return|function|public|private|var|let|const|if|for|while)\b.*[:({;]\s*$|=>|::|->|\(\)|==|!=|&&|\|\|"
+_CODE_ENDS = "{};:("
+_CODE_LINE = re.compile(
+    r".*[{};]\s*$|\s*(?:def|class|import|return|function|public|private|var|let|const|if|for|while)\b.*[:({;]\s*$", re.S
 )
+_CODE_SIGN = re.compile(r"=>|::|->|\(\)|==|!=|&&|\|\|")
 _COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
 _PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
 _LISTED = ("code", "plain")
@@ -80,11 +82,16 @@ def _has_table(lines: Sequence[Line]) -> bool:
 
 def _has_code(lines: Sequence[Line]) -> bool:
     """Two lines in a row that look like code, at least one in a monospaced font; or four without."""
-    like = [bool(_CODE.search(line.text)) for line in lines]
-    mono = [bool(_MONOSPACED.search(line.font)) for line in lines]
-    if any(a and b and (m or n) for (a, b), (m, n) in zip(pairwise(like), pairwise(mono), strict=True)):
+    like = [_is_code(line.text) for line in lines]
+    pairs = [at for at, (a, b) in enumerate(pairwise(like)) if a and b]
+    if any(_MONOSPACED.search(line.font) for at in pairs for line in lines[at : at + 2]):
         return True
-    return any(all(like[at : at + 4]) for at in range(len(like) - 3))
+    return any(like[at + 2 : at + 4] == [True, True] for at in pairs)
+
+
+def _is_code(text: str) -> bool:
+    ends = text.rstrip()[-1:] in _CODE_ENDS  # which is seen at once, and few lines do
+    return bool((ends and _CODE_LINE.match(text)) or _CODE_SIGN.search(text))
 
 
 def _has_config(lines: Sequence[Line]) -> bool:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Section
 from indexers.build.chunks import own_ranges
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[A-Z0-9])|(?<=[。！？；])")
+_SENTENCE_GAP = re.compile(r"[.!?](\s+)(?=[\"'“(]?[A-Z0-9])|[。！？；]()")  # begins with what it is found by
+_DIGITS = re.compile(r"\d+")
 _CELL_GAP = "  "
 _PAGE_CHARS, _SECTION_CHARS, _SENTENCE_CHARS = 320, 480, 240
 _KEPT = 3  # sentences that a fragment or section hands upwards
@@ -73,7 +74,7 @@ def summarise(
 
 def furniture_key(line: str) -> str:
     """A line with its digits masked: running heads differ only in the page number."""
-    return re.sub(r"\d+", "#", line.strip().lower())
+    return _DIGITS.sub("#", line.strip().lower())
 
 
 def find_furniture(texts: Sequence[str]) -> frozenset[str]:
@@ -100,13 +101,15 @@ def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> li
 
 def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str]:
     """Prose sentences of a fragment; where it has none, the labels of its table rows as one."""
+    openings = {key[:1] for key in furniture}
     prose: list[str] = []
     labels: list[str] = []
     for line in map(str.strip, fragment.split("\n")):
         if not line:
             prose += [""] if prose and prose[-1] else []  # so does a blank line
             continue
-        if furniture_key(line) in furniture or line == title:
+        opening = "#" if line[0].isdecimal() else line[0].lower()[:1]
+        if line == title or (opening in openings and furniture_key(line) in furniture):
             continue
         if _CELL_GAP in line or not any(c.isalpha() for c in line):
             labels.append(line.split(_CELL_GAP)[0].strip())
@@ -114,12 +117,21 @@ def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str
         else:
             prose.append(line)
     paragraphs = [" ".join(p.split("\n")) for p in re.split(r"\n{2,}", "\n".join(prose)) if p.strip()]
-    sentences = [s.strip() for p in paragraphs for s in _SENTENCE_END.split(p)]
+    sentences = [s.strip() for p in paragraphs for s in _split(p)]
     full = [s for s in sentences if _is_sentence(s)]
     if full and len(labels) <= 0.6 * (len(labels) + len(prose)):
         return full
     named = [label for label in dict.fromkeys(labels) if any(c.isalpha() for c in label)]
     return ["; ".join([s for s in sentences if s] + named)] if sentences or named else []
+
+
+def _split(paragraph: str) -> Iterator[str]:
+    start = 0
+    for gap in _SENTENCE_GAP.finditer(paragraph):
+        first, end = gap.span(gap.lastindex or 0)
+        yield paragraph[start:first]
+        start = end
+    yield paragraph[start:]
 
 
 def _is_sentence(said: str) -> bool:
@@ -133,8 +145,8 @@ def _best(sentences: Sequence[str], page: int, counts: Mapping[int, int], order:
     scored = []
     for at, sentence in enumerate(sentences):
         shown = sentence if len(sentence) <= _SENTENCE_CHARS else sentence[: _SENTENCE_CHARS - 1].rstrip() + "…"
-        hashes = {tokens.cached_hash(term) for term in tokens.tokenise(shown)}
-        weight = sum(math.log1p(counts.get(h, 0)) for h in hashes) / (len(hashes) + 6)
+        hashes = set(map(tokens.cached_hash, tokens.tokenise(shown)))
+        weight = sum([math.log1p(counts.get(h, 0)) for h in hashes]) / (len(hashes) + 6)
         scored.append(_Sentence(weight, page, order + at, shown))
     return _top(scored)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from indexers.outline.view import Unit
 
 CELL = re.compile(r" {2}")  # the parser's mark between cells of one row
+_GAP = "  "
 _FIGURES = re.compile(r" {2}.*\d")
 _SHORT = 28  # characters of a cell, as against a line of text in a column
 _FAR = 1e3
@@ -19,7 +20,7 @@ def tabular(units: tuple[Unit, ...]) -> list[bool]:
     Those with figures in cells, those with something short beside them (but not the two halves of a
     page set in columns), and those wedged between such lines.
     """
-    rows = [bool(CELL.search(unit.text) and _FIGURES.search(unit.text)) for unit in units]
+    rows = [_GAP in unit.text and bool(_FIGURES.search(unit.text)) for unit in units]
     out = list(rows)
     lefts = Counter(round(unit.x0 / 5) for unit in units if len(unit.text) > 30)
     columns = {left + d for left, count in lefts.items() if count >= 5 for d in (-1, 0, 1)}
@@ -36,7 +37,7 @@ def tabular(units: tuple[Unit, ...]) -> list[bool]:
             if in_columns and not (rows[i] or rows[j]):
                 continue
             small, other_small = len(unit.text) < _SHORT, len(other.text) < _SHORT
-            if (other_small or CELL.search(other.text)) and (len(unit.text) < 60 or CELL.search(unit.text)):
+            if (other_small or _GAP in other.text) and (len(unit.text) < 60 or _GAP in unit.text):
                 out[i] = out[j] = True
             elif small:
                 out[i] = True

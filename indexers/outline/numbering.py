@@ -39,6 +39,7 @@ _JUNK = re.compile(r"[\W_]+")
 _DROPPED = dict.fromkeys(
     [*(code for code in range(128) if not chr(code).isalnum()), *map(ord, "‘’“”„«»–—…•·−‐‑®©™§¶†‡°′″\u00a0\u00ad")]
 )
+_DROPPED_BYTES = bytes(code for code in _DROPPED if code < 128)
 _GAP = re.compile(r"[\s|:.–—-]*")
 
 
@@ -159,6 +160,8 @@ def as_letter(text: str) -> Numbering | None:
 
 def compact(text: str) -> str:
     """Letters and digits only, folded: what titles are compared by."""
+    if text.isascii():
+        return text.encode().translate(None, _DROPPED_BYTES).decode().lower()
     plain = text.translate(_DROPPED)
     return plain.lower() if plain.isascii() else _JUNK.sub("", fold(plain))
 

@@ -6,6 +6,7 @@ It limits its own memory and keeps out what no worker needs before anything larg
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import sys
@@ -28,6 +29,7 @@ def limit_memory(most: int) -> None:
 def main() -> None:
     end_with_parent()
     limit_memory(int(sys.argv[1]))
+    gc.set_threshold(100_000)  # pages and lines hold no circles; looking for some takes a fortieth of the time
     os.umask(0o077)  # what it writes lies in the home
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reserves memory for a stack per thread otherwise
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used

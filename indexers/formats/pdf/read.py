@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -194,7 +195,10 @@ def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, from_rig
             spans = raw["spans"]
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
-            text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
+            if len(spans) == 1 and "text" in spans[0]:
+                text = spans[0]["text"]
+            else:
+                text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
             if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                 glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                 text = read_line(glyphs, spans[0]["size"], from_right)
@@ -206,9 +210,14 @@ def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, from_rig
             main = spans[0] if len(spans) == 1 else max(spans, key=_length)
             flags, font = main["flags"], intern(main["font"])
             x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
-            bold = bool(flags & _BOLD) or "bold" in font.lower() or "black" in font.lower()
+            bold = bool(flags & _BOLD) or _is_bold(font)
             line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)
             yield Piece(line, level, raw["wmode"] == 1)
+
+
+@lru_cache(maxsize=1_000)
+def _is_bold(font: str) -> bool:
+    return "bold" in font.lower() or "black" in font.lower()
 
 
 def _said(span: dict[str, Any]) -> str:
