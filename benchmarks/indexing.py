@@ -50,7 +50,8 @@ def plain_seconds(paths: list[Path], workers: int) -> float:
     workers = workers or os.cpu_count() or 1
     before = children_seconds()
     readers = [subprocess.Popen([sys.executable, "-c", _READ, *files[at::workers]]) for at in range(workers)]
-    if any([reader.wait() for reader in readers]):
+    ended = [reader.wait() for reader in readers]
+    if any(ended):
         raise SystemExit("a PDF could not be read")
     return children_seconds() - before
 

@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.scoring import ScoringConfig
-from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.config.fields import AllSettings
 
-KNOWN = {one.name: one for one in fields(Settings)}
+KNOWN = {one.name: one for one in fields(AllSettings)}
 _BYTES = TypeAdapter(ByteSize)
 
 

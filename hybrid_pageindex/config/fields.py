@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
 from hybrid_core.types.requests import OPTIONS
+from hybrid_core.types.scoring import ScoringConfig
 
+PREFIX = "PAGEINDEX_"
 _LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
 
 
@@ -164,3 +166,12 @@ class AnswerSettings:
 @dataclass(frozen=True)
 class McpSettings:
     mcp_token: str = setting("", "what callers of mcp --http must show; needed beyond this machine", secret=True)
+
+
+@dataclass(frozen=True)
+class AllSettings(
+    McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings, StorageSettings
+):
+    """All groups in one. A variable is a setting's name in capitals behind ``PREFIX``."""
+
+    scoring: ScoringConfig = setting(ScoringConfig(), "numbers that rank, by group and name")

@@ -8,38 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hybrid_core.errors import UsageError
 from hybrid_core.system.paths import exists
-from hybrid_core.types.scoring import ScoringConfig
-from hybrid_pageindex.config.fields import (
-    AnswerSettings,
-    EmbeddingSettings,
-    IndexSettings,
-    McpSettings,
-    ModelSettings,
-    SearchSettings,
-    StorageSettings,
-    setting,
-)
+from hybrid_pageindex.config.fields import PREFIX, AllSettings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _Part = TypeVar("_Part", bound="DataclassInstance")
 
-PREFIX = "PAGEINDEX_"
 CONFIG_FILE = "config.yaml"
 _FOREIGN = {"PAGEINDEX_EVAL_DATA"}  # read by benchmarks, tests and the harness, not by the engine
 
 
 @dataclass(frozen=True)
-class Settings(
-    McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings, StorageSettings
-):
-    """All groups in one. A variable is a setting's name in capitals behind ``PAGEINDEX_``.
-
-    Raises UsageError for a value that is of a wrong type or beyond its limits.
-    """
-
-    scoring: ScoringConfig = setting(ScoringConfig(), "numbers that rank, by group and name")
+class Settings(AllSettings):
+    """All groups in one. Raises UsageError for a value that is of a wrong type or beyond its limits."""
 
     def part(self, kind: type[_Part]) -> _Part:
         """The parameters of a part: each from the setting of its name."""

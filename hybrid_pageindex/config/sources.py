@@ -22,7 +22,7 @@ from pydantic_settings import (
 from hybrid_core.errors import UsageError
 from hybrid_core.store.home import close_to_others
 from hybrid_pageindex.config.checking import KNOWN, checked, kinds
-from hybrid_pageindex.config.settings import PREFIX
+from hybrid_pageindex.config.fields import PREFIX
 
 _SECRET = ("_key", "_token")
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
