@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.answers import Answer
     from indexers.build.embed import EmbedProgress, EmbedReport
-    from indexers.formats.pdf.drawing import ImageFormat, Picture
+    from indexers.formats.drawing import ImageFormat, Picture
     from indexers.jobs.report import IndexProgress, IndexReport
 
 
@@ -209,7 +209,7 @@ class Engine:
             AskOptions,
             answer,
         )
-        from indexers.formats.pdf.drawing import Picture
+        from indexers.formats.drawing import Picture
 
         catalog, settings = self._catalog(), self.settings
 
@@ -300,7 +300,7 @@ class Engine:
         ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
         more; 0: as ``dpi`` makes it.
         """
-        from indexers.formats.pdf.drawing import Picture
+        from indexers.formats.drawing import Picture
 
         return await self._picture(
             document, [page], Picture(dpi or self.settings.image_dpi, format, side, most_bytes), library, password
@@ -310,7 +310,7 @@ class Engine:
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:
         """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
-        from indexers.formats.pdf.drawing import Picture
+        from indexers.formats.drawing import Picture
 
         if not 1 <= len(pages) <= SHEET:
             raise UsageError(f"{len(pages)} pages were named for a contact sheet.", f"Name 1 to {SHEET}.")

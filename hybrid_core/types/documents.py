@@ -30,14 +30,14 @@ class Line:
     """
 
     text: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    size: float
-    bold: bool
-    italic: bool
-    font: str
+    x0: float = 0.0
+    y0: float = 0.0
+    x1: float = 0.0
+    y1: float = 0.0
+    size: float = 0.0
+    bold: bool = False
+    italic: bool = False
+    font: str = ""
     role: LineRole = ""
 
 
@@ -46,11 +46,11 @@ class ParsedPage:
     """What a parser read from one page. ``text`` is its lines joined by newlines."""
 
     number: int
-    label: str  # printed page label, "" where the document defines none; without pages ``line_locator``
-    width: float
-    height: float
-    lines: tuple[Line, ...]
-    images: int  # raster images on the page; on a page without text, whatever is drawn there
+    label: str = ""  # as printed, "" where the document defines none; without pages ``line_locator``
+    width: float = 0.0
+    height: float = 0.0
+    lines: tuple[Line, ...] = ()
+    images: int = 0  # raster images on the page; on a page without text, whatever is drawn there
     needs_ocr: bool = False  # something is shown that the file does not hold as readable text
     ocr: bool = False  # the lines were read from the page's picture
 

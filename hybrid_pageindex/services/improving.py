@@ -35,7 +35,7 @@ def improvers(
         return None, missing
     from indexers.build.chunks import ChunkSize
     from indexers.enrich.options import EnrichOptions
-    from indexers.formats.pdf.drawing import Drawing
+    from indexers.formats.drawing import Drawing
 
     options = EnrichOptions(
         vision=settings.vision,

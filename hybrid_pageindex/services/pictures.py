@@ -18,7 +18,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services import reading
 
 if TYPE_CHECKING:
-    from indexers.formats.pdf.drawing import Picture
+    from indexers.formats.drawing import Picture
     from indexers.workers.pool import WorkerPool
 
 SHEET = 12  # pages on a contact sheet
@@ -42,8 +42,7 @@ class Pictures:
         """
         with self._catalog.snapshot() as snapshot:
             found = reading.one(snapshot, library, name)
-        if found.format != "pdf":
-            raise UsageError(f"{found.name}: {found.format} has no page images.", "Read the page's text instead.")
+        _check_shown(found)
         reading.check_inside(pages, found)
         shape = f"{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
         key = f"image/{found.sha256}/{','.join(map(str, pages))}/{shape}"
@@ -73,6 +72,16 @@ class Pictures:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+
+def _check_shown(found: Document) -> None:
+    from indexers.formats.registry import named
+
+    format = named(found.format)
+    if format is None:
+        raise UsageError(f"{found.name}: its format {found.format} is not known here.", "Install what brings it.")
+    if format.show is None:
+        raise UsageError(f"{found.name}: {found.format} has no page images.", "Read the page's text instead.")
 
 
 @contextmanager

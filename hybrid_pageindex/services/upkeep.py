@@ -135,6 +135,7 @@ def health(
         _tried("vector index", lambda: indexes().check()),
         _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
         _tried("cache", lambda: f"{cache().path} ({cache().check()})"),
+        _tried("formats", _formats),
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
     ]
@@ -148,6 +149,14 @@ def health(
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+
+
+def _formats() -> str:
+    from indexers.formats.registry import formats_read, problems
+
+    if wrong := problems():
+        raise PageIndexError(f"{'; '.join(wrong)}.", "Repair or remove the package that brings it.")
+    return formats_read()
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

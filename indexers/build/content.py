@@ -23,13 +23,18 @@ from indexers.workers.spool import Spool, TermsByPage
 
 
 def build_content(
-    name: str, sha256: str, spools: Sequence[Spool], size: ChunkSize, limits: TreeLimits = TreeLimits()
+    name: str,
+    sha256: str,
+    format: str,
+    spools: Sequence[Spool],
+    size: ChunkSize,
+    limits: TreeLimits = TreeLimits(),
 ) -> IndexedContent:
     """Make everything that a publication writes from a document's parsed ranges, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
-    sections = build_tree(ParsedDocument(info.format, parsed, info.bookmarks, info.metadata, info.headings), limits)
+    sections = build_tree(ParsedDocument(format, parsed, info.bookmarks, info.metadata, info.headings), limits)
     texts = [page.text for page in parsed]
     per_page = TermsByPage(terms)
     furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()
@@ -48,7 +53,7 @@ def build_content(
         title = marked_title(name, info.metadata, info.headings)
     return IndexedContent(
         sha256=sha256,
-        format=info.format,
+        format=format,
         metadata=info.metadata,
         title=title,
         description=description.describe(title, sections, len(pages)),

@@ -8,16 +8,16 @@ from dataclasses import replace
 from hybrid_core.text.tokens import TOKENISER
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.chunks import ChunkSize
-from indexers.formats.registry import PARSERS
+from indexers.formats.format import Format
 from indexers.ocr.pages import VERSION
 from indexers.ocr.tesseract import Tesseract
 
 _BUILD = f"tree-1+summaries-1+cards-3+titles-1+flags-1+{TOKENISER}"
 
 
-def version_of(sha256: str, format: str, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
+def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
     """What is made of a file's bytes, read as a format, before OCR and models; another one is made on the next run."""
-    return ContentVersion(sha256, format, PARSERS[format], chunks.policy, _BUILD)
+    return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
 def with_ocr(version: ContentVersion, tesseract: Tesseract, pages: int | None = None) -> ContentVersion:

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hybrid_core.types.documents import Page
+from indexers.formats.page_look import Box, PageLook
 
 Vision = Literal["auto", "always", "never"]
-Box = tuple[int, int, int, int]
 _CELLS = 40  # of the grid by which areas are measured, each way
 _PICTURE = 0.12  # share of the page from which its pictures count as a figure
 _WHOLE = 0.85  # share from which a picture is the page itself: a scan, or a photograph
 _LITTLE = 400  # characters below which such a page says less than it shows
 _SHAPES, _DRAWN = 8, 0.05  # curves, slanting lines and bars, and the share they cover, that make a chart
 _FURNITURE = 0.25  # share of the pages, and at least 3, on which the same picture or shape is the layout's
-
-
-@dataclass(frozen=True, slots=True)
-class PageLook:
-    """Boxes in points, clipped to the page; ``width`` and ``height`` are the page's. ``pictures`` go with what tells
-    that two pages show the same one.
-    """
-
-    number: int
-    width: float
-    height: float
-    pictures: tuple[tuple[str, Box], ...]
-    shapes: tuple[Box, ...]
 
 
 def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> list[int]:

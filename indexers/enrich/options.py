@@ -13,7 +13,7 @@ from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
 from indexers.enrich.choose import Vision
 from indexers.enrich.pages import PROMPT
-from indexers.formats.pdf.drawing import Drawing
+from indexers.formats.drawing import Drawing
 
 _SEEING = (PROMPT,)
 _READING = (

@@ -1,4 +1,4 @@
-"""A PDF's pages looked at and drawn by the workers, for models that see."""
+"""A file's pages looked at and drawn by the workers, for models that see."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import cast
 
-from indexers.enrich.choose import PageLook
+from indexers.formats.drawing import Drawing
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.drawing import Drawing
+from indexers.formats.page_look import PageLook
 from indexers.jobs.files import PrivateCopy
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask

@@ -24,7 +24,7 @@ from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.versions import Kind
 from indexers.build.content import ranges
-from indexers.enrich.choose import PageLook, choose
+from indexers.enrich.choose import choose
 from indexers.enrich.compose import compose
 from indexers.enrich.describe import describe_document
 from indexers.enrich.options import EnrichModels, EnrichOptions
@@ -32,6 +32,7 @@ from indexers.enrich.pages import describe_pages
 from indexers.enrich.rebuild import rebuilt, within
 from indexers.enrich.sections import summarise_sections
 from indexers.enrich.tree import improve_tree
+from indexers.formats.page_look import PageLook
 from indexers.jobs.report import Stage, StepDone, StepName
 
 T = TypeVar("T")

@@ -18,5 +18,4 @@ class FileInfo:
     bookmarks: tuple[Bookmark, ...]
     metadata: dict[str, str]
     warnings: tuple[str, ...]
-    format: str = "pdf"
     headings: tuple[MarkedHeading, ...] | None = None

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 
 from hybrid_core.errors import LimitError
+from hybrid_core.types.documents import ParsedPage
+
+_NO_MEMORY = re.compile(r"alloc\b.*failed|out of memory|cannot allocate", re.I)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the memory a worker may use did not suffice."""
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,19 @@ class ParseLimits:
         most = getattr(self, name)
         if found > most:
             raise LimitError(f"{what}; the limit is {most:,}.", f"Raise the setting {name} to read it.")
+
+    def page(self, page: ParsedPage, kept: frozenset[str]) -> ParsedPage | LimitError:
+        """A page, or why it is not taken; ``kept`` are limits that were checked when it was read."""
+        try:
+            if "max_page_lines" not in kept:
+                number = len(page.lines)
+                self.check("max_page_lines", number, f"page {page.number} has {number:,} lines of text")
+            if "max_page_characters" not in kept:
+                number = len(page.text)
+                self.check("max_page_characters", number, f"page {page.number} has {number:,} characters")
+        except LimitError as error:
+            return error
+        return page
 
 
 MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused

@@ -1,80 +1,112 @@
-"""Which formats are read, and by which parser."""
+"""Which formats are read: those of this package, and those that other packages bring as entry points.
+
+Packages that bring some are looked up only for a file that none of our own formats claims.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.types.documents import ParsedPage
-from indexers.formats.info import FileInfo
+from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
+from indexers.formats.markdown.format import MARKDOWN
+from indexers.formats.pdf.format import PDF
 
-FORMATS = {".pdf": "pdf", ".md": "markdown", ".markdown": "markdown"}
-"""Format by file ending, in small letters. A file that is named and ends otherwise is tried as a PDF."""
+GROUP = "hybrid_pageindex.formats"
 
-_WHOLE = frozenset({"markdown"})
-
-_NAMES = {"pdf": "PDF", "markdown": "Markdown"}
-_HEAD = 1024  # bytes within which a PDF says what it is
-
-PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
-"""Version of each format's parser: raising one re-indexes files of that format only."""
+_OWN = (PDF, MARKDOWN)
+_OWN_SUFFIXES = {suffix: format for format in _OWN for suffix in format.suffixes}
+_HEAD = 1024  # bytes that tell what a file is
 
 
-class OpenFile(Protocol):
-    """A file that is being parsed. Pages are read in ranges, by their 1-based numbers."""
-
-    pages: int
-
-    def info(self) -> FileInfo: ...
-
-    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Pages in the order asked for; one that cannot be read comes as the error that says why."""
-
-    def close(self) -> None: ...
+def formats() -> tuple[Format, ...]:
+    """Every format that is read, our own first."""
+    return _all()[0]
 
 
-def format_of(path: Path) -> str:
-    return FORMATS.get(path.suffix.lower(), "pdf")
+def problems() -> tuple[str, ...]:
+    """Why formats of other packages are not read, a line each."""
+    return _all()[1]
 
 
-def read_whole(path: Path) -> bool:
-    """Whether all of a file is parsed to know any page of it: then one task reads it, for each would parse it again."""
-    return format_of(path) in _WHOLE
+def named(name: str) -> Format | None:
+    """A format by its name; None where the package that brought it is gone."""
+    return next((format for format in (*_OWN, *formats()) if format.name == name), None)
 
 
-def formats_read() -> str:
-    """In words: «PDF (.pdf) and Markdown (.md, .markdown)»."""
-    endings: dict[str, list[str]] = {}
-    for ending, format in FORMATS.items():
-        endings.setdefault(format, []).append(ending)
-    *most, last = (f"{_NAMES.get(format, format)} ({', '.join(held)})" for format, held in endings.items())
-    return f"{', '.join(most)} and {last}" if most else last
+def of_suffix(suffix: str) -> Format | None:
+    """The format of files with this ending, in any letters."""
+    suffix = suffix.lower()
+    if suffix in _OWN_SUFFIXES:
+        return _OWN_SUFFIXES[suffix]
+    return next((format for format in formats() if suffix in format.suffixes), None)
+
+
+def format_of(path: Path) -> Format:
+    """By ending, else by its first bytes; a file that neither tells is tried as the first of our own."""
+    return of_suffix(path.suffix) or _sniffed(_head(path)) or _OWN[0]
 
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
     """Open a file with its format's parser. Raises DocumentError where it cannot be read as that format."""
-    if path.suffix.lower() not in FORMATS and _other(path):
-        raise DocumentError(
-            f"{path}: files of this kind are not read; what is read is {formats_read()}.",
-            "Convert it, to PDF for example.",
-        )
-    if format_of(path) == "markdown":
-        from indexers.formats.markdown.read import MarkdownFile
+    format = of_suffix(path.suffix)
+    if format is None:
+        head = _head(path)
+        format = _sniffed(head)
+        if format is None and head:
+            raise DocumentError(
+                f"{path}: files of this kind are not read; what is read is {formats_read()}.",
+                "Convert it, to PDF for example.",
+            )
+    format = format or _OWN[0]  # that it is empty or cannot be read is its parser's to report
+    file = format.open(path, password, limits)
+    if "max_pages" not in format.limits:
+        limits.check("max_pages", file.pages, f"{path}: it has {file.pages:,} of {format.place}")
+    return file
 
-        return MarkdownFile(path, limits)
-    from indexers.formats.pdf.read import PdfFile
 
-    return PdfFile(path, password, limits)
+def formats_read() -> str:
+    """In words: «PDF (.pdf) and Markdown (.md, .markdown)»."""
+    *most, last = (f"{format.title} ({', '.join(format.suffixes)})" for format in formats())
+    return f"{', '.join(most)} and {last}" if most else last
 
 
-def _other(path: Path) -> bool:
-    """Whether a file holds something, and no PDF; one that cannot be read is its parser's to report."""
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            return file.read(_HEAD)
     except OSError:
-        return False
-    return bool(head) and b"%PDF-" not in head
+        return b""
+
+
+def _sniffed(head: bytes) -> Format | None:
+    return next((format for format in formats() if format.sniff is not None and head and format.sniff(head)), None)
+
+
+@cache
+def _all() -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    found, wrong = list(_OWN), []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            found.append(_checked(entry.load(), found))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one package, the others are read
+            wrong.append(f"the format {_called(entry)} cannot be used: {' '.join(str(error).split())}")
+    return tuple(found), tuple(wrong)
+
+
+def _called(entry: EntryPoint) -> str:
+    return f"'{entry.name}'" + (f" of the package {entry.dist.name}" if entry.dist is not None else "")
+
+
+def _checked(format: object, others: list[Format]) -> Format:
+    if not isinstance(format, Format):
+        raise TypeError(f"it is a {type(format).__name__} and no Format")
+    for other in others:
+        if other.name == format.name or set(other.suffixes) & set(format.suffixes):
+            raise ValueError(f"its name or a suffix of it is that of {other.title}")
+    if not all(suffix.startswith(".") and suffix == suffix.lower() for suffix in format.suffixes):
+        raise ValueError("suffixes begin with a dot and are in small letters")
+    return format

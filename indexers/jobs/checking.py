@@ -14,6 +14,7 @@ from hybrid_core.types.documents import Document, Page, ParsedPage
 from indexers.build.chunks import ChunkSize
 from indexers.build.content import ranges
 from indexers.build.versions import version_of
+from indexers.formats.registry import named
 from indexers.jobs.files import private_copy
 from indexers.jobs.parsing import Parser
 
@@ -67,7 +68,10 @@ def _compared(
     one = holders[0]
     with catalog.snapshot() as snapshot:
         stored = snapshot.version(content)
-    if stored is None or not stored.version.made_as(version_of(one.sha256, one.format, chunks)):
+    format = named(one.format)
+    if format is None:
+        return "unread", f"its format {one.format} is not read here: the package that brought it is gone"
+    if stored is None or not stored.version.made_as(version_of(one.sha256, format, chunks)):
         return "older", "an earlier version of the pipeline made it: index makes it again"
     state: State = "gone"
     for file in (Path(document.path) for document in holders):

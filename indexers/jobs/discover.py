@@ -6,14 +6,15 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
 from hybrid_core.system.paths import exists
 from hybrid_core.text.plural import counted
-from indexers.formats.registry import FORMATS, formats_read
+from indexers.formats.registry import format_of, formats, formats_read
+from indexers.formats.registry import problems as format_problems
 
 _ENDING = re.compile(r"\.\w{1,10}")
 _KINDS = 6  # kinds that are named
@@ -77,12 +78,21 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     beside = Counter(ending for path, ending in skipped.items() if path not in alone)
-    notes = (f"{_left_out(beside)}; {_ADVICE}",) if beside else ()
+    left_out = (f"{_left_out(beside)}; {_advice()}",) if beside else ()
+    notes = (*left_out, *_children(readable), *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Found(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
-_ADVICE = f"what is read is {formats_read()}: convert the others, to PDF for example"
+def _advice() -> str:
+    return f"what is read is {formats_read()}: convert the others, to PDF for example"
+
+
+def _children(files: Sequence[Path]) -> Iterator[str]:
+    """What is inside files and not read."""
+    parents = Counter(format for file in files if (format := format_of(file)).children)
+    for format, number in parents.items():
+        yield f"{counted(number, 'file')} ({format.title}) may hold {format.children}, which are not indexed"
 
 
 def _left_out(endings: Counter[str]) -> str:
@@ -96,8 +106,9 @@ def _left_out(endings: Counter[str]) -> str:
 def _nothing(endings: Counter[str]) -> str:
     """Why a folder gives nothing to index."""
     if not endings:
-        return f"no documents in this folder (looked for {', '.join('*' + ending for ending in sorted(FORMATS))})."
-    return f"no documents in this folder: {_left_out(endings)}; {_ADVICE}."
+        looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
+        return f"no documents in this folder (looked for {', '.join(looked)})."
+    return f"no documents in this folder: {_left_out(endings)}; {_advice()}."
 
 
 def _expand(given: str) -> list[str]:
@@ -111,13 +122,14 @@ def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
     """Files of a format that is read, and the endings of the others by their paths."""
     found: list[Path] = []
     others: dict[str, str] = {}
+    read = {suffix for format in formats() for suffix in format.suffixes}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.startswith("."):
                 continue
             ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of many names
-            if ending in FORMATS:
+            if ending in read:
                 found.append(Path(parent, name))
             else:
                 others[os.path.join(parent, name)] = ending if _ENDING.fullmatch(ending) else ""  # noqa: PTH118

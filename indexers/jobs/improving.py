@@ -23,6 +23,7 @@ from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.sight import WorkerSight
 from indexers.enrich.stage import Enricher, Sight
 from indexers.formats.limits import ParseLimits
+from indexers.formats.registry import named
 from indexers.jobs.files import PrivateCopy, fingerprint
 from indexers.jobs.publishing import Publisher
 from indexers.jobs.report import FileResult, Point, Stage, Tally
@@ -30,7 +31,6 @@ from indexers.ocr.tesseract import NoOcr
 from indexers.workers.pool import WorkerPool
 
 _LOOK = 0.2  # seconds between two looks whether the run was stopped
-_PICTURED = ("pdf",)  # formats whose pages can be drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Improver:
         if (found := self._document(before.doc_id)) is None:
             return before
         document, published = found
-        tags = enricher.tags_for(document.format in _PICTURED)
+        tags = enricher.tags_for(_seen(document.format))
         if published.improved_by(tags) or self._nothing_new(document.content_id, tags):
             return before
         if not enricher.asks:
@@ -132,7 +132,7 @@ class Improver:
             moot = advice.reason if isinstance(advice, NoOcr) else ""
             with ExitStack() as stack:
                 sight = None
-                if "vlm" in tags and base.format in _PICTURED:
+                if "vlm" in tags and _seen(base.format):
                     copy = stack.enter_context(run.publisher.parser.copy(file, sha256))
                     sight = self._sight(copy, base)
                 made = enricher.enrich(base, sight, tags, _Told(run.tally, file), moot)
@@ -187,6 +187,12 @@ class Improver:
     @staticmethod
     def _unchanged(content_id: str, tags: Mapping[Kind, str]) -> str:
         return part_key("unchanged", content_id, *(f"{kind}={tag}" for kind, tag in sorted(tags.items())))
+
+
+def _seen(format: str) -> bool:
+    """Whether a model can be shown the pages of a format."""
+    found = named(format)
+    return found is not None and found.seen
 
 
 class _Told:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hybrid_core.types.documents import IndexedContent
 from indexers.build.chunks import ChunkSize
+from indexers.formats.registry import format_of
 from indexers.jobs.files import PrivateCopy
 from indexers.jobs.parsing import Parser
 from indexers.jobs.report import Point, Tally
@@ -51,7 +52,9 @@ class Maker:
             parsed = self._parser.spools(copy, work, allowance, progress.page if progress else _unseen)
             scans = self._scans.read(file, copy, parsed.unread, ocr_seconds)
             built = work / "index"
-            build = BuildTask(file.name, copy.sha256, parsed.spools, built, self._chunks, scans.pages)
+            build = BuildTask(
+                file.name, copy.sha256, format_of(file).name, parsed.spools, built, self._chunks, scans.pages
+            )
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:
                 content: IndexedContent = pickle.load(stream)

@@ -14,7 +14,7 @@ from typing import cast
 
 from hybrid_core.types.documents import ParsedPage
 from indexers.formats.limits import ParseLimits
-from indexers.formats.registry import read_whole
+from indexers.formats.registry import format_of
 from indexers.jobs.files import PrivateCopy, changed, private_copy
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import Parsed, ParseTask
@@ -84,7 +84,7 @@ class Parser:
 
         ``on_page`` hears of every page how many there are.
         """
-        whole = read_whole(copy.path)
+        whole = format_of(copy.path).whole
 
         def parse(start: int) -> Future[object]:
             spool = work / f"{start}.pages"

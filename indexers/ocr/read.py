@@ -8,14 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-import pymupdf
-
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.read import open_pdf, out_of_memory, read_pages
+from indexers.formats.format import DrawnFile
+from indexers.formats.limits import ParseLimits, out_of_memory
 from indexers.formats.pdf.reading_order import Piece, arrange
+from indexers.formats.registry import open_file
 from indexers.ocr.tesseract import ReadLine, Tesseract, Word, read_image
 
 _DPI = 200  # figures in small tables are wrong at 150; 300 takes half as long again and reads no more
@@ -29,16 +28,18 @@ _EAST_ASIAN = "\u2e80"  # the first of the characters that are written without s
 def read_scan(
     path: Path, password: str | None, number: int, tesseract: Tesseract, limits: ParseLimits = ParseLimits()
 ) -> ParsedPage:
-    """A page (1-based) of a PDF with the text that its picture shows.
+    """A page (1-based) of a file with the text that its picture shows.
 
     Raises DocumentError where the page cannot be drawn or what was read is no text.
     """
-    document = open_pdf(path, password, limits)
+    file = open_file(path, password, limits)
     try:
-        before = next(iter(read_pages(document, [number], limits=limits)))
+        if not isinstance(file, DrawnFile):
+            raise DocumentError("pages of its format have no pictures")
+        before = next(iter(file.read([number], lambda _: None)))
         if isinstance(before, DocumentError):
             raise before
-        lines = _read(document[number - 1], tesseract)
+        lines = _read(file, before, tesseract)
     except DocumentError:
         raise
     except Exception as error:
@@ -46,19 +47,19 @@ def read_scan(
             raise LimitError("it needs more memory than a worker may use") from error
         raise DocumentError(f"it cannot be drawn ({error})") from error
     finally:
-        document.close()
+        file.close()
     page = replace(before, lines=tuple(lines), images=0, needs_ocr=False, ocr=True)
     if readable(page.text) or not (lines or before.lines):
         return page
     raise DocumentError("what was read is not text")
 
 
-def _read(page: pymupdf.Page, tesseract: Tesseract) -> list[Line]:
-    longest = max(page.rect.width, page.rect.height) / 72  # inches
+def _read(file: DrawnFile, page: ParsedPage, tesseract: Tesseract) -> list[Line]:
+    longest = max(page.width, page.height) / 72  # inches
     dpi = max(_DPI, round(_LEAST_SIDE / longest))
-    pixels = page.rect.width * page.rect.height / 72**2 * dpi**2
+    pixels = page.width * page.height / 72**2 * dpi**2
     dpi = max(1, int(dpi * min(1.0, (_MOST_PIXELS / pixels) ** 0.5)))
-    image = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY, alpha=False).tobytes("pgm")
+    image = file.grey(page.number, dpi)
     found = read_image(tesseract, image, dpi)
     if tesseract.turns and found and _sure(found) < _UPSIDE_DOWN:
         found = max(found, read_image(tesseract, image, dpi, turned=True), key=_sure)

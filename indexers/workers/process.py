@@ -12,8 +12,9 @@ from typing import BinaryIO
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types.documents import ParsedPage
 from indexers.build.content import build_content
-from indexers.formats.pdf import read
-from indexers.formats.registry import OpenFile, open_file
+from indexers.formats.format import OpenFile
+from indexers.formats.limits import out_of_memory
+from indexers.formats.registry import format_of, open_file
 from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
@@ -46,7 +47,7 @@ class _Worker:
         if isinstance(task, BuildTask):
             self._close()
             content = build_content(
-                task.name, task.sha256, load_spools(task.spools, map(unpack, task.scans)), task.chunks
+                task.name, task.sha256, task.format, load_spools(task.spools, map(unpack, task.scans)), task.chunks
             )
             with task.result.open("wb") as file:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
@@ -55,19 +56,16 @@ class _Worker:
             from indexers.ocr.read import read_scan
 
             return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
-        if isinstance(task, LookTask):
-            from indexers.formats.pdf.looks import look
-
-            return look(task.path, task.password, task.start, task.stop, task.limits)
-        if isinstance(task, DrawTask):
-            from indexers.formats.pdf.draw import draw
-
-            return draw(task.path, task.password, task.page, task.drawing, task.limits)
-        if isinstance(task, PictureTask):
-            from indexers.formats.pdf.picture import draw_picture
-
-            return draw_picture(task.path, task.password, task.pages, task.picture, task.limits)
-        return self._parse(task)
+        if isinstance(task, ParseTask):
+            return self._parse(task)
+        format = format_of(task.path)
+        if isinstance(task, LookTask) and format.look is not None:
+            return format.look(task.path, task.password, task.start, task.stop, task.limits)
+        if isinstance(task, DrawTask) and format.draw is not None:
+            return format.draw(task.path, task.password, task.page, task.drawing, task.limits)
+        if isinstance(task, PictureTask) and format.show is not None:
+            return format.show(task.path, task.password, task.pages, task.picture, task.limits)
+        raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
 
     def _parse(self, task: ParseTask) -> Parsed:
         file = self._file(task)
@@ -77,10 +75,12 @@ class _Worker:
         terms: list[PageTerms] = []
         warnings: list[str] = []
         seconds = task.limits.seconds_per_page
-        for number, page in self._read(file, range(task.start, stop), task.left_out, seconds):
+        kept = format_of(task.path).limits
+        for number, found in self._read(file, range(task.start, stop), task.left_out, seconds):
+            page = found if isinstance(found, DocumentError) else task.limits.page(found, kept)
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))
-                page = ParsedPage(number, "", 0.0, 0.0, (), 0)
+                page = ParsedPage(number)
             pages.append(page)
             terms.append(PageTerms.of_text(page.text))
         if len(warnings) > _WARNINGS:
@@ -139,6 +139,6 @@ def work() -> None:
 
 
 def _explained(error: Exception) -> DocumentError:
-    if read.out_of_memory(error):
+    if out_of_memory(error):
         return LimitError("it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
     return DocumentError(f"{type(error).__name__}: {error}")

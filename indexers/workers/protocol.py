@@ -11,8 +11,8 @@ from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
 from indexers.build.chunks import ChunkSize
+from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.drawing import Drawing, Picture
 from indexers.ocr.tesseract import Tesseract
 
 _LENGTH = struct.Struct("<Q")
@@ -97,6 +97,7 @@ class BuildTask:
 
     name: str
     sha256: str
+    format: str
     spools: tuple[Path, ...]
     result: Path
     chunks: ChunkSize

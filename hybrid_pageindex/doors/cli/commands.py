@@ -18,7 +18,7 @@ from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progres
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
-    from indexers.formats.pdf.drawing import ImageFormat
+    from indexers.formats.drawing import ImageFormat
 
 _IMAGES: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 

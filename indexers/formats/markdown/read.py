@@ -62,7 +62,7 @@ class MarkdownFile:
         for line, level, title, source in headings:
             page = bisect_right(starts, line)
             marked.append(MarkedHeading(level, title, page, line - starts[page - 1], source))
-        return FileInfo(self.pages, (), self._metadata, tuple(warnings), "markdown", tuple(marked))
+        return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
         """Pages by their 1-based numbers; one over a limit comes as the error that says so."""
@@ -85,10 +85,9 @@ class MarkdownFile:
         characters = sum(map(len, self._lines[start:last]))
         self._limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
         lines = tuple(
-            Line(text, 0.0, 0.0, 0.0, 0.0, 0.0, bold=False, italic=False, font="", role=role)
-            for text, role in zip(self._lines[start:last], self._roles[start:last], strict=True)
+            Line(text, role=role) for text, role in zip(self._lines[start:last], self._roles[start:last], strict=True)
         )
-        return ParsedPage(number, line_locator(start + 1, end), 0.0, 0.0, lines, 0)
+        return ParsedPage(number, line_locator(start + 1, end), lines=lines)
 
 
 def _cleaned(line: str, role: LineRole) -> str:

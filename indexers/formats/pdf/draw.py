@@ -7,9 +7,9 @@ from pathlib import Path
 import pymupdf
 
 from hybrid_core.errors import DocumentError, LimitError
-from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.drawing import Drawing, fitting, layout
-from indexers.formats.pdf.read import open_pdf, out_of_memory
+from indexers.formats.drawing import Drawing, fitting, layout
+from indexers.formats.limits import ParseLimits, out_of_memory
+from indexers.formats.pdf.read import open_pdf
 
 _OVERLAP = 0.04  # of a tile's side: a line cut at its edge is whole on the next one
 _QUALITY = 85  # of JPEG

@@ -9,8 +9,8 @@ from typing import Any
 import pymupdf
 
 from hybrid_core.errors import DocumentError
-from indexers.enrich.choose import Box, PageLook
 from indexers.formats.limits import ParseLimits
+from indexers.formats.page_look import Box, PageLook
 from indexers.formats.pdf.read import open_pdf
 
 _MOST_SHAPES = 2_000  # of a page: a map has more, and is a figure by then

@@ -9,9 +9,9 @@ from pathlib import Path
 import pymupdf
 
 from hybrid_core.errors import DocumentError, LimitError
-from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.drawing import Picture, fitting
-from indexers.formats.pdf.read import open_pdf, out_of_memory
+from indexers.formats.drawing import Picture, fitting
+from indexers.formats.limits import ParseLimits, out_of_memory
+from indexers.formats.pdf.read import open_pdf
 
 _MOST_PIXELS = 40_000_000
 _QUALITIES = (80, 65, 50)  # of JPEG, tried until a picture is small enough; then it is drawn coarser

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, ParsedPage
 from indexers.formats.info import FileInfo
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, out_of_memory
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
 from indexers.formats.pdf.reading_order import Piece, arrange
@@ -23,7 +22,6 @@ from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, 
 
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
-_NO_MEMORY = re.compile(r"alloc\b.*failed|out of memory|cannot allocate", re.I)
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 
@@ -86,13 +84,12 @@ class PdfFile:
         yield from read_pages(self._document, numbers, on_page, self._limits)
         pymupdf.TOOLS.store_shrink(100)
 
+    def grey(self, number: int, dpi: int) -> bytes:
+        image = self._document[number - 1].get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY, alpha=False)
+        return bytes(image.tobytes("pgm"))
+
     def close(self) -> None:
         self._document.close()
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the memory a worker may use did not suffice."""
-    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 def _too_large(what: str) -> LimitError:

@@ -16,7 +16,7 @@ Kind = Literal["text", "number", "date"]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T.*)?")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
-_PDF_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
+_METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format")
 LONGEST = 200  # characters of a value that count
 _SHOWN = 80  # those that a model sees
@@ -90,7 +90,7 @@ def _said(document: Document) -> Iterable[tuple[str, str]]:
         yield from ((name, value) for value in several)
     for key, value in document.metadata.items():
         if key.casefold() not in _CARD:
-            yield key.casefold(), _PDF_DATE.sub(r"\1-\2-\3", value)
+            yield key.casefold(), _METADATA_DATE.sub(r"\1-\2-\3", value)
 
 
 def _kind(held: Collection[str]) -> Kind:

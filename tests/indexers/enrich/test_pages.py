@@ -20,11 +20,12 @@ from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
 from hybrid_core.types.documents import Page, Section
 from hybrid_pageindex import Engine, run
-from indexers.enrich.choose import PageLook, choose
+from indexers.enrich.choose import choose
 from indexers.enrich.compose import compose
+from indexers.formats.drawing import Drawing, layout
 from indexers.formats.limits import ParseLimits
+from indexers.formats.page_look import PageLook
 from indexers.formats.pdf.draw import draw
-from indexers.formats.pdf.drawing import Drawing, layout
 from indexers.jobs.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeReply

@@ -33,7 +33,7 @@ def read(path: Path, source: str | bytes) -> tuple[FileInfo, list[ParsedPage]]:
 
 def tree_of(path: Path, source: str | bytes) -> tuple[Section, ...]:
     info, pages = read(path, source)
-    tree = build_tree(ParsedDocument(info.format, tuple(pages), (), info.metadata, info.headings))
+    tree = build_tree(ParsedDocument("markdown", tuple(pages), (), info.metadata, info.headings))
     check(tree, pages)
     return tree
 

@@ -1,0 +1,84 @@
+"""What a format is to the rest of the engine: how its files are told, opened and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.documents import ParsedPage
+from indexers.formats.drawing import Drawing, Picture
+from indexers.formats.info import FileInfo
+from indexers.formats.limits import ParseLimits
+from indexers.formats.page_look import PageLook
+
+
+class OpenFile(Protocol):
+    """A file that is being parsed. Pages are read in ranges, by their 1-based numbers."""
+
+    pages: int
+
+    def info(self) -> FileInfo: ...
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        """Pages in the order asked for; one that cannot be read comes as the error that says why.
+
+        ``on_page`` hears of each page once it is read.
+        """
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class DrawnFile(Protocol):
+    """An open file whose pages have a look, which OCR can read."""
+
+    def grey(self, number: int, dpi: int) -> bytes:
+        """A page (1-based) as a grey image in PGM."""
+
+
+Open = Callable[[Path, str | None, ParseLimits], OpenFile]
+Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
+Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
+Show = Callable[[Path, str | None, Sequence[int], Picture, ParseLimits], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """``name`` is stored with each document, ``title`` stands in messages. ``suffixes`` are file endings with their
+    dot, in small letters; ``sniff`` tells from its first 1,024 bytes whether a file that is named and ends otherwise
+    is of this format. Raising ``version`` has its files indexed again.
+
+    ``open`` takes path, password and limits, and raises DocumentError for a file that is not of this format or
+    damaged. ``whole``: all of a file is parsed to know any page of it. ``limits`` are those of ParseLimits that its
+    reader keeps to by itself; what goes by pages is else checked by the worker.
+
+    ``place`` is what a numbered place in a file is called: page, slide, sheet, lines, …; its label says which one
+    it is. ``children`` is what files inside a file are called (attachments, members), "" where there can be none:
+    they are not read, and ``index`` says so.
+
+    What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
+    (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
+    several.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    version: str
+    open: Open
+    sniff: Callable[[bytes], bool] | None = None
+    whole: bool = False
+    limits: frozenset[str] = frozenset()
+    place: str = "page"
+    children: str = ""
+    look: Look | None = None
+    draw: Draw | None = None
+    show: Show | None = None
+
+    @property
+    def seen(self) -> bool:
+        """Whether a model can be shown its pages."""
+        return self.look is not None and self.draw is not None

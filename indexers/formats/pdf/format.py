@@ -1,0 +1,50 @@
+"""PDF as a format. What needs PyMuPDF is imported where it is used: it takes half a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from indexers.formats.drawing import Drawing, Picture
+from indexers.formats.format import Format, OpenFile
+from indexers.formats.limits import ParseLimits
+from indexers.formats.page_look import PageLook
+
+
+def _open(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
+    from indexers.formats.pdf.read import PdfFile
+
+    return PdfFile(path, password, limits)
+
+
+def _look(path: Path, password: str | None, start: int, stop: int, limits: ParseLimits) -> list[PageLook]:
+    from indexers.formats.pdf.looks import look
+
+    return look(path, password, start, stop, limits)
+
+
+def _draw(path: Path, password: str | None, number: int, how: Drawing, limits: ParseLimits) -> tuple[bytes, ...]:
+    from indexers.formats.pdf.draw import draw
+
+    return draw(path, password, number, how, limits)
+
+
+def _show(path: Path, password: str | None, pages: Sequence[int], how: Picture, limits: ParseLimits) -> bytes:
+    from indexers.formats.pdf.picture import draw_picture
+
+    return draw_picture(path, password, pages, how, limits)
+
+
+PDF = Format(
+    name="pdf",
+    title="PDF",
+    suffixes=(".pdf",),
+    version="pdf-1",
+    open=_open,
+    sniff=lambda head: b"%PDF-" in head,
+    limits=frozenset(field.name for field in fields(ParseLimits)),
+    look=_look,
+    draw=_draw,
+    show=_show,
+)
