@@ -72,6 +72,12 @@ class Snapshot:
         row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
         return None if row is None else rows.to_document(row)
 
+    def paths(self, library: str) -> dict[str, str]:
+        """doc_id -> where the file of every document lay, by path."""
+        known = schema.documents.c
+        found = select(known.doc_id, known.path).where(known.library == library).order_by(known.path)
+        return {row.doc_id: row.path for row in self._connection.execute(found)}
+
     def stamps(self, library: str) -> dict[str, FileStamp]:
         """doc_id -> what the file of every document was like when its bytes were last read."""
         known = schema.documents.c
