@@ -16,10 +16,10 @@ from indexers.build import description, summaries
 from indexers.build.chunks import ChunkSize, cut
 from indexers.build.flags import find_flags
 from indexers.build.prose import prose
+from indexers.build.spool import Spool, TermsByPage
 from indexers.build.title import find_title, marked_title
 from indexers.ocr.sizes import level_sizes
 from indexers.outline.tree import TreeLimits, build_tree
-from indexers.workers.spool import Spool, TermsByPage
 
 
 def build_content(

@@ -10,7 +10,7 @@ from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from indexers.build.chunks import ChunkSize, cut
 from indexers.build.content import heading_terms, text_warnings
-from indexers.workers.spool import PageTerms, TermsByPage
+from indexers.build.spool import PageTerms, TermsByPage
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page]) -> tuple[Section, ...]:

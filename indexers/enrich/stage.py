@@ -31,9 +31,9 @@ from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.pages import describe_pages
 from indexers.enrich.rebuild import rebuilt, within
 from indexers.enrich.sections import summarise_sections
+from indexers.enrich.steps import Stage, StepDone, StepName
 from indexers.enrich.tree import improve_tree
 from indexers.formats.page_look import PageLook
-from indexers.jobs.report import Stage, StepDone, StepName
 
 T = TypeVar("T")
 Pages = tuple[Page, ...]

@@ -20,13 +20,14 @@ from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import ContentVersion, Kind
 from indexers.build.stored import Stored, card_of
 from indexers.enrich.options import EnrichModels, EnrichOptions
-from indexers.enrich.sight import WorkerSight
 from indexers.enrich.stage import Enricher, Sight
+from indexers.enrich.steps import Stage
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import named
 from indexers.jobs.files import PrivateCopy, fingerprint
 from indexers.jobs.publishing import Publisher
-from indexers.jobs.report import FileResult, Point, Stage, Tally
+from indexers.jobs.report import FileResult, Point, Tally
+from indexers.jobs.sight import WorkerSight
 from indexers.ocr.tesseract import NoOcr
 from indexers.workers.pool import WorkerPool
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import cast
 
 from hybrid_core.types.documents import ParsedPage
+from indexers.build.spool import load_spool
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
 from indexers.jobs.files import PrivateCopy, changed, private_copy
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import Parsed, ParseTask
-from indexers.workers.spool import load_spool
 
 
 @dataclass(frozen=True, slots=True)

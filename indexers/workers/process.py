@@ -12,6 +12,7 @@ from typing import BinaryIO
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types.documents import ParsedPage
 from indexers.build.content import build_content
+from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import out_of_memory
 from indexers.formats.registry import format_of, open_file
@@ -31,7 +32,6 @@ from indexers.workers.protocol import (
     send,
 )
 from indexers.workers.slow_pages import end_after, too_slow
-from indexers.workers.spool import PageTerms, Spool, load_spools, save_spool
 
 _WARNINGS = 5  # of one range of pages
 

@@ -14,8 +14,7 @@ import pytest
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.pictures import Pictures
-from indexers.enrich import sight
-from indexers.jobs import files, making, pipeline
+from indexers.jobs import files, making, pipeline, sight
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.enrich.test_pages import describing
