@@ -17,7 +17,7 @@ from hybrid_pageindex.services.indexing import index_paths
 from hybrid_pageindex.services.upkeep import Check
 
 if TYPE_CHECKING:
-    from indexers.jobs.checking import Compared, State
+    from indexers.jobs.checking import Comparison, State
 
 _WRONG = "what was stored of it was not what it holds"
 _NOT_COMPARED: dict[State, str] = {
@@ -57,7 +57,7 @@ def check_contents(
 
 def _compared(
     catalog: Catalog, settings: Settings, told: Callable[[int, int], None], cancelled: threading.Event
-) -> list[Compared]:
+) -> list[Comparison]:
     from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
     from indexers.jobs.checking import compare
@@ -83,7 +83,7 @@ def _made_again(
     cache: Cache,
     settings: Settings,
     chat: Chat,
-    wrong: Sequence[Compared],
+    wrong: Sequence[Comparison],
     cancelled: threading.Event,
 ) -> dict[str, str]:
     """Why files could not be indexed again, by path."""
@@ -100,7 +100,7 @@ def _made_again(
     return failed
 
 
-def _mended(one: Compared, failed: dict[str, str]) -> Check:
+def _mended(one: Comparison, failed: dict[str, str]) -> Check:
     left = [f"{document.path}: {failed[document.path]}" for document in one.documents if document.path in failed]
     if left:
         return Check(
@@ -109,7 +109,7 @@ def _mended(one: Compared, failed: dict[str, str]) -> Check:
     return Check(_name(one), True, f"{one.detail} were not those of its file; it was made again")
 
 
-def _name(one: Compared) -> str:
+def _name(one: Comparison) -> str:
     return f"content of {', '.join(Path(document.path).name for document in one.documents)}"
 
 

@@ -20,7 +20,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
     return read_card(file.name, content.metadata, content.title, [page.text for page in content.pages])
 
 
-class Stored:
+class StoredContents:
     """``ocr`` is called when a version depends on it, ``chunks`` is how this run cuts texts."""
 
     def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr], chunks: ChunkSize) -> None:

@@ -22,7 +22,7 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """What came of one content. ``other``: its pages are not those of the file that it is stored for. It could not be
     compared where the file is ``gone`` or has ``changed``, an ``older`` version of the pipeline made it, or the file
     could not be ``unread``: opened now. ``detail`` says which pages, or why.
@@ -42,7 +42,7 @@ def compare(
     scratch: Path,
     told: Callable[[int, int], None],
     cancelled: threading.Event,
-) -> list[Compared]:
+) -> list[Comparison]:
     """Every content that the documents are published with; ``told`` hears how many of how many are done.
 
     Text that was read from pictures is not compared, but everything else of these pages is. Raises Cancelled.
@@ -57,7 +57,7 @@ def compare(
             raise Cancelled(f"The check was stopped after {done} of {len(by_content)} contents.")
         told(done, len(by_content))
         state, detail = _compared(catalog, content, holders, parser, chunks, scratch)
-        found.append(Compared(content, tuple(holders), state, detail))
+        found.append(Comparison(content, tuple(holders), state, detail))
     told(len(by_content), len(by_content))
     return found
 

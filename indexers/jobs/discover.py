@@ -21,7 +21,7 @@ _KINDS = 6  # kinds that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Discovery:
     """``files`` are absolute, without repeats, in the order given; ``problems`` are (path, what is wrong).
 
     ``roots`` are the existing files and folders that were named: what ``--prune`` may clean below. ``skipped`` counts
@@ -36,7 +36,7 @@ class Found:
     notes: tuple[str, ...]
 
 
-def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Found:
+def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
     """Find the files that paths name. A folder is searched with its subfolders, hidden ones left out; one without
     documents is a problem unless ``empty_folders``.
     """
@@ -81,7 +81,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Fou
     left_out = (f"{_left_out(beside)}; {_advice()}",) if beside else ()
     notes = (*left_out, *_children(readable), *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
-    return Found(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
+    return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
 def _advice() -> str:

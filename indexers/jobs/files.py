@@ -92,7 +92,7 @@ def changed(file: Path) -> ChangedError:
     return ChangedError(f"{file}: it changed while it was read.", "Index it again when nothing writes to it.")
 
 
-def told(file: Path) -> os.stat_result | None:
+def system_stat(file: Path) -> os.stat_result | None:
     """What the system tells of a file; None where it does not."""
     try:
         return file.stat()
@@ -102,7 +102,7 @@ def told(file: Path) -> os.stat_result | None:
 
 def size(file: Path) -> int:
     """In bytes; 0 where the file cannot be read."""
-    found = told(file)
+    found = system_stat(file)
     return 0 if found is None else found.st_size
 
 
@@ -119,7 +119,7 @@ def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_re
                 break
             digest.update(buffer[:got])
             write(buffer[:got])
-    now = told(file)
+    now = system_stat(file)
     if now is None or _identity(now) != _identity(found):
         raise changed(file)
     return found, digest.hexdigest()

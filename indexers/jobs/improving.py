@@ -18,7 +18,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import ContentVersion, Kind
-from indexers.build.stored import Stored, card_of
+from indexers.build.stored import StoredContents, card_of
 from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.stage import Enricher, Sight
 from indexers.enrich.steps import Stage
@@ -26,7 +26,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import named
 from indexers.jobs.files import PrivateCopy, fingerprint
 from indexers.jobs.publishing import Publisher
-from indexers.jobs.report import FileResult, Point, Tally
+from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.sight import WorkerSight
 from indexers.ocr.tesseract import NoOcr
 from indexers.workers.pool import WorkerPool
@@ -35,7 +35,7 @@ _LOOK = 0.2  # seconds between two looks whether the run was stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunParts:
     """The parts of an indexing run that a turn needs."""
 
     catalog: Catalog
@@ -43,7 +43,7 @@ class Run:
     library: str
     pool: WorkerPool
     publisher: Publisher
-    stored: Stored
+    stored: StoredContents
     tally: Tally
     limits: ParseLimits
     password: str | None
@@ -53,7 +53,7 @@ class Run:
 class Improver:
     """Turns in threads of its own, ``options.documents`` at once. ``models`` may still be tried out."""
 
-    def __init__(self, run: Run, models: Future[EnrichModels], options: EnrichOptions) -> None:
+    def __init__(self, run: RunParts, models: Future[EnrichModels], options: EnrichOptions) -> None:
         self._run, self._models, self._options = run, models, options
         self._stopped = threading.Event()
         self._threads = ThreadPoolExecutor(options.documents, thread_name_prefix="index-models")
@@ -105,7 +105,7 @@ class Improver:
             self._run.tally.add(note=note)
         if result is not before:
             result = replace(result, model_seconds=round(time.monotonic() - began, 3))
-            self._run.tally.add(finished=result, again=True, at=Point(str(file), "describe"))
+            self._run.tally.add(finished=result, again=True, at=FileStage(str(file), "describe"))
         return result
 
     def _improved(self, enricher: Enricher, before: FileResult, file: Path) -> FileResult:
@@ -136,7 +136,7 @@ class Improver:
                 if "vlm" in tags and _seen(base.format):
                     copy = stack.enter_context(run.publisher.parser.copy(file, sha256))
                     sight = self._sight(copy, base)
-                made = enricher.enrich(base, sight, tags, _Told(run.tally, file), moot)
+                made = enricher.enrich(base, sight, tags, _FileStages(run.tally, file), moot)
             usage = sum((step.usage for step in made.steps), Usage())
             result = replace(before, steps=made.steps, usage=usage)
             if made.content is None and made.done:
@@ -196,14 +196,14 @@ def _seen(format: str) -> bool:
     return found is not None and found.seen
 
 
-class _Told:
+class _FileStages:
     """Tells how far one file is."""
 
     def __init__(self, tally: Tally, file: Path) -> None:
         self._tally, self._file = tally, str(file)
 
     def __call__(self, stage: Stage, done: int, pages: int) -> None:
-        self._tally.add(at=Point(self._file, stage, pages, done))
+        self._tally.add(at=FileStage(self._file, stage, pages, done))
 
 
 def _noted(result: FileResult, *notes: str) -> FileResult:

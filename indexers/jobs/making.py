@@ -11,14 +11,14 @@ from indexers.build.chunks import ChunkSize
 from indexers.formats.registry import format_of
 from indexers.jobs.files import PrivateCopy
 from indexers.jobs.parsing import Parser
-from indexers.jobs.report import Point, Tally
+from indexers.jobs.report import FileStage, Tally
 from indexers.jobs.scans import ReadScans, ScanReader
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import BuildTask
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class FileContent:
     """What was made of a file. ``scanned``: it has pages that need OCR; ``scans`` says how far they are."""
 
     content: IndexedContent
@@ -38,14 +38,14 @@ class FileProgress:
         share = max(0.0, self.size - self.shown) / max(1, pages - self._done)
         self.shown += share
         self._done += 1
-        self._tally.add(pages=1, size=share, at=Point(self._file, "parse", pages, self._done))
+        self._tally.add(pages=1, size=share, at=FileStage(self._file, "parse", pages, self._done))
 
 
 class Maker:
     def __init__(self, pool: WorkerPool, parser: Parser, scans: ScanReader, chunks: ChunkSize) -> None:
         self._pool, self._parser, self._scans, self._chunks = pool, parser, scans, chunks
 
-    def make(self, file: Path, copy: PrivateCopy, ocr_seconds: float, progress: FileProgress | None) -> Made:
+    def make(self, file: Path, copy: PrivateCopy, ocr_seconds: float, progress: FileProgress | None) -> FileContent:
         """Parse, read scans for about ``ocr_seconds``, build. Raises DocumentError, LimitError or Cancelled."""
         allowance = self._pool.allowance()
         with self._parser.work() as work:
@@ -58,7 +58,7 @@ class Maker:
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:
                 content: IndexedContent = pickle.load(stream)
-        return Made(replace(content, warnings=(*content.warnings, *scans.said)), bool(parsed.unread), scans)
+        return FileContent(replace(content, warnings=(*content.warnings, *scans.said)), bool(parsed.unread), scans)
 
 
 def _unseen(_: int) -> None:

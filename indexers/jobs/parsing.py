@@ -18,7 +18,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
 from indexers.jobs.files import PrivateCopy, changed, private_copy
 from indexers.workers.pool import Allowance, WorkerPool
-from indexers.workers.protocol import Parsed, ParseTask
+from indexers.workers.protocol import ParsedRange, ParseTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class Parser:
             task = ParseTask(copy.path, self._password, start, stop, spool, self._limits)
             return self._pool.submit(task, allowance, on_page)
 
-        first = cast(Parsed, parse(1).result())
+        first = cast(ParsedRange, parse(1).result())
         starts = range(1, 2 if whole else first.pages + 1, self._range_pages)
-        rest = [cast(Parsed, done.result()) for done in self._in_turn(parse, starts[1:])]
+        rest = [cast(ParsedRange, done.result()) for done in self._in_turn(parse, starts[1:])]
         unread = [number for parsed in (first, *rest) for number in parsed.unread]
         stretches = len(range(0, first.pages, self._range_pages))
         return ParsedRanges(tuple(work / f"{start}.pages" for start in starts), unread, stretches)

@@ -22,7 +22,7 @@ from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.chunks import ChunkSize
-from indexers.build.stored import Stored
+from indexers.build.stored import StoredContents
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.discover import discover
 from indexers.jobs.files import fingerprint, size
@@ -30,7 +30,7 @@ from indexers.jobs.making import FileProgress, Maker
 from indexers.jobs.parsing import Parser
 from indexers.jobs.prune import gone, prune
 from indexers.jobs.publishing import Publisher
-from indexers.jobs.report import FileResult, IndexProgress, IndexReport, Point, Tally
+from indexers.jobs.report import FileResult, FileStage, IndexProgress, IndexReport, Tally
 from indexers.jobs.scans import ScanOptions, ScanReader
 from indexers.jobs.unchanged import UnchangedFiles
 from indexers.ocr.tesseract import OFF, NoOcr, Tesseract
@@ -167,7 +167,7 @@ class _Run:
         )  # fmt: skip
         maker = Maker(self._pool, parser, reader, options.chunks)
         self._threads = ThreadPoolExecutor(self._in_flight, thread_name_prefix="index-document")
-        self._stored = Stored(catalog, options.ocr, options.chunks)
+        self._stored = StoredContents(catalog, options.ocr, options.chunks)
         self._unchanged = UnchangedFiles(catalog, library, self._stored)
         self._publisher = Publisher(catalog, library, parser, maker, self._stored, options.parse)
         self._improver = self._improving(options) if options.models else None
@@ -183,11 +183,14 @@ class _Run:
         self._moved: dict[tuple[Path, _Bytes], Document] = {}
 
     def _improving(self, options: IndexOptions) -> Improver | None:
-        from indexers.jobs.improving import Improver, Run  # with pydantic and the prompts, which others do not wait for
+        from indexers.jobs.improving import (  # with pydantic and the prompts, which others do not wait for
+            Improver,
+            RunParts,
+        )
 
         if options.models is None:
             return None
-        parts = Run(
+        parts = RunParts(
             self._catalog, self._cache, self._library, self._pool, self._publisher, self._stored, self._tally,
             options.parse, options.password, options.seconds_per_file,
         )  # fmt: skip
@@ -273,7 +276,7 @@ class _Run:
         result = self._reported(file, doc_id, again)
         taken = round(before.ocr_seconds + time.monotonic() - began, 3)
         result = replace(result, seconds=before.seconds, ocr_seconds=taken)
-        self._tally.add(finished=result, again=True, at=Point(str(file), "ocr"))
+        self._tally.add(finished=result, again=True, at=FileStage(str(file), "ocr"))
         return result
 
     def _reported(self, file: Path, doc_id: str, work: Callable[[], FileResult]) -> FileResult:

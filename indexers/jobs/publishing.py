@@ -10,10 +10,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion, StoredVersion
-from indexers.build.stored import Stored, card_of
+from indexers.build.stored import StoredContents, card_of
 from indexers.build.versions import with_ocr
 from indexers.formats.limits import ParseLimits
-from indexers.jobs.files import told
+from indexers.jobs.files import system_stat
 from indexers.jobs.making import FileProgress, Maker
 from indexers.jobs.parsing import Parser
 from indexers.jobs.report import FileResult
@@ -37,7 +37,7 @@ class Publisher:
         library: str,
         parser: Parser,
         maker: Maker,
-        stored: Stored,
+        stored: StoredContents,
         limits: ParseLimits,
     ) -> None:
         self._catalog, self._library, self._maker, self._stored = catalog, library, maker, stored
@@ -66,7 +66,7 @@ class Publisher:
             made = self.make(file, sha256, ocr_seconds, progress)
             self.switch(file, stamp, doc_id, made.version, made.content, card_of(file, made.content))
         pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
-        if (now := told(file)) is None or not stamp.fits(now):
+        if (now := system_stat(file)) is None or not stamp.fits(now):
             note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
         unread = 0 if made.scans.stopped else made.scans.left
         return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)

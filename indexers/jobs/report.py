@@ -78,7 +78,7 @@ class IndexProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FileStage:
     """Where one file is."""
 
     file: str = ""
@@ -111,7 +111,7 @@ class Tally:
         unread: int = 0,
         finished: FileResult | None = None,
         again: bool = False,
-        at: Point = Point(),
+        at: FileStage = FileStage(),
         note: str = "",
         over: str = "",
     ) -> None:

@@ -15,7 +15,7 @@ from hybrid_core.errors import DocumentError
 from hybrid_core.store.cache.cache import Cache
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.files import PrivateCopy
-from indexers.jobs.report import Point, Tally
+from indexers.jobs.report import FileStage, Tally
 from indexers.ocr.pages import cache_key
 from indexers.ocr.tesseract import NoOcr, Tesseract
 from indexers.workers.pool import Allowance, WorkerPool
@@ -104,7 +104,7 @@ class ScanReader:
     def _show(self, file: Path, of_file: _File, read: int, pages: int) -> None:
         """Bring the progress of all files up to what this one's is."""
         done = read + len(of_file.failed)
-        at = Point(str(file), "ocr", pages, done)
+        at = FileStage(str(file), "ocr", pages, done)
         self._tally.add(scans=done - of_file.shown[0], unread=pages - of_file.shown[1], at=at)
         of_file.shown = done, pages
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
-from indexers.build.stored import Stored
-from indexers.jobs.files import told
+from indexers.build.stored import StoredContents
+from indexers.jobs.files import system_stat
 
 _TOGETHER = 1_000  # stamps that are written in one transaction
 
@@ -17,7 +17,7 @@ _TOGETHER = 1_000  # stamps that are written in one transaction
 class UnchangedFiles:
     """The stamps of a library's files. Those of files that were read and found unchanged are written by ``save``."""
 
-    def __init__(self, catalog: Catalog, library: str, stored: Stored) -> None:
+    def __init__(self, catalog: Catalog, library: str, stored: StoredContents) -> None:
         self._catalog, self._stored = catalog, stored
         self._lock = threading.Lock()
         self._new: dict[str, FileStamp] = {}
@@ -30,7 +30,7 @@ class UnchangedFiles:
         stored, stamp = self._versions.get(document.content_id), self._stamps.get(document.doc_id)
         if document.error or stored is None or stamp is None:
             return False
-        stat = told(file)
+        stat = system_stat(file)
         wanted = self._stored.wanted(file, document.sha256)
         return stat is not None and stamp.proves(stat) and self._stored.serves(stored, wanted, document.unread)
 

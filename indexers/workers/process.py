@@ -21,7 +21,7 @@ from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
     LookTask,
-    Parsed,
+    ParsedRange,
     ParseTask,
     PictureTask,
     Reply,
@@ -67,7 +67,7 @@ class _Worker:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
 
-    def _parse(self, task: ParseTask) -> Parsed:
+    def _parse(self, task: ParseTask) -> ParsedRange:
         file = self._file(task)
         info = file.info() if task.start == 1 else None
         stop = min(task.stop or file.pages + 1, file.pages + 1)
@@ -87,7 +87,7 @@ class _Worker:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
         save_spool(task.spool, Spool(pages, terms, info, warnings))
-        return Parsed(file.pages, tuple(page.number for page in pages if page.needs_ocr))
+        return ParsedRange(file.pages, tuple(page.number for page in pages if page.needs_ocr))
 
     def _read(
         self, file: OpenFile, numbers: range, left_out: Sequence[int], seconds: float

@@ -40,7 +40,7 @@ class ParseTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedRange:
     """What a parse task found: how many pages the file has, and which of its range need OCR."""
 
     pages: int
