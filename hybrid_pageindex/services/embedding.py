@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hybrid_core.embed.embedder import Embedder
 
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
+_ASKED_BY_ID = 100  # of more contents, all are read
 _EMBED_FIRST = (
     "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none."
 )
@@ -28,16 +29,30 @@ _EMBED_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """Whose vectors serve a library, and the ids of the contents that have them."""
+    """Whose vectors serve a library, and the ids of the documents that have them."""
 
     embedder: StoredEmbedder
-    contents: Container[str]
+    documents: Set[str]
 
     @classmethod
-    def library(cls, snapshot: Snapshot, library: str) -> VectorsOf | None:
-        """None where the library has no embedder."""
+    def next(
+        cls,
+        before: VectorsOf | None,
+        snapshot: Snapshot,
+        library: str,
+        documents: Mapping[str, Document],
+        new: Sequence[Document],
+    ) -> VectorsOf | None:
+        """Those of a snapshot, where only the ``new`` documents differ since ``before``; None without an embedder."""
         serving, _ = snapshot.embedder(library)
-        return None if serving is None else cls(serving, snapshot.embedded(serving.fingerprint))
+        if serving is None:
+            return None
+        if before is None or before.embedder != serving:
+            before, new = cls(serving, frozenset()), list(documents.values())
+        several = len(new) > _ASKED_BY_ID
+        done = snapshot.embedded(serving.fingerprint, None if several else [one.content_id for one in new])
+        kept = (before.documents & documents.keys()) - {document.doc_id for document in new}
+        return cls(serving, kept | {document.doc_id for document in new if document.content_id in done})
 
 
 class Embedders:
@@ -82,12 +97,12 @@ class Embedders:
             return QuestionEmbedding()
         from hybrid_core.embed.embedder import SparseEmbedder
 
-        serving, done = vectors_of.embedder, vectors_of.contents
+        serving, done = vectors_of.embedder, vectors_of.documents
         pages = sum(document.pages for document in searched.values())
-        covered = sum(document.pages for document in searched.values() if document.content_id in done)
+        covered = sum(document.pages for document in searched.values() if document.doc_id in done)
         share = covered / pages if pages else 0.0
         if covered < pages:
-            waiting = sum(document.content_id not in done for document in searched.values())
+            waiting = sum(document.doc_id not in done for document in searched.values())
             note = f"{waiting} of {len(searched)} documents are not embedded, so words alone decide; run embed"
             return QuestionEmbedding(share, None, note)
         try:

@@ -11,21 +11,19 @@ from typing import TypeVar
 from hybrid_core.errors import IndexDamagedError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
 from hybrid_pageindex.services.chatting import Chat
-from hybrid_pageindex.services.embedding import Embedders, VectorsOf
+from hybrid_pageindex.services.embedding import Embedders
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.unread import unread_documents, unread_note
+from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
-from retrievers.documents.library import LibraryView
-from retrievers.documents.route import Router
 from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages
@@ -55,7 +53,7 @@ class Searcher:
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
         self._chat, self._reading, self._stages = chat, reading, stages
         self._contents = ContentCache()
-        self._views: dict[tuple[str, str], LibraryView] = {}
+        self._views = LibraryViews(catalog, self._contents)
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
     def search(self, request: SearchRequest, on_step: Callable[[ReasoningStep], None] | None = None) -> SearchResult:
@@ -109,7 +107,7 @@ class Searcher:
         began = time.perf_counter()
         knowledge = self._knowledge(request.expert)
         index = self._indexes.ready(request.library)
-        view, vectors_of = self._published(request, knowledge)
+        view, vectors_of = self._views.published(request.library, request.expert, knowledge, request.scoring)
         scope = select.scope(view.documents, request)
         documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
         opened = time.perf_counter()
@@ -121,24 +119,6 @@ class Searcher:
         resources = SearchResources(view, index, contents, self._contents, knowledge, embedding, reasoner)
         return resources, documents, timings
 
-    def _published(self, request: SearchRequest, knowledge: Expert) -> tuple[LibraryView, VectorsOf | None]:
-        """What a search goes by from beginning to end, read in one snapshot that is closed before anybody thinks."""
-        with self._catalog.snapshot() as snapshot:
-            return self._view(snapshot, request, knowledge), VectorsOf.library(snapshot, request.library)
-
-    def _view(self, snapshot: Snapshot, request: SearchRequest, knowledge: Expert) -> LibraryView:
-        library = request.library
-        position = snapshot.position(library)
-        key = (library, request.expert)
-        view = self._views.get(key)
-        if view is None or view.position != position or not view.router.scores_by(request.scoring):
-            if view is not None:
-                self._contents.forget(change.content_id for change in snapshot.changes(library, view.position))
-            documents = {d.doc_id: d for d in snapshot.documents(library) if d.published}
-            router = Router({doc_id: d.card for doc_id, d in documents.items()}, knowledge.aliases, request.scoring)
-            view = self._views[key] = LibraryView(position, documents, router)
-        return view
-
     def _knowledge(self, name: str) -> Expert:
         """The expert file or pack of that name, together with the user's nicknames of organisations."""
         key = (name, self._aliases)
@@ -146,5 +126,4 @@ class Searcher:
         held = self._experts.get(name)
         if held is None or held[0] != changed:
             held = self._experts[name] = (changed, find_expert(name, self._aliases))
-            self._views = {key: view for key, view in self._views.items() if key[1] != name}
         return held[1]

@@ -3,52 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from hybrid_core.text.short_paths import short_paths
 from hybrid_core.types.documents import Document
+from retrievers.documents.postings import Postings, differences
 from retrievers.documents.route import Router
 
 
-@dataclass(frozen=True)
 class LibraryView:
-    """One library at one log position: derived once, used by every search until the log moves."""
+    """One library at one log position, used by every search until the log moves, and never changed.
 
-    position: int
-    documents: Mapping[str, Document]  # published ones, by doc_id
-    router: Router
+    Of the view ``before``, where one is given, everything is taken over that differing documents do not change.
+    """
 
-    @cached_property
-    def short_paths(self) -> Mapping[str, str]:
-        """Path -> what tells it from the others."""
-        return short_paths(document.path for document in self.documents.values())
+    # As of an empty library.
+    documents: Mapping[str, Document] = MappingProxyType({})
+    _by_type: Postings[str, str] = Postings()
+    _by_name: Postings[str, str] = Postings()  # paths by their last part
+    _unread: Mapping[str, Document] = MappingProxyType({})
+
+    def __init__(
+        self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
+    ) -> None:
+        """``documents`` are the published ones by doc_id, in the library's order."""
+        old = before or self
+        went, came = (part.values() for part in differences(old.documents, documents))
+        self.position, self.documents, self.router = position, documents, router
+        self._by_type = old._by_type.updated(
+            ((document.card.type, document.doc_id) for document in went),
+            ((document.card.type, document.doc_id) for document in came),
+        )
+        self._by_name = old._by_name.updated(
+            ((_last(document.path), document.path) for document in went),
+            ((_last(document.path), document.path) for document in came),
+        )
+        unread = {document.doc_id: document for document in came if document.unread}
+        lost = {document.doc_id for document in went}
+        self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
+        self._unread = {d: document for d, document in old._unread.items() if d not in lost} | unread
+
+    def short_path(self, path: str) -> str:
+        """What tells a document's path from the others'."""
+        name = _last(path)
+        if name not in self._short_paths:
+            self._short_paths[name] = short_paths(self._by_name[name])
+        return self._short_paths[name][path]
 
     @cached_property
     def unread(self) -> Sequence[Document]:
         """The documents that hold pages without text."""
-        return [document for document in self.documents.values() if document.unread]
+        return sorted(self._unread.values(), key=lambda document: document.path)
 
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
         """The types of the documents in a scope, None for all."""
-        return self._all_types if scope is None else self._types(scope)
-
-    @cached_property
-    def _all_types(self) -> frozenset[str]:
-        return self._types(self.documents)
+        if scope is None:
+            return frozenset(self._by_type)
+        return frozenset(self.documents[doc_id].card.type for doc_id in scope)
 
     def of_types(self, types: Collection[str], among: Collection[str] | None) -> frozenset[str]:
         """The documents of these types, of all or of those ``among``."""
         if among is None:
-            return frozenset().union(*(self._by_type.get(kind, ()) for kind in types))
+            return frozenset().union(*(self._by_type[kind] for kind in types))
         return frozenset(doc_id for doc_id in among if self.documents[doc_id].card.type in types)
 
-    @cached_property
-    def _by_type(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
-        for doc_id, document in self.documents.items():
-            found.setdefault(document.card.type, []).append(doc_id)
-        return found
 
-    def _types(self, doc_ids: Collection[str]) -> frozenset[str]:
-        return frozenset(self.documents[doc_id].card.type for doc_id in doc_ids)
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hybrid_core.cards.document_types import document_types
 from hybrid_core.text.periods import days_between, quarter_ended, quarter_of
@@ -29,18 +29,18 @@ def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
     return best
 
 
-def newest(cards: Sequence[Card], clusters: Iterable[Sequence[int]], beside: float) -> dict[int, float]:
+def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], beside: float) -> dict[str, float]:
     """Documents that are the newest of their type in their cluster: 1 where newer documents of the type replace
     the older, ``beside`` where they do not. Types are not compared: the question's words decide among them."""
     result = {}
-    for numbers in clusters:
-        stamps = {n: _stamp(cards[n]) for n in numbers if cards[n].years}
+    for doc_ids in clusters:
+        stamps = {d: _stamp(cards[d]) for d in doc_ids if cards[d].years}
         best: dict[str, str] = {}
-        for number, stamp in stamps.items():
-            best[cards[number].type] = max(best.get(cards[number].type, ""), stamp)
-        for number, stamp in stamps.items():
-            if stamp == best[cards[number].type]:
-                result[number] = 1.0 if supersedes(cards[number]) else beside
+        for doc_id, stamp in stamps.items():
+            best[cards[doc_id].type] = max(best.get(cards[doc_id].type, ""), stamp)
+        for doc_id, stamp in stamps.items():
+            if stamp == best[cards[doc_id].type]:
+                result[doc_id] = 1.0 if supersedes(cards[doc_id]) else beside
     return result
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
+from types import MappingProxyType
 
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import ScoringConfig
-from retrievers.documents.clusters import Clusters, EntityLinks
+from retrievers.documents.clusters import Cluster, Clusters, EntityLinks
 from retrievers.documents.period_fit import newest, period_fit
+from retrievers.documents.postings import Postings, differences
 from retrievers.documents.titles import TitleIndex
 from retrievers.query.question import Question
 
@@ -42,42 +44,65 @@ class _Query:
     question: Question
     matched: EntityLinks
     types: set[str]
-    titles: Mapping[int, float]
-    fits: dict[int, float] = field(default_factory=dict)
+    titles: Mapping[str, float]
+    fits: dict[str, float] = field(default_factory=dict)
 
 
 class Router:
-    """Routes questions over the documents of a library. Built once per state of the library, then only read."""
+    """Routes questions over the documents of a library in one state, and is only read: searches under way keep theirs.
+
+    Of the router ``before``, where one is given, everything is taken over that differing cards do not change.
+    """
+
+    # As of an empty library.
+    _cards: Mapping[str, Card] = MappingProxyType({})
+    _by_year: Postings[int, str] = Postings()
+    _by_quarter: Postings[int, str] = Postings()
+    _by_type: Postings[str, str] = Postings()
+    _aliases: Mapping[str, Sequence[str]]
+    _clusters: Clusters
+    _titles: TitleIndex
 
     def __init__(
         self,
         cards: Mapping[str, Card],
         aliases: Mapping[str, Sequence[str]] | None = None,
         scoring: ScoringConfig = ScoringConfig(),
+        before: Router | None = None,
     ) -> None:
-        """``aliases`` is a user's list of nicknames by organisation name."""
+        """``cards`` are in the library's order; a card that is the same object as before stands where it stood among
+        the others that are. ``aliases`` is a user's list of nicknames by organisation name.
+        """
+        if before is not None and not before.made_with(aliases, scoring):
+            before = None
+        old = before or self
+        went, came = (part.items() for part in differences(old._cards, cards))
         self.scoring, self._weights, self._sure = scoring, scoring.cards, scoring.linking.sure
-        self._ids = list(cards)
-        self._cards = list(cards.values())
-        self._clusters = Clusters(self._cards, aliases or {}, scoring.linking)
-        self._titles = TitleIndex(self._cards, scoring.titles)
-        self._by_year: dict[int, list[int]] = {}
-        self._by_quarter: dict[int, list[int]] = {}
-        self._by_type: dict[str, list[int]] = {}
-        for number, card in enumerate(self._cards):
-            for year in card.years:
-                self._by_year.setdefault(year, []).append(number)
-            if card.quarter:
-                self._by_quarter.setdefault(card.quarter, []).append(number)
-            if card.type:
-                self._by_type.setdefault(card.type, []).append(number)
+        self._cards, self._aliases = cards, aliases or {}
+        self._order = {doc_id: place for place, doc_id in enumerate(cards)}
+        self._by_year = old._by_year.updated(
+            ((year, doc_id) for doc_id, card in went for year in card.years),
+            ((year, doc_id) for doc_id, card in came for year in card.years),
+        )
+        self._by_quarter = old._by_quarter.updated(
+            ((card.quarter, doc_id) for doc_id, card in went if card.quarter),
+            ((card.quarter, doc_id) for doc_id, card in came if card.quarter),
+        )
+        self._by_type = old._by_type.updated(
+            ((card.type, doc_id) for doc_id, card in went if card.type),
+            ((card.type, doc_id) for doc_id, card in came if card.type),
+        )
+        clusters, titles = (before._clusters, before._titles) if before else (None, None)
+        self._clusters = Clusters(cards, self._order, self._aliases, scoring.linking, clusters)
+        self._titles = TitleIndex(cards, scoring.titles, titles)
 
-    def scores_by(self, scoring: ScoringConfig) -> bool:
-        """Whether it scores by these numbers, as far as it reads them."""
+    def made_with(self, aliases: Mapping[str, Sequence[str]] | None, scoring: ScoringConfig) -> bool:
+        """Whether these are its nicknames and, as far as it reads them, its numbers."""
         own = self.scoring
-        return scoring is own or (scoring.linking, scoring.cards, scoring.periods, scoring.titles) == (
+        same = scoring is own or (scoring.linking, scoring.cards, scoring.periods, scoring.titles) == (
             own.linking, own.cards, own.periods, own.titles,
         )  # fmt: skip
+        return same and self._aliases == (aliases or {})
 
     def route(self, question: Question) -> Routing:
         """Scores for the documents that the question names by organisation, period, type or title."""
@@ -91,96 +116,102 @@ class Router:
         asked = _Query(question, matched, types, titles)
         scores = self._among(asked)
         if matched.best < self._sure:
-            for number, score in self._anywhere(asked).items():
-                scores[number] = max(score, scores.get(number, 0.0))
+            for doc_id, score in self._anywhere(asked).items():
+                scores[doc_id] = max(score, scores.get(doc_id, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
-            for number, share in newest(self._cards, _by_cluster(matched), self._weights.newest_beside).items():
+            for doc_id, share in newest(self._cards, _by_cluster(matched), self._weights.newest_beside).items():
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
-                scores[number] = min(1.0, scores[number] + extra * share * matched.strengths[number][0])
+                scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
             tied = self._tied(scores) if question.latest else tied
-        explained = nlargest(_EXPLAINED, scores, key=scores.__getitem__)
+        explained = self._best(scores, _EXPLAINED)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return Routing(
-            {self._ids[n]: score for n, score in scores.items()},
-            {self._ids[n]: self._reason(asked, n) for n in explained},
+            scores,
+            {doc_id: self._reason(asked, doc_id) for doc_id in explained},
             named,
-            tuple(self._clusters.name(cluster) for cluster in organisations),
-            tuple(self._ids[n] for n, (strength, _) in matched.strengths.items() if strength >= self._sure),
+            tuple(cluster.name for cluster in organisations),
+            tuple(d for d, (strength, _) in matched.strengths.items() if strength >= self._sure),
             tuple(matched.sure),
             tied,
         )
 
-    def _among(self, asked: _Query) -> dict[int, float]:
+    def _among(self, asked: _Query) -> dict[str, float]:
         """The documents of the organisations named, told apart by period, type and title words."""
         if asked.question.timed:
             self._fit(asked, asked.matched.strengths)
         weights = self._weights
         wrong = weights.wrong_type if asked.types and not asked.question.timed else 0.0
         scores = {}
-        for number, (strength, _) in asked.matched.strengths.items():
-            typed = float(self._cards[number].type in asked.types) if asked.types else weights.unsaid
-            timed = asked.fits.get(number, weights.unsaid)
+        for doc_id, (strength, _) in asked.matched.strengths.items():
+            typed = float(self._cards[doc_id].type in asked.types) if asked.types else weights.unsaid
+            timed = asked.fits.get(doc_id, weights.unsaid)
             told = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
-            scores[number] = min(1.0, strength * told + weights.title_beside * asked.titles.get(number, 0.0))
+            scores[doc_id] = min(1.0, strength * told + weights.title_beside * asked.titles.get(doc_id, 0.0))
         return scores
 
-    def _anywhere(self, asked: _Query) -> dict[int, float]:
+    def _anywhere(self, asked: _Query) -> dict[str, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
         years = {year + later for year in asked.question.years for later in (0, 1)}
-        dated = {n for year in years for n in self._by_year.get(year, ())}
+        dated = {doc_id for year in years for doc_id in self._by_year[year]}
         if not years:
             quarters = {period.quarter for period in asked.question.quarters}
-            dated.update(n for quarter in quarters for n in self._by_quarter.get(quarter or 0, ()))
+            dated.update(doc_id for quarter in quarters for doc_id in self._by_quarter[quarter or 0])
         self._fit(asked, dated)
-        scores = {number: self._weights.period_alone * asked.fits[number] for number in dated}
+        scores = {doc_id: self._weights.period_alone * asked.fits[doc_id] for doc_id in dated}
         for name in asked.types:
-            for number in self._by_type[name]:
-                scores[number] = scores.get(number, 0.0) + self._weights.type_alone
-        for number, score in asked.titles.items():
-            scores[number] = scores.get(number, 0.0) + self._weights.title_alone * score
-        return {number: score for number, score in scores.items() if score > 0.0}
+            for doc_id in self._by_type[name]:
+                scores[doc_id] = scores.get(doc_id, 0.0) + self._weights.type_alone
+        for doc_id, score in asked.titles.items():
+            scores[doc_id] = scores.get(doc_id, 0.0) + self._weights.title_alone * score
+        return {doc_id: score for doc_id, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, matched: EntityLinks) -> set[str]:
         """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
         organisation, without agreements is what the question is about, not where to look."""
         if matched.strengths:
-            held = {self._cards[number].type for number in matched.strengths}
+            held = {self._cards[doc_id].type for doc_id in matched.strengths}
             return held.intersection(question.types)
         most = self._weights.telling * len(self._cards)
-        return {name for name in question.types if 0 < len(self._by_type.get(name, ())) <= most}
+        return {name for name in question.types if 0 < len(self._by_type[name]) <= most}
 
-    def _fit(self, asked: _Query, numbers: Iterable[int]) -> None:
+    def _fit(self, asked: _Query, doc_ids: Iterable[str]) -> None:
         """Work out the documents' period fits; many share a period, so each period is compared once."""
         known: dict[tuple[object, ...], float] = {}
-        for number in numbers:
-            card = self._cards[number]
+        for doc_id in doc_ids:
+            card = self._cards[doc_id]
             key = (card.years, card.quarter, card.dates, card.type)
             if key not in known:
                 known[key] = period_fit(card, asked.question, self.scoring.periods)
-            asked.fits[number] = known[key]
+            asked.fits[doc_id] = known[key]
 
-    def _tied(self, scores: Mapping[int, float]) -> tuple[str, ...]:
+    def _tied(self, scores: Mapping[str, float]) -> tuple[str, ...]:
         best = max(scores.values(), default=0.0)
-        tied = [number for number, score in scores.items() if score >= best - self._weights.same]
-        return tuple(self._ids[number] for number in tied) if len(tied) > 1 else ()
+        tied = [doc_id for doc_id, score in scores.items() if score >= best - self._weights.same]
+        return tuple(sorted(tied, key=self._order.__getitem__)) if len(tied) > 1 else ()
 
-    def _reason(self, asked: _Query, number: int) -> str:
-        card = self._cards[number]
+    def _best(self, scores: Mapping[str, float], most: int) -> list[str]:
+        """The documents with the best scores, equal ones in the library's order."""
+        least = min(nlargest(most, scores.values()), default=0.0)
+        found = (doc_id for doc_id, score in scores.items() if score >= least)
+        return sorted(found, key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))[:most]
+
+    def _reason(self, asked: _Query, doc_id: str) -> str:
+        card = self._cards[doc_id]
         said = []
-        if number in asked.matched.strengths:
-            said.append(f"organisation {self._clusters.name(asked.matched.strengths[number][1])}")
-        if card.years and asked.fits.get(number, 0.0) >= self._weights.unsaid:
+        if doc_id in asked.matched.strengths:
+            said.append(f"organisation {asked.matched.strengths[doc_id][1].name}")
+        if card.years and asked.fits.get(doc_id, 0.0) >= self._weights.unsaid:
             said.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
         if card.type and (said or card.type in asked.types):
             said.append(card.type)
-        if number in asked.titles:
+        if doc_id in asked.titles:
             said.append("title")
         return ", ".join(said)
 
 
-def _by_cluster(matched: EntityLinks) -> list[list[int]]:
-    groups: dict[int, list[int]] = {}
-    for number, (_, cluster) in matched.strengths.items():
-        groups.setdefault(cluster, []).append(number)
+def _by_cluster(matched: EntityLinks) -> list[list[str]]:
+    groups: dict[Cluster, list[str]] = {}
+    for doc_id, (_, cluster) in matched.strengths.items():
+        groups.setdefault(cluster, []).append(doc_id)
     return list(groups.values())

@@ -3,63 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from hybrid_core.text.names import GENERIC
 from hybrid_core.text.tokens import is_number, is_year, stem, tokenise
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import TitleMatching
+from retrievers.documents.postings import Postings, differences
 
 _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 
 
 class TitleIndex:
-    """Inverted index from title terms to documents, by their numbers."""
+    """Inverted index from title terms to documents; of the index ``before`` what did not change is taken over."""
 
-    def __init__(self, cards: Sequence[Card], scoring: TitleMatching) -> None:
-        self._scoring = scoring
-        self._documents: dict[str, list[int]] = {}
-        own: list[list[str]] = []
-        for number, card in enumerate(cards):
-            terms = [
-                t
-                for t in dict.fromkeys(tokenise(" . ".join((card.title, *card.names[:1])))[: scoring.longest])
-                if _tells(t)
-            ]
-            own.append(terms)
-            for term in terms:
-                self._documents.setdefault(term, []).append(number)
-        count = len(cards)
-        most = max(2.0, scoring.common * count) if count >= 8 else count
-        self._idf = {
-            term: math.log(1 + count / len(docs)) for term, docs in self._documents.items() if len(docs) <= most
-        }
-        self._norms = [math.sqrt(sum(self._idf.get(t, 0.0) ** 2 for t in terms)) for terms in own]
+    # As of an empty library.
+    _cards: Mapping[str, Card] = MappingProxyType({})
+    _terms: Mapping[str, Sequence[str]] = MappingProxyType({})  # of the titles, by document
+    _documents: Postings[str, str] = Postings()
 
-    def scores(self, terms: Sequence[str]) -> Mapping[int, float]:
-        """Document number -> 0 to 1: how much of the title the question holds, and of the question's title terms
+    def __init__(self, cards: Mapping[str, Card], scoring: TitleMatching, before: TitleIndex | None = None) -> None:
+        old = before or self
+        went, came = differences(old._cards, cards)
+        self._cards, self._scoring = cards, scoring
+        new = {doc_id: self._title_terms(card) for doc_id, card in came.items()}
+        self._documents = old._documents.updated(_pairs({d: old._terms[d] for d in went}), _pairs(new))
+        self._terms = {d: terms for d, terms in old._terms.items() if d not in went} | new
+        self._norms: dict[str, float] = {}  # of documents that were found
+
+    def _title_terms(self, card: Card) -> list[str]:
+        words = tokenise(" . ".join((card.title, *card.names[:1])))[: self._scoring.longest]
+        return [term for term in dict.fromkeys(words) if _tells(term)]
+
+    def _idf(self, term: str) -> float:
+        """0 where too many titles hold the term, or none."""
+        count, holding = len(self._cards), len(self._documents[term])
+        most = max(2.0, self._scoring.common * count) if count >= 8 else count
+        return math.log(1 + count / holding) if 0 < holding <= most else 0.0
+
+    def _norm(self, doc_id: str) -> float:
+        if doc_id not in self._norms:
+            self._norms[doc_id] = math.sqrt(sum(self._idf(term) ** 2 for term in self._terms[doc_id]))
+        return self._norms[doc_id]
+
+    def scores(self, terms: Sequence[str]) -> Mapping[str, float]:
+        """Document -> 0 to 1: how much of the title the question holds, and of the question's title terms
         the title. One lone word of a longer title is no evidence."""
-        found: dict[int, float] = {}
-        hits: dict[int, int] = {}
+        found: dict[str, float] = {}
+        hits: dict[str, int] = {}
         norm = 0.0
         for term in dict.fromkeys(terms):
-            idf = self._idf.get(term)
-            if idf is None:
+            idf = self._idf(term)
+            if not idf:
                 continue
             norm += idf * idf
-            for number in self._documents[term]:
-                found[number] = found.get(number, 0.0) + idf * idf
-                hits[number] = hits.get(number, 0) + 1
+            for doc_id in self._documents[term]:
+                found[doc_id] = found.get(doc_id, 0.0) + idf * idf
+                hits[doc_id] = hits.get(doc_id, 0) + 1
         root = math.sqrt(norm)
         result = {}
-        for number, dot in found.items():
-            share = dot / (self._norms[number] ** 2)
-            if hits[number] >= 2:
-                cosine = dot / (root * self._norms[number])
-                result[number] = min(1.0, max(cosine * math.sqrt(share), share * share))
+        for doc_id, dot in found.items():
+            share = dot / (self._norm(doc_id) ** 2)
+            if hits[doc_id] >= 2:
+                cosine = dot / (root * self._norm(doc_id))
+                result[doc_id] = min(1.0, max(cosine * math.sqrt(share), share * share))
             elif share >= self._scoring.least_share:
-                result[number] = self._scoring.one_word * share
+                result[doc_id] = self._scoring.one_word * share
         return result
+
+
+def _pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for doc_id, own in terms.items():
+        yield from ((term, doc_id) for term in own)
 
 
 def _tells(term: str) -> bool:

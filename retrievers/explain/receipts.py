@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hybrid_core.text.plural import counted
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
@@ -25,12 +25,12 @@ class Explainer:
         scores: Sequence[PageScores],
         question: Question,
         verdicts: Mapping[Place, str],
-        short_paths: Mapping[str, str],
+        short_path: Callable[[str], str],
         scoring: PageScoring,
     ) -> None:
         """``verdicts`` are what a model said of pages."""
         self._scores, self._question, self._verdicts = scores, question, verdicts
-        self._short_paths, self._scoring = short_paths, scoring
+        self._path_of, self._scoring = short_path, scoring
 
     def page(self, slot: ResultSlot, label: str, page_text: str) -> PageFound:
         """One page with its receipt."""
@@ -72,7 +72,7 @@ class Explainer:
         )  # fmt: skip
 
     def _short_path(self, doc: int) -> str:
-        return self._short_paths[self._scores[doc].candidate.document.path]
+        return self._path_of(self._scores[doc].candidate.document.path)
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""

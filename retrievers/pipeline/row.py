@@ -175,7 +175,7 @@ def explain(state: SearchState) -> SearchState:
     """Each page with its receipt, the best sections and the documents looked into."""
     view, texts = state.resources.view, state.texts
     explainer = Explainer(
-        state.pages, state.question, state.verdicts, view.short_paths, state.request.scoring.pages
+        state.pages, state.question, state.verdicts, view.short_path, state.request.scoring.pages
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [

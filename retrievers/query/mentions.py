@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from hybrid_core.text.names import GENERIC, has_cjk
@@ -30,9 +30,10 @@ class NameMention:
 class MentionFinder:
     """Finds the keys of a collection in texts; ``name & name`` and ``name and name`` have the same key."""
 
-    def __init__(self, keys: Collection[str]) -> None:
+    def __init__(self, keys: Container[str], in_characters: Iterable[str]) -> None:
+        """``in_characters`` are those of the keys that stand in texts without spaces."""
         self._keys = keys
-        joined = [key for key in keys if has_cjk(key)]
+        joined = list(in_characters)
         self._lengths = sorted({len(key) for key in joined}, reverse=True)
         self._starts = {key[:2] for key in joined}
 

@@ -60,12 +60,12 @@ class Snapshot:
         )
         return [Change(row.seq, row.doc_id, row.content_id) for row in found]
 
-    def documents(self, library: str) -> list[Document]:
-        """Every document of a library, by path; failed ones too."""
-        found = self._connection.execute(
-            _DOCUMENT_COLUMNS.where(schema.documents.c.library == library).order_by(schema.documents.c.path)
-        )
-        return [rows.to_document(row) for row in found]
+    def documents(self, library: str, doc_ids: Collection[str] | None = None) -> list[Document]:
+        """The documents of a library, these or all, by path; failed ones too."""
+        documents = schema.documents.c
+        query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
+        found = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
+        return found if doc_ids is None else sorted(found, key=lambda document: document.path)
 
     def document(self, doc_id: str) -> Document | None:
         """One document, published or not."""

@@ -201,7 +201,8 @@ class Follower:
         """How the store differs from the source, "" where it does not or somebody moved on meanwhile."""
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:
-            time.sleep(pause)
+            if pause:
+                time.sleep(pause)
             position = source.position()
             expected, count = source.expected_vectors(), self._store.count()
             if not self._store.position() == position == source.position():
