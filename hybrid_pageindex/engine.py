@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.libraries import create_library, name_library
 from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config import arguments
@@ -212,9 +214,11 @@ class Engine:
         from indexers.formats.drawing import Picture
 
         catalog, settings = self._catalog(), self.settings
+        holders = {page.doc_id: page.library for page in found.results}
 
         def image(document: str, page: int) -> bytes:
-            return self._parts().pictures.draw(found.library, document, [page], Picture(settings.image_dpi), None)
+            library = holders.get(document) or found.library
+            return self._parts().pictures.draw(library, document, [page], Picture(settings.image_dpi), None)
 
         chat = self._parts().chat
         sees = chat.model(vision=True) if vision else None
@@ -339,9 +343,28 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: remove(self._catalog(), self._cache(), name, several(documents)))
 
-    async def libraries(self) -> list[LibrarySize]:
-        """Every library with its documents, pages and disk use."""
-        return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home))
+    async def libraries(self, part: str = "") -> list[LibrarySize]:
+        """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
+        whose name or alias holds it, whatever its case and width.
+        """
+        return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home, part))
+
+    async def create_library(self, name: str, *, alias: str = "") -> Library:
+        """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""
+        return await asyncio.to_thread(lambda: create_library(self._catalog(), name, alias=alias))
+
+    async def name_library(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
+        """Give a library another name or alias ("" takes it away): nothing is indexed again, and its id stays.
+
+        Raises NotFoundError for an unknown library, UsageError as ``create_library`` does.
+        """
+
+        def named() -> Library:
+            with self._catalog().snapshot() as snapshot:
+                found = snapshot.library(library)
+            return name_library(self._catalog(), found.id, name=name, alias=alias)
+
+        return await asyncio.to_thread(named)
 
     async def clear(self, *, library: str | None = None) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay."""

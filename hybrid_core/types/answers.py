@@ -30,6 +30,7 @@ class Source:
     cut: bool = False
     image: bool = False
     short_path: str = ""
+    library: str = ""  # where several are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +75,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""
-        return asdict(self)
+        shape = asdict(self)
+        for source in shape["sources"]:
+            if not source["library"]:
+                del source["library"]
+        return shape

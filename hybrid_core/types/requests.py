@@ -22,7 +22,8 @@ _SETTING: Any = None  # as the settings say: filled in by ``completed`` before a
 class SearchRequest:
     """A question and what is said with it. ``documents`` and ``where`` are filters; everything else is soft.
 
-    None means what the settings say. ``libraries`` are names, () the settings' one. ``documents`` are ids, names or
+    None means what the settings say. ``libraries`` are names or aliases, () the settings' one; several, or all, are
+    searched as one would be. ``documents`` are ids, names or
     paths; ``where`` are ``key=value``; of each one or several. ``expert`` is a pack, the path of an expert file, or
     ``none``. ``mmr`` (lambda) below 1 adds variety. ``trace`` has the result say where the search looked. ``fusion``
     adds words and meaning up by their scores (weighted) or ranks (rrf) where the documents have vectors.
@@ -39,7 +40,10 @@ class SearchRequest:
     """
 
     question: str
-    libraries: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = field(
+        default=(), metadata={"help": "library to search (repeatable)", "flag": "library", "metavar": "NAME"}
+    )
+    all_libraries: bool = field(default=False, metadata={"help": "search all libraries together"})
     documents: tuple[str, ...] | None = field(
         default=None, metadata={"help": "only this document (repeatable)", "flag": "doc", "metavar": "ID|NAME"}
     )
@@ -82,6 +86,8 @@ class SearchRequest:
             object.__setattr__(self, "documents", several(self.documents))
         if "" in self.libraries:  # a variable that is not set may have made it
             raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
+        if self.all_libraries and self.libraries:
+            raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
         if self.documents is not None and not self.documents:  # it came from somewhere that found none
             raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
         for one in OPTIONS.values():
@@ -97,13 +103,14 @@ class SearchRequest:
     @property
     def library(self) -> str:
         """The one library that is searched. Raises UsageError for several."""
-        if len(self.libraries) > 1:
-            raise UsageError(f"{len(self.libraries)} libraries are named.", "Search one at a time.")
+        if len(self.libraries) != 1:
+            raise UsageError("Several libraries are asked for.", "Name one.")
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
         """The same with ``usual`` values for what was left to the settings."""
-        return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) in (None, ())})
+        left = [name for name in usual if getattr(self, name) in (None, ())]
+        return replace(self, **{n: usual[n] for n in left if n != "libraries" or not self.all_libraries})
 
 
 OPTIONS = {one.name: one for one in fields(SearchRequest) if "help" in one.metadata}
@@ -111,10 +118,11 @@ OPTIONS = {one.name: one for one in fields(SearchRequest) if "help" in one.metad
 
 
 class SearchFields(TypedDict, total=False):
-    """The fields of a request as keyword arguments, with ``library`` for one of ``libraries``."""
+    """The fields of a request as keyword arguments, with ``library`` for one or several of ``libraries``."""
 
-    library: str | None
+    library: str | Sequence[str] | None
     libraries: Sequence[str] | str | None
+    all_libraries: bool
     documents: Sequence[str | Path] | str | Path | None
     where: Sequence[str] | str | None
     top_k: int | None
@@ -132,7 +140,7 @@ def search_request(question: str | SearchRequest, given: SearchFields) -> Search
     """The request that keyword arguments make, or a request with these in place of its own fields."""
     values: dict[str, Any] = {**given}
     if (library := values.pop("library", None)) is not None:
-        values["libraries"] = (library,)
+        values["libraries"] = several(library)
     if isinstance(question, SearchRequest):
         return replace(question, **values) if values else question
     return SearchRequest(question, **values)

@@ -119,6 +119,7 @@ class PageFound:
     receipt: Receipt
     also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
     short_path: str = ""
+    library: str = ""  # where several are searched
 
     @property
     def why(self) -> str:
@@ -221,7 +222,9 @@ class UnreadDocument:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results are one per page, best first. ``notes`` say what the user should know (ties, rebuilt index).
+    """Results are one per page, best first. ``library`` is the name of what was searched, of several all.
+
+    ``notes`` say what the user should know (ties, rebuilt index).
 
     ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
     it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
@@ -252,4 +255,6 @@ class SearchResult:
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = found.receipt.to_dict(), found.why
+            if not found.library:
+                del page["library"]
         return shape

@@ -25,6 +25,9 @@ def add_option(parser: argparse.ArgumentParser, name: str, *flags: str, metavar:
         more["choices"] = words
     elif one.type in _TYPES:
         more["type"] = _TYPES[one.type]
+    elif one.type is bool:
+        more |= {"action": "store_true"}
+        del more["metavar"]
     elif one.type is not str:
         more["action"] = "append"
     parser.add_argument(f"--{one.metadata.get('flag', name).replace('_', '-')}", *flags, **more)

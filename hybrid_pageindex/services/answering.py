@@ -176,7 +176,8 @@ def _shown(source: Source, pictured: Sequence[int]) -> str:
 def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str]]:
     """The full texts of the pages that were found; of one that has been removed since its passage, and it is said."""
     with catalog.snapshot() as snapshot:
-        contents = snapshot.published(found.library)
+        documents = [snapshot.document(page.doc_id) for page in found.results]
+        contents = {one.doc_id: one.content_id for one in documents if one is not None}
         places = [(contents.get(page.doc_id, ""), page.page) for page in found.results]
         held = snapshot.labels_and_texts(places)
     texts = [

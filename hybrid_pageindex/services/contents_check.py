@@ -14,6 +14,7 @@ from hybrid_core.store.scratch import scratch_folder
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.indexing import index_paths
+from hybrid_pageindex.services.reading import known
 from hybrid_pageindex.services.upkeep import Check
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _compared(
     from indexers.workers.pool import WorkerLimits, WorkerPool
 
     with catalog.snapshot() as snapshot:
-        documents = [document for library in snapshot.libraries() for document in snapshot.documents(library)]
+        documents = [document for one in snapshot.named_libraries() for document in known(snapshot, one.name)]
     workers = settings.workers or os.cpu_count() or 1
     limits = settings.part(WorkerLimits)
     parse = settings.part(ParseLimits)

@@ -17,11 +17,13 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import drop_embedder
+from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
 from hybrid_pageindex.services.improving import improvers, unseen
-from hybrid_pageindex.services.reading import known
+from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
     from indexers.build.embed import EmbedProgress, EmbedReport
@@ -50,7 +52,9 @@ def index_paths(
 
     models, without = improvers(chat, settings)
     with catalog.snapshot() as snapshot:
-        told = bool(snapshot.libraries())  # what is done without is said once in a home, unless it was asked for
+        libraries = snapshot.named_libraries()
+        known = library_called(library, libraries)
+        told = bool(libraries)  # what is done without is said once in a home, unless it was asked for
     options = IndexOptions(
         workers=settings.workers,
         password=password,
@@ -67,7 +71,12 @@ def index_paths(
         models=models,
         notes=() if told and not wished else without,
     )
-    report = index(catalog, cache, library, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    if known is None:
+        check_name(library)
+    library_id = known.id if known else new_id(library, [one.id for one in libraries])
+    report = index(catalog, cache, library_id, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
+    if report.files:
+        mark_used(settings.storage_path, library_id)
     unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)
     return replace(report, notes=report.notes + unmet)
 
@@ -84,13 +93,13 @@ def embed_documents(
     from indexers.build.embed import embed_library
 
     with catalog.snapshot() as snapshot:
-        known(snapshot, library)
-        serving, coming = snapshot.embedder(library)
+        library_id = snapshot.library(library).id
+        serving, coming = snapshot.embedder(library_id)
     if model == "none":
-        drop_embedder(catalog, library)
+        drop_embedder(catalog, library_id)
         return None
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
         raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
-    return embed_library(catalog, library, embedders.load(spec), on_progress, cancelled)
+    return embed_library(catalog, library_id, embedders.load(spec), on_progress, cancelled)

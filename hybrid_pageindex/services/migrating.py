@@ -6,9 +6,9 @@ The indexes are derived from the catalog, so nothing is copied and nothing can b
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
+from hybrid_core.errors import IndexDamagedError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.index import VectorIndex
@@ -40,13 +40,11 @@ def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None
     catalog; the library concerned, and those after it, stay as they were.
     """
     with catalog.snapshot() as snapshot:
-        names = snapshot.libraries()
-    if library is not None and library not in names:
-        raise NotFoundError(f"No library '{library}'.", f"There are: {', '.join(names) or 'none'}.")
+        libraries = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     if to == "server" and indexes.backend != "server":
         advice = "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333."
         raise UsageError("No Qdrant server is set.", advice)
-    return [_migrated(indexes, name, to) for name in (names if library is None else [library])]
+    return [replace(_migrated(indexes, one.id, to), library=one.name) for one in libraries]
 
 
 def _migrated(indexes: Indexes, library: str, to: Backend) -> Migration:

@@ -31,7 +31,14 @@ class Parts:
         self.chat = Chat(settings, self.cache, chat)
         reading = cache(partial(unread_advice, settings))
         self.searcher = Searcher(
-            self.catalog, self.indexes, self.embedders, settings.aliases, self.chat, reading, stages
+            self.catalog,
+            settings.storage_path,
+            self.indexes,
+            self.embedders,
+            settings.aliases,
+            self.chat,
+            reading,
+            stages,
         )
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
@@ -62,9 +62,10 @@ def published(catalog: Catalog, library: str, name: str) -> Document:
 
 
 def known(snapshot: Snapshot, library: str) -> list[Document]:
-    """A library's documents. Raises NotFoundError where there is no such library."""
-    snapshot.require_library(library)
-    return snapshot.documents(library)
+    """The documents of the library of a name or alias. Raises NotFoundError where there is no such library."""
+    found = snapshot.library(library)
+    documents = snapshot.documents(found.id)
+    return documents if found.id == found.name else [replace(one, library=found.name) for one in documents]
 
 
 def one(snapshot: Snapshot, library: str, name: str, *, published: bool = True) -> Document:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError
@@ -13,6 +14,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
@@ -20,7 +22,9 @@ from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.reading import refuse_failed
+from hybrid_pageindex.services.scope import OpenLibrary, Scope, Scopes, libraries_of
 from hybrid_pageindex.services.unread import unread_documents, unread_note
+from hybrid_pageindex.services.use import mark_used
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
@@ -40,6 +44,7 @@ class Searcher:
     def __init__(
         self,
         catalog: Catalog,
+        home: Path,
         indexes: Indexes,
         embedders: Embedders,
         aliases: str,
@@ -51,8 +56,9 @@ class Searcher:
         pages without text.
         """
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
-        self._chat, self._reading, self._stages = chat, reading, stages
+        self._home, self._chat, self._reading, self._stages = home, chat, reading, stages
         self._contents = ContentCache()
+        self._scopes = Scopes()
         self._views = LibraryViews(catalog, self._contents)
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
@@ -67,7 +73,7 @@ class Searcher:
         """
 
         def score(wished: SearchRequest) -> SearchState:
-            resources = self._opened(wished, None)[0]
+            resources = self._opened(wished, None, libraries_of(self._catalog, wished))[0]
             return run_stages(before("walk", self._stages), SearchState.begin(wished, resources))[0]
 
         def work() -> list[SectionScores]:
@@ -83,12 +89,15 @@ class Searcher:
         except IndexDamagedError:  # opening it again rebuilds what is damaged
             return work()
         except NotFoundError:
-            refuse_failed(self._catalog, request.library, request.documents or ())
+            if len(request.libraries) == 1:
+                refuse_failed(self._catalog, request.library, request.documents or ())
             raise
 
     def _search(self, request: SearchRequest, reasoner: Reasoner | None) -> SearchResult:
         began = time.perf_counter()
-        resources, documents, timings = self._opened(request, reasoner)
+        libraries = libraries_of(self._catalog, request)
+        request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
+        resources, documents, timings, scope = self._opened(request, reasoner, libraries)
         found = search(request, resources, self._stages)
         timings |= {**found.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
@@ -97,27 +106,37 @@ class Searcher:
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         unread = unread_documents(found, documents, resources.view.unread)
         unfound = unread_note(unread, len(documents), self._reading)
-        notes = (*found.notes, *((unfound,) if unfound else ()), *rebuilt)
-        return replace(found, timings_ms=rounded, notes=notes, unread=unread)
+        notes = (*found.notes, *((scope.note,) if scope.note else ()), *((unfound,) if unfound else ()), *rebuilt)
+        results = found.results
+        if scope.holders:
+            results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
+        for library in libraries:
+            mark_used(self._home, library.id)
+        return replace(found, results=results, timings_ms=rounded, notes=notes, unread=unread)
 
     def _opened(
-        self, request: SearchRequest, reasoner: Reasoner | None
-    ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float]]:
+        self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]
+    ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float], Scope]:
         """What a search reads from, the documents that its filters leave, and the milliseconds that this took."""
         began = time.perf_counter()
         knowledge = self._knowledge(request.expert)
-        index = self._indexes.ready(request.library)
-        view, vectors_of = self._views.published(request.library, request.expert, knowledge, request.scoring)
+        opened_libraries = []
+        for library in libraries:
+            index = self._indexes.ready(library.id)
+            published = self._views.published(library.id, request.expert, knowledge, request.scoring)
+            opened_libraries.append(OpenLibrary(index, *published))
+        over = self._scopes.over(libraries, opened_libraries, request, knowledge)
+        view, vectors_of = over.view, over.vectors
         scope = select.scope(view.documents, request)
         documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
         opened = time.perf_counter()
         embedding = self._embedders.embedding(request.question, vectors_of, documents)
-        compare = self._embedders.comparison(request.question, vectors_of, request.library)
+        compare = self._embedders.comparison(request.question, vectors_of, ", ".join(request.libraries))
         timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
         embedding = replace(embedding, compare=compare)
         contents = Contents(self._catalog)
-        resources = SearchResources(view, index, contents, self._contents, knowledge, embedding, reasoner)
-        return resources, documents, timings
+        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, reasoner)
+        return resources, documents, timings, over
 
     def _knowledge(self, name: str) -> Expert:
         """The expert file or pack of that name, together with the user's nicknames of organisations."""

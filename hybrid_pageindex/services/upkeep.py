@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import Indexes, index_folder
 from hybrid_pageindex.services.models import Kind, Models
 from hybrid_pageindex.services.reading import known
+from hybrid_pageindex.services.use import forget_use, last_used
 from retrievers.documents import select
 
 _LEAST_FREE = 500 * 10**6
@@ -31,10 +33,14 @@ class LibrarySize:
     """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use.
 
     ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
-    ``next_embedder`` whose are being made.
+    ``next_embedder`` whose are being made. The ``id`` stays when the name changes; ``used_at`` is when it was last
+    searched or indexed, "" for never.
     """
 
+    id: str
     name: str
+    alias: str
+    used_at: str
     documents: int
     pages: int
     failed: int
@@ -75,33 +81,39 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
 
 def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
     with catalog.snapshot() as snapshot:
-        names = snapshot.libraries()
-    if library is not None and library not in names:
-        raise NotFoundError(f"No library '{library}' in {home}.", f"There are: {', '.join(names) or 'none'}.")
-    cleared = names if library is None else [library]
+        cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
-    for name in cleared:
-        catalog.remove_library(name)
-        indexes.forget(name)
+    for one in cleared:
+        catalog.remove_library(one.id)
+        indexes.forget(one.id)
+        forget_use(home, one.id)
     if library is None:
         cache.clear()
     catalog.shrink()
-    return cleared
+    return [one.name for one in cleared]
 
 
-def library_sizes(catalog: Catalog, home: Path) -> list[LibrarySize]:
+def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
+    """Those whose name or alias holds ``part``; the one that was used last comes first."""
     with catalog.snapshot() as snapshot:
-        sizes = [_size(snapshot, name) for name in snapshot.libraries()]
-    return [replace(size, vector_bytes=folder_bytes(index_folder(home, size.name))) for size in sizes]
+        sizes = [_size(snapshot, one) for one in snapshot.named_libraries() if one.fits(part)]
+    measured = [
+        replace(size, vector_bytes=folder_bytes(index_folder(home, size.id)), used_at=last_used(home, size.id))
+        for size in sizes
+    ]
+    return sorted(measured, key=lambda size: size.used_at, reverse=True)
 
 
-def _size(snapshot: Snapshot, name: str) -> LibrarySize:
-    documents = snapshot.documents(name)
+def _size(snapshot: Snapshot, library: Library) -> LibrarySize:
+    documents = snapshot.documents(library.id)
     published = [d for d in documents if d.published]
-    serving, coming = snapshot.embedder(name)
+    serving, coming = snapshot.embedder(library.id)
     done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
     return LibrarySize(
-        name=name,
+        id=library.id,
+        name=library.name,
+        alias=library.alias,
+        used_at="",
         documents=len(published),
         pages=sum(d.pages for d in published),
         failed=sum(bool(d.error) for d in documents),
@@ -204,7 +216,7 @@ def _free(home: Path) -> str:
 
 
 def _library(indexes: Indexes, size: LibrarySize) -> str:
-    indexes.ready(size.name)  # compares its vectors with the catalog and rebuilds it where they differ
+    indexes.ready(size.id)  # compares its vectors with the catalog and rebuilds it where they differ
     failed = f", {size.failed} failed" if size.failed else ""
     vectors = (
         f"{size.embedded} of {size.documents} documents embedded by {size.embedder}"

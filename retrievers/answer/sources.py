@@ -28,7 +28,7 @@ def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], bud
         numbered.append(
             Source(
                 number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,
-                cut=len(shown) < len(text), short_path=page.short_path,
+                cut=len(shown) < len(text), short_path=page.short_path, library=page.library,
             )
         )  # fmt: skip
     return numbered

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.query import PageIndex, Query
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Document, Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
@@ -24,7 +23,7 @@ Key = tuple[str, int]  # (doc_id, page)
 
 
 def coarse_pass(
-    index: VectorIndex,
+    index: PageIndex,
     query: Mapping[int, float],
     embedding: QuestionEmbedding,
     published: Mapping[str, Document],
@@ -44,7 +43,7 @@ def coarse_pass(
 
 
 def by_words(
-    index: VectorIndex,
+    index: PageIndex,
     query: Mapping[int, float],
     published: Mapping[str, Document],
     scope: Collection[str] | None,
@@ -73,7 +72,7 @@ def joined(
 
 
 def by_meaning(
-    index: VectorIndex,
+    index: PageIndex,
     embedding: QuestionEmbedding,
     published: Mapping[str, Document],
     scope: Collection[str] | None,
@@ -116,7 +115,7 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 class FirstStage:
     """The first stage of one question, ``terms`` being its own words, with what expands it where."""
 
-    index: VectorIndex
+    index: PageIndex
     terms: Mapping[str, float]
     expansion: ExpansionScope
     embedding: QuestionEmbedding

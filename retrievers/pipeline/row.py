@@ -202,7 +202,7 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
     state, laps = run_stages(stages, SearchState.begin(request, resources))
     return SearchResult(
         query=request.question,
-        library=request.library,
+        library=", ".join(request.libraries),
         evidence=state.evidence,
         effort=state.effort_used,
         results=tuple(state.results),

@@ -428,3 +428,23 @@ def test_without_a_terminal_a_line_comes_now_and_then_and_only_if_new(
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(",")[0] for line in lines] == ["10 of 100 texts", "20 of 100 texts", "25 of 100 texts"]
     assert lines[0] == "10 of 100 texts, 1.0 a second, 0:01:30 left"
+
+
+def test_libraries_are_named_and_searched_together(cli: Cli, tmp_path: Path) -> None:
+    for name, words in (("one", "the tide in Dover"), ("two", "the tide in Calais")):
+        (tmp_path / f"{name}.md").write_text(f"# Tables\n\nHere is {words}, hour by hour.\n")
+        cli("index", tmp_path / f"{name}.md", "-L", name)
+    assert "also called 潮汐" in cli("libraries", "alias", "one", "潮汐").stdout
+    made = json.loads(cli("libraries", "create", "three", "--json").stdout)
+    assert made == {"id": "three", "name": "three", "alias": ""}
+    assert json.loads(cli("libraries", "rename", "TWO", "zwei", "--json").stdout)["id"] == "two"
+    found = json.loads(cli("libraries", "--find", "潮", "--json").stdout)["libraries"]
+    assert [(one["name"], one["alias"]) for one in found] == [("one", "潮汐")]
+    for scope in (("--all-libraries",), ("-L", "潮汐", "-L", "zwei")):
+        shape = json.loads(cli("search", "tide", *scope, "--json").stdout)
+        assert {page["library"] for page in shape["results"]} == {"one", "zwei"}
+    assert "one: one.md" in cli("search", "tide in Dover", "--all-libraries").stdout
+    both = cli("search", "tide", "-L", "one", "--all-libraries")
+    assert both.returncode == 2 and "Leave one of the two out" in both.stderr
+    taken = cli("libraries", "rename", "one", "ＺＷＥＩ")
+    assert taken.returncode == 2 and "There is a library 'zwei' already" in taken.stderr

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
@@ -15,14 +13,14 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.card import card_to_json
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog.libraries import RENEWED, create_library
+from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion
-
-_LIBRARY_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
 
 class Catalog:
@@ -49,18 +47,12 @@ class Catalog:
         """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
         return self._file.writing()
 
-    def ensure_library(self, name: str) -> None:
-        """Create a library unless it exists. Raises UsageError for a name that cannot be one."""
-        if not _LIBRARY_NAME.fullmatch(name):
-            raise UsageError(
-                f"'{name}' cannot be a library's name.",
-                "Use up to 64 letters, digits, spaces, dots and hyphens.",
-            )
+    def ensure_library(self, library: str) -> None:
+        """Create a library unless there is one of this id. Raises UsageError for a name that cannot be one."""
         with self.snapshot() as snapshot:
-            if name in snapshot.libraries():
+            if library in snapshot.libraries():
                 return
-        with self.writing() as connection:
-            connection.execute(upsert(schema.libraries).values(name=name, created_at=now()).on_conflict_do_nothing())
+        create_library(self, library.partition(RENEWED)[0], library=library)
 
     def publish(
         self,
@@ -188,7 +180,7 @@ class Catalog:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
         self.remove(doc_ids)
         with self.writing() as connection:
-            connection.execute(delete(schema.libraries).where(schema.libraries.c.name == name))
+            connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
             rows.drop_unused_vectors(connection)
 
     def shrink(self) -> None:
@@ -198,11 +190,6 @@ class Catalog:
     def check(self) -> str:
         """Schema version and size, after SQLite's own quick check. Raises StoreError where that finds damage."""
         return f"schema {schema.SCHEMA_VERSION}, {self._file.check()}"
-
-
-def now() -> str:
-    """The time as it is stored: ISO 8601, UTC, whole seconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _drop_unreferenced(connection: Connection, content_ids: Sequence[str]) -> None:

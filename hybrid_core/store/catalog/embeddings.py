@@ -116,18 +116,18 @@ class Embeddings:
 
     def _serving(self, connection: Connection) -> str | None:
         found: str | None = connection.scalar(
-            select(schema.libraries.c.embedder).where(schema.libraries.c.name == self._library)
+            select(schema.libraries.c.embedder).where(schema.libraries.c.id == self._library)
         )
         return found
 
     def _set(self, connection: Connection, **values: str | None) -> None:
-        connection.execute(update(schema.libraries).where(schema.libraries.c.name == self._library).values(**values))
+        connection.execute(update(schema.libraries).where(schema.libraries.c.id == self._library).values(**values))
 
 
 def drop_embedder(catalog: Catalog, library: str) -> None:
     """Let a library do without vectors again."""
     with catalog.writing() as connection:
         connection.execute(
-            update(schema.libraries).where(schema.libraries.c.name == library).values(embedder=None, next_embedder=None)
+            update(schema.libraries).where(schema.libraries.c.id == library).values(embedder=None, next_embedder=None)
         )
         rows.drop_unused_vectors(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import zlib
 from dataclasses import asdict
@@ -58,6 +59,11 @@ def insert_content(connection: Connection, content_id: str, version: ContentVers
                 for c in content.chunks
             ],
         )
+
+
+def now() -> str:
+    """The time as it is stored: ISO 8601, UTC, whole seconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def delete_content(connection: Connection, content_id: str) -> None:

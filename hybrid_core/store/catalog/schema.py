@@ -30,7 +30,7 @@ from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -48,7 +48,9 @@ embedders = Table(
 
 libraries = Table(
     "libraries", metadata,
-    Column("name", String, primary_key=True),
+    Column("id", String, primary_key=True),  # stays when the name changes; index folders and documents go by it
+    Column("name", String, nullable=False, server_default=""),
+    Column("alias", String, nullable=False, server_default=""),
     Column("created_at", String, nullable=False),
     Column("embedder", String, ForeignKey("embedders.fingerprint")),  # whose vectors serve; NULL: none
     Column("next_embedder", String, ForeignKey("embedders.fingerprint")),  # being made, serves when complete
@@ -97,7 +99,7 @@ contents = Table(
 documents = Table(
     "documents", metadata,
     Column("doc_id", String, primary_key=True),
-    Column("library", String, ForeignKey("libraries.name"), nullable=False),
+    Column("library", String, ForeignKey("libraries.id"), nullable=False),
     Column("path", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: nothing published

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Column, ColumnElement, Connection, Select, func, select
 
-from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.versions import StoredVersion
 
 Vector = npt.NDArray[np.float32]
@@ -38,14 +39,26 @@ class Snapshot:
         return str(self._connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")))
 
     def libraries(self) -> list[str]:
-        return list(self._connection.scalars(select(schema.libraries.c.name).order_by(schema.libraries.c.name)))
+        """Their ids, by name."""
+        return [one.id for one in self.named_libraries()]
+
+    def named_libraries(self) -> list[Library]:
+        """By name."""
+        return all_libraries(self._connection)
+
+    def library(self, name: str) -> Library:
+        """The library of a name or alias. Raises NotFoundError, naming those there are, where there is none."""
+        known = self.named_libraries()
+        found = library_called(name, known)
+        if found is None:
+            raise no_library(name, known)
+        return found
 
     def require_library(self, library: str) -> None:
-        """Raise NotFoundError, naming those there are, where there is no such library."""
-        known = self.libraries()
-        if library not in known:
-            nothing = "Nothing is indexed yet: begin with the command index, or the tool add_documents."
-            raise NotFoundError(f"No library '{library}'.", f"There are: {', '.join(known)}." if known else nothing)
+        """Raise NotFoundError, naming those there are, where there is no library of this id."""
+        known = self.named_libraries()
+        if library not in [one.id for one in known]:
+            raise no_library(library, known)
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""
@@ -100,7 +113,7 @@ class Snapshot:
         """Whose vectors serve a library, and whose are being made."""
         row = self._connection.execute(
             select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
-                schema.libraries.c.name == library
+                schema.libraries.c.id == library
             )
         ).one_or_none()
         return (None, None) if row is None else (self._stored(row.embedder), self._stored(row.next_embedder))

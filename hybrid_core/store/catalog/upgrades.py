@@ -91,4 +91,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         _read_versions,
         f"CREATE UNIQUE INDEX contents_by_version ON contents (sha256, format, {', '.join(_VERSION)})",
     ),
+    7: (
+        "ALTER TABLE libraries RENAME COLUMN name TO id",
+        "ALTER TABLE libraries ADD COLUMN name VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE libraries ADD COLUMN alias VARCHAR NOT NULL DEFAULT ''",
+        "UPDATE libraries SET name = id",
+    ),
 }

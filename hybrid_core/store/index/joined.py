@@ -22,14 +22,19 @@ class JoinedIndex:
 
     def __init__(self, indexes: Sequence[tuple[VectorIndex, int]]) -> None:
         """Indexes with their numbers of pages, at one moment: what is worked out of them is kept."""
-        self._indexes = indexes
+        self.indexes = indexes
         self._pages = sum(pages for _, pages in indexes)
         self._shares: dict[int, tuple[float, ...]] = {}  # by term: idf among all / idf in each index
+
+    @property
+    def rebuilt(self) -> str:
+        """Why one of them was made anew."""
+        return next((index.rebuilt for index, _ in self.indexes if index.rebuilt), "")
 
     def search(self, query: Query) -> list[Hit]:
         """As ``VectorIndex.search``."""
         hits: list[Hit] = []
-        for at, (index, _) in enumerate(self._indexes):
+        for at, (index, _) in enumerate(self.indexes):
             hits += index.search(self._weighed(query, at) if query.using == SPARSE else query)
         return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
 
@@ -41,7 +46,7 @@ class JoinedIndex:
     def _share(self, term: int) -> tuple[float, ...]:
         known = self._shares.get(term)
         if known is None:
-            counts = [(index.pages_with(term, pages), pages) for index, pages in self._indexes]
+            counts = [(index.pages_with(term, pages), pages) for index, pages in self.indexes]
             everywhere = _idf(sum(holding for holding, _ in counts), self._pages)
             known = self._shares[term] = tuple(everywhere / _idf(*count) for count in counts)
         return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.points import (
@@ -49,6 +49,17 @@ class Query:
         """Whether anything can be found; of a checked query."""
         named = self.using == "dense" or bool(self.vector[0])
         return named and self.limit > 0 and (self.doc_ids is None or bool(self.doc_ids))
+
+
+class PageIndex(Protocol):
+    """What answers queries: one library's index, or several as one."""
+
+    @property
+    def rebuilt(self) -> str:
+        """Why it was made anew, "" where it was not."""
+        ...
+
+    def search(self, query: Query) -> list[Hit]: ...
 
 
 def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hit]:

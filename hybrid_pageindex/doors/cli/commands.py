@@ -108,9 +108,7 @@ def _question(options: argparse.Namespace) -> str:
 
 
 def _request(options: argparse.Namespace) -> SearchRequest:
-    library = _library(options)
-    libraries = () if library is None else (library,)
-    return SearchRequest(_question(options), libraries, **{name: getattr(options, name) for name in OPTIONS})
+    return SearchRequest(_question(options), **{name: getattr(options, name) for name in OPTIONS})
 
 
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
@@ -176,11 +174,24 @@ async def _remove(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _libraries(engine: Engine, options: argparse.Namespace) -> int:
-    sizes = await engine.libraries()
+    if options.action is not None:
+        return await _named(engine, options)
+    sizes = await engine.libraries(options.find)
     if _json(options):
         dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
     else:
         show.libraries(sizes, engine.home)
+    return 0
+
+
+async def _named(engine: Engine, options: argparse.Namespace) -> int:
+    if options.action == "create":
+        library = await engine.create_library(options.name, alias=options.alias)
+    elif options.action == "rename":
+        library = await engine.name_library(options.name, name=options.new)
+    else:
+        library = await engine.name_library(options.name, alias=options.alias)
+    dump(asdict(library)) if _json(options) else show.library(library)
     return 0
 
 

@@ -70,10 +70,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
 
-    asked = _Parser(add_help=False, parents=[scoped])
+    asked = _Parser(add_help=False, parents=[common])
     asked.add_argument("question", metavar="QUESTION", nargs="+")
     for name in OPTIONS:
-        add_option(asked, name)
+        add_option(asked, name, *(("-L",) if name == "libraries" else ()))
     search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
     search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
     ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
@@ -103,7 +103,20 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
     remove.add_argument("documents", nargs="+", metavar="DOC")
 
-    commands.add_parser("libraries", parents=[common], help="all libraries with their sizes")
+    libraries = commands.add_parser("libraries", parents=[common], help="all libraries, the last used first; name them")
+    libraries.add_argument("--find", default="", metavar="TEXT", help="only those whose name or alias holds this")
+    actions = libraries.add_subparsers(dest="action", metavar="ACTION")
+    create = actions.add_parser("create", parents=[common], help="make an empty library")
+    create.add_argument("name", metavar="NAME")
+    create.add_argument("--alias", default="", metavar="ALIAS", help="a second name, in any script")
+    rename = actions.add_parser(
+        "rename", parents=[common], help="give a library another name; nothing is indexed again"
+    )
+    rename.add_argument("name", metavar="NAME")
+    rename.add_argument("new", metavar="NEW")
+    alias = actions.add_parser("alias", parents=[common], help="give a library a second name, in any script")
+    alias.add_argument("name", metavar="NAME")
+    alias.add_argument("alias", metavar="ALIAS", help="'' takes it away")
 
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document, Section
+from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import Receipt, SearchResult, SectionFound
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.cli.grouped import grouped
@@ -121,7 +122,7 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
         where = f"page {found.page}{label(found.label, found.page)}"
-        name = escape(found.short_path or found.doc_name)
+        name = escape((f"{found.library}: " if found.library else "") + (found.short_path or found.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
@@ -293,6 +294,11 @@ def removed(names: Sequence[str]) -> None:
         console.print("nothing to remove")
 
 
+def library(one: Library) -> None:
+    alias = f", also called {one.alias}" if one.alias else ""
+    console.print(f"library {escape(one.name)}{escape(alias)}")
+
+
 def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
     table = Table(
         "library", "documents", "pages", "failed", "vector index", "embedder",
@@ -301,7 +307,7 @@ def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
     for size in sizes:
         megabytes = f"{size.vector_bytes / 1e6:.1f} MB"
         table.add_row(
-            escape(size.name),
+            escape(size.name + (f" ({size.alias})" if size.alias else "")),
             str(size.documents),
             str(size.pages),
             str(size.failed),

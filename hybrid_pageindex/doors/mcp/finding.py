@@ -40,6 +40,7 @@ def register(server: FastMCP, door: Door) -> None:
         question: str,
         ctx: Context,
         library: Library = "",
+        libraries: Annotated[tuple[str, ...], "Several as one; * is all"] = (),
         documents: tuple[str, ...] = (),
         where: Annotated[tuple[str, ...], "Filters such as year=2023, type=annual*, organisation=…"] = (),
         top_k: int = settings.top_k,
@@ -51,14 +52,14 @@ def register(server: FastMCP, door: Door) -> None:
             raise UsageError(f"top_k is {top_k}.", "Choose 1 or more.")
         scope = {
             "library": library, "documents": list(documents), "where": list(where), "top_k": top_k, "effort": effort,
-        }  # fmt: skip
+        } | without_empty({"libraries": list(libraries)})  # fmt: skip
         call = scope | {"question": short("question", question)}
         start, _ = budget.resume(call, cursor)
         most = budget.reach(start, top_k)
         progress = await Progress.of(ctx)
         found = await door.engine.search(
-            question, library=library or None, documents=documents or None, where=where, top_k=most,
-            effort=effort, trace=True, on_step=progress.step,
+            question, library=_scope(library, libraries), all_libraries="*" in libraries, documents=documents or None,
+            where=where, top_k=most, effort=effort, trace=True, on_step=progress.step,
         )  # fmt: skip
         wanted = found.results[start:]
         results = budget.fitting([shapes.result(page) for page in wanted], door.budget)
@@ -147,6 +148,14 @@ def register(server: FastMCP, door: Door) -> None:
         )
         answer = head | {"pages": said} | without_empty({"cursor": more}) | {"next": hints}
         return pictured(answer, images)
+
+
+def _scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:
+    """The libraries that are named, None where none is or all are asked for."""
+    if library and libraries:
+        raise UsageError("Both library and libraries are given.", "Say one of them.")
+    named = libraries or (library,)
+    return None if named[0] in ("", "*") else named
 
 
 async def _trees(door: Door, document: str, question: str, depth: int, node: str, library: str) -> list[Outline]:

@@ -9,7 +9,7 @@ import mcp_types
 from fastmcp import Context, FastMCP
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.mcp import budget, shapes
@@ -53,20 +53,40 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(annotations=READING, output_schema=schema(libraries="a", cursor="s?"))
     @told
-    async def list_libraries(cursor: str = "") -> dict[str, Any]:
-        """The libraries."""
-        start, _ = budget.resume({"libraries": 0}, cursor)
-        sizes = await door.engine.libraries()
+    async def list_libraries(name: Annotated[str, "Part of a name or alias"] = "", cursor: str = "") -> dict[str, Any]:
+        """The libraries, last used first."""
+        call = {"libraries": short("name", name)}
+        start, _ = budget.resume(call, cursor)
+        sizes = await door.engine.libraries(name)
         shown = budget.fitting((shapes.library(size) for size in sizes[start:]), door.budget)
         end = start + len(shown)
-        more = budget.cursor({"libraries": 0}, end) if end < len(sizes) else ""
+        more = budget.cursor(call, end) if end < len(sizes) else ""
         return {"libraries": shown} | without_empty({"cursor": more})
+
+    @server.tool(
+        annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+        output_schema=schema(library="s", alias="s"),
+    )
+    @told
+    async def name_library(
+        library: str,
+        name: Annotated[str, "New name; empty: as it is"] = "",
+        alias: Annotated[str, "Second name, any script"] = "",
+    ) -> dict[str, Any]:
+        """Rename a library or give it an alias; creates one that does not exist."""
+        door.access.check_writing()
+        new = {key: value for key, value in (("name", name), ("alias", alias)) if value}
+        try:
+            made = await door.engine.name_library(short("library", library), **new)
+        except NotFoundError:
+            made = await door.engine.create_library(name or library, alias=alias)
+        return {"library": made.name, "alias": made.alias}
 
     @server.tool(annotations=READING, output_schema=schema(libraries="a", building="a", failed="a", roots="a"))
     @told
     async def index_status(library: Library = "") -> dict[str, Any]:
         """What is being indexed, what failed, and the folders this server may read."""
-        sizes = [size for size in await door.engine.libraries() if library in ("", size.name)]
+        sizes = [size for size in await door.engine.libraries() if library in ("", size.name, size.alias)]
         building = [
             {"library": build.library, "files": [str(file) for file in build.files[:_SHOWN]], "progress": build.said()}
             for build in door.builds.running()

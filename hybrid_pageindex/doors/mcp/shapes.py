@@ -59,7 +59,7 @@ def result(found: PageFound) -> dict[str, Any]:
     """A page of a search; ``score`` compares the results of one search, higher is better."""
     section = found.section
     return without_empty({
-        "document": found.doc_name, "doc_id": found.doc_id,
+        "document": found.doc_name, "doc_id": found.doc_id, "library": found.library,
         "path": found.short_path if found.short_path != found.doc_name else "", "page": found.page,
         "label": found.label if found.label != str(found.page) else "", "score": round(found.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
@@ -82,6 +82,7 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
     ``scope`` what else the search was called with.
     """
     where = {"library": scope.get("library")}
+    holders = {page.doc_id: {"library": page.library} for page in found.results if page.library}
     hints = []
     known = {(page.doc_id, page.page) for page in found.results[: found.results.index(shown[-1]) + 1]} if shown else ()
     reached = [place for place in (found.trace.read if found.trace else ()) if place not in known]
@@ -93,7 +94,9 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
         first = here[0]
         numbers = [page.page for page in here] + [number for document, number in later if document == doc_id][:_NEXT]
         why_read = f"best pages of {first.doc_name} in order, the first in «{first.section.title}»"
-        hints.append(hint("read", why_read, document=doc_id, pages=",".join(map(str, numbers)), **where))
+        hints.append(
+            hint("read", why_read, document=doc_id, pages=",".join(map(str, numbers)), **holders.get(doc_id, where))
+        )
     if more:
         again = dict(scope) | {"question": found.query, "cursor": more}
         hints.insert(1 if found.evidence.level != "strong" else len(hints), hint("search", "more results", **again))
@@ -102,10 +105,12 @@ def search_hints(found: SearchResult, shown: Sequence[PageFound], more: str, sco
     if found.evidence.level != "strong" and found.documents:
         likely = found.documents[0]
         tree = f"evidence is {found.evidence.level}: see which sections of {likely.doc_name} could hold it"
-        hints.append(hint("outline", tree, document=likely.doc_id, question=found.query, **where))
+        hints.append(
+            hint("outline", tree, document=likely.doc_id, question=found.query, **holders.get(likely.doc_id, where))
+        )
     seen = looks(found, shown)
     at = 0 if found.evidence.level == "none" else 1
-    hints[at:at] = [hint("read", why_seen, **call, **where) for why_seen, call in seen]
+    hints[at:at] = [hint("read", why_seen, **call, **holders.get(call["document"], where)) for why_seen, call in seen]
     return hints or [nothing(where["library"])]
 
 
@@ -240,6 +245,7 @@ def document(found: Document) -> dict[str, Any]:
 
 def library(size: LibrarySize) -> dict[str, Any]:
     return without_empty({
-        "library": size.name, "documents": size.documents, "pages": size.pages, "failed": size.failed or None,
+        "library": size.name, "alias": size.alias,
+        "documents": size.documents, "pages": size.pages, "failed": size.failed or None,
         "embedder": size.embedder, "embedded": size.embedded if size.embedder else None,
     })  # fmt: skip

@@ -1,0 +1,96 @@
+"""What a search is over: one library, or several as if they were one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.joined import JoinedIndex
+from hybrid_core.store.index.query import PageIndex
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.services.embedding import VectorsOf
+from retrievers.documents.library import LibraryView
+from retrievers.documents.route import Router
+from retrievers.query.expert import Expert
+
+_OTHER_EMBEDDERS = "the libraries are not embedded by one model, so words alone decide"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenLibrary:
+    """A library as it is published, with its index and whose vectors serve it."""
+
+    index: VectorIndex
+    view: LibraryView
+    vectors: VectorsOf | None
+
+    def same(self, other: OpenLibrary) -> bool:
+        return self.index is other.index and self.view is other.view
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What a search reads from. ``holders`` are the libraries' names by doc_id, empty where one is searched."""
+
+    index: PageIndex
+    view: LibraryView
+    vectors: VectorsOf | None
+    holders: Mapping[str, str]
+    note: str = ""
+
+
+def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
+    """Those that are searched, each once. Raises NotFoundError for an unknown one."""
+    with catalog.snapshot() as snapshot:
+        if request.all_libraries:
+            return snapshot.named_libraries() or [snapshot.library("default")]
+        return list({one.id: one for one in map(snapshot.library, request.libraries)}.values())
+
+
+class Scopes:
+    """Joins libraries, and keeps what it joined until one of them changes. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._joined: dict[tuple[str, ...], tuple[Sequence[OpenLibrary], Scope]] = {}
+
+    def over(
+        self, libraries: Sequence[Library], opened: Sequence[OpenLibrary], request: SearchRequest, knowledge: Expert
+    ) -> Scope:
+        """``opened`` are the libraries as a search with this request and knowledge sees each by itself."""
+        if len(opened) == 1:
+            (one,) = opened
+            return Scope(one.index, one.view, one.vectors, {})
+        names = tuple(library.name for library in libraries)
+        before = self._joined.get((request.expert, *names))
+        if before is None or not all(now.same(was) for now, was in zip(opened, before[0], strict=True)):
+            joined = _join(names, opened, request.scoring, knowledge, before[1].view if before else None)
+            before = self._joined[request.expert, *names] = (opened, joined)
+        return before[1]
+
+
+def _join(
+    names: Sequence[str],
+    opened: Sequence[OpenLibrary],
+    scoring: ScoringConfig,
+    knowledge: Expert,
+    before: LibraryView | None,
+) -> Scope:
+    found = [document for one in opened for document in one.view.documents.values()]
+    documents = {one.doc_id: one for one in sorted(found, key=lambda document: document.path)}
+    cards = {doc_id: document.card for doc_id, document in documents.items()}
+    router = Router(cards, knowledge.aliases, scoring, before.router if before else None)
+    view = LibraryView(sum(one.view.position for one in opened), documents, router, before)
+    index = JoinedIndex([(one.index, sum(d.pages for d in one.view.documents.values())) for one in opened])
+    holders = {doc_id: name for name, one in zip(names, opened, strict=True) for doc_id in one.view.documents}
+    having = [one for one in opened if one.view.documents]
+    if len({one.vectors and one.vectors.embedder for one in having}) > 1:
+        return Scope(index, view, None, holders, _OTHER_EMBEDDERS)
+    vectors = [one.vectors for one in having if one.vectors is not None]
+    if not vectors:
+        return Scope(index, view, None, holders)
+    done = frozenset().union(*(one.documents for one in vectors))
+    return Scope(index, view, VectorsOf(vectors[0].embedder, done), holders)

@@ -1,0 +1,120 @@
+"""Libraries have an id, so that their names can change, and several are searched as one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.types.results import PageFound
+from hybrid_pageindex import Engine, run
+
+QUESTIONS = ("net sales of Amcor in 2023", "capital expenditure", "What was the dividend per share?", "risk factors")
+
+
+@pytest.fixture(scope="module")
+def homes(filings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Engine]]:
+    """The same files in one library, and split over three."""
+    folder = tmp_path_factory.mktemp("libraries")
+    with closing(Engine(folder / "one")) as one, closing(Engine(folder / "three")) as three:
+        run(one.index(filings, workers=2))
+        for at, name in enumerate(("a", "b", "c")):
+            run(three.index(filings[at::3], library=name, workers=2))
+        yield one, three
+
+
+def pages(found: tuple[PageFound, ...]) -> list[tuple[str, int]]:
+    return [(page.doc_name, page.page) for page in found]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_several_libraries_rank_as_one(homes: tuple[Engine, Engine], question: str) -> None:
+    one, three = homes
+    expected = run(one.search(question, top_k=30, effort="fast"))
+    for scope in ({"all_libraries": True}, {"library": ["c", "a", "b"]}):
+        found = run(three.search(question, top_k=30, effort="fast", **scope))  # type: ignore[arg-type]
+        assert pages(found.results) == pages(expected.results)
+        assert [p.score for p in found.results] == pytest.approx([p.score for p in expected.results], rel=1e-5)
+        assert found.evidence.score == pytest.approx(expected.evidence.score)
+    assert {page.library for page in found.results} <= {"a", "b", "c"}
+    shape = found.to_dict()
+    assert shape["library"] == "c, a, b" and {page["library"] for page in shape["results"]} <= {"a", "b", "c"}
+    assert not any("library" in page for page in expected.to_dict()["results"])
+
+
+def test_a_page_is_read_where_its_result_says(homes: tuple[Engine, Engine]) -> None:
+    _, three = homes
+    (page,) = run(three.search("net sales", top_k=1, all_libraries=True, effort="fast")).results
+    (read,) = run(three.pages(page.doc_id, page.page, library=page.library))
+    assert read.doc_name == page.doc_name
+    answer = run(three.ask("net sales", all_libraries=True, top_k=2))
+    assert answer.sources[0].library == page.library and answer.sources[0].text
+
+
+def test_scopes_that_cannot_be(homes: tuple[Engine, Engine]) -> None:
+    _, three = homes
+    with pytest.raises(UsageError, match="Leave one of the two out"):
+        run(three.search("q", library="a", all_libraries=True))
+    with pytest.raises(NotFoundError, match=r"No library 'd'.*a, b, c"):
+        run(three.search("q", library=["a", "d"]))
+
+
+def test_names_change_and_documents_stay(tmp_path: Path, filings: list[Path]) -> None:
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(filings[:1], library="reports", workers=1))
+        before = run(engine.search("net sales", library="reports", effort="fast")).results
+        named = run(engine.name_library("REPORTS", name="年报", alias="Ｒéports"))
+        assert (named.id, named.name, named.alias) == ("reports", "年报", "Ｒéports")
+        for name in ("年报", "réports", "RÉPORTS"):  # whatever the case and width
+            found = run(engine.search("net sales", library=name, effort="fast"))
+            assert found.results == before and found.library == "年报"
+        assert run(engine.documents(library="年报"))[0].library == "年报"
+        assert {f.status for f in run(engine.index(filings[:1], library="réports", workers=1)).files} == {"unchanged"}
+        with pytest.raises(NotFoundError, match=r"No library 'reports'.*年报"):
+            run(engine.search("net sales", library="reports"))
+        run(engine.index(filings[1:2], library="reports", workers=1))  # the name is free again
+        assert {size.name: size.id for size in run(engine.libraries())} == {"年报": "reports", "reports": "reports~2"}
+        assert len(run(engine.documents(library="reports"))) == len(run(engine.documents(library="年报"))) == 1
+        with pytest.raises(UsageError, match="There is a library '年报'"):
+            run(engine.name_library("reports", alias="rÉports"))
+        with pytest.raises(UsageError, match="There is a library 'reports' already"):
+            run(engine.create_library("Ｒeports"))
+        assert run(engine.clear(library="年报")) == ["年报"]
+        assert [size.name for size in run(engine.libraries())] == ["reports"]
+
+
+def test_libraries_are_listed_by_last_use_and_found_by_name(tmp_path: Path) -> None:
+    with closing(Engine(tmp_path / "home")) as engine:
+        for name in ("one", "two", "three"):
+            run(engine.create_library(name, alias=f"Ｎｏ {name}" if name == "two" else ""))
+            for file in (tmp_path / "home").glob("libraries/*~used"):
+                os.utime(file, (1, 1))
+            run(engine.search("anything", library=name, effort="fast"))
+        assert [size.name for size in run(engine.libraries())] == ["three", "one", "two"]
+        assert [size.name for size in run(engine.libraries("T"))] == ["three", "two"]
+        assert [size.name for size in run(engine.libraries("no t"))] == ["two"]
+        shutil.rmtree(tmp_path / "home" / "libraries")
+        assert [size.used_at for size in run(engine.libraries())] == [""] * 3
+
+
+def test_vectors_count_where_all_libraries_have_those_of_one_model(tmp_path: Path) -> None:
+    texts = {"a": "The tide in Dover is high.", "b": "Tides in Calais are low.", "c": "Ferries wait for the tide."}
+    files = [tmp_path / f"{name}.md" for name in texts]
+    for file in files:
+        file.write_text(f"# {file.stem}\n\n{texts[file.stem]}\n")
+    with closing(Engine(tmp_path / "home")) as engine:
+        for name, some in (("all", files), ("x", files[:1]), ("y", files[1:])):
+            run(engine.index(some, library=name, workers=1))
+            run(engine.embed("hashed:16", library=name))
+        one = run(engine.search("tide in Calais", library="all", effort="fast"))
+        two = run(engine.search("tide in Calais", library=["x", "y"], effort="fast"))
+        assert pages(two.results) == pages(one.results) and two.embedded_share == 1.0
+        assert [p.score for p in two.results] == pytest.approx([p.score for p in one.results], rel=1e-5)
+        run(engine.embed("hashed:32", library="y"))
+        other = run(engine.search("tide in Calais", library=["x", "y"], effort="fast"))
+        assert any("not embedded by one model" in note for note in other.notes) and other.results
