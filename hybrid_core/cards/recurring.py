@@ -36,7 +36,7 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
     runs: Counter[str] = Counter()
     spelt: dict[str, Counter[str]] = {}
     for text in texts:
-        found = {_OWNERS.sub("", name) for name in _CAPITALISED.findall(text)}
+        found = dict.fromkeys(_OWNERS.sub("", name) for name in _CAPITALISED.findall(text))  # in order: ties stay so
         keys = {fold(word): word for name in found for word in name.split(" ")}
         words.update(keys.keys())
         for key, word in keys.items():

@@ -28,6 +28,7 @@ class InputBudget:
     def __init__(self, tokens: int) -> None:
         self.tokens = self.left = tokens
         self._rate = 1.0
+        self._turns = 0  # of the last request
 
     def size(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
         """Tokens of a request, rather too many: its texts, turns and schema. Pictures are not counted."""
@@ -53,11 +54,13 @@ class InputBudget:
         """Take a request's ``size`` and return it. Raises as ``require`` does."""
         size = self.size(messages, schema)
         self.require(size)
+        self._turns = len(messages)
         self.left -= size
         return size
 
     def counted(self, size: int, tokens: int) -> None:
         """What the endpoint counted of a request for which ``size`` were taken, 0 where it counts nothing."""
         if tokens > size:
-            self._rate *= tokens / size
+            marks = math.ceil(self._turns * _TURN * self._rate)
+            self._rate *= tokens / max(1, size - marks)  # as if it counted no marks: a longer request has fewer of them
             self.left -= tokens - size

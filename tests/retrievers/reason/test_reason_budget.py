@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_core.errors import ChatError, ReplyError
@@ -72,6 +72,7 @@ class Counting:
         pass
 
 
+@example(moods=["of no use"], rate=1.5, tokens=3000, strategy="outline", route="auto", question=QUESTIONS[0])
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     moods=st.lists(st.sampled_from(sorted(MOODS)), min_size=1, max_size=4),
@@ -116,9 +117,10 @@ def test_an_endpoint_that_counts_more_has_later_requests_measured_by_its_own_cou
     size = budget.size(question, None)
     assert size >= 160
     budget.counted(budget.take(question, None), 2 * size)
-    assert budget.left == 6000 - 2 * size and budget.size(question, None) == 2 * size
+    again = budget.size(question, None)
+    assert budget.left == 6000 - 2 * size and 2 * size <= again < 2.2 * size, "a longer one has fewer marks of turns"
     budget.counted(budget.take(question, None), 0)
-    assert budget.left == 6000 - 4 * size, "one that does not count is believed to have needed what was estimated"
+    assert budget.left == 6000 - 2 * size - again, "one that does not count is believed to need what was estimated"
 
 
 @pytest.mark.parametrize("strategy", ["outline", "mcts"])
