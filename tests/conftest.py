@@ -15,11 +15,14 @@ import pytest
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 
+pytest_plugins = ["tests.tiers"]
+
 # How long an example, or making one, takes says nothing on a busy machine.
 BUSY = [hypothesis.HealthCheck.too_slow]
 hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=BUSY)
 # --hypothesis-profile repeatable: the same examples each time, so that a change is judged by what it changes.
 hypothesis.settings.register_profile("repeatable", parent=hypothesis.settings.get_profile("project"), derandomize=True)
+hypothesis.settings.register_profile("endurance", parent=hypothesis.settings.get_profile("project"), max_examples=2000)
 hypothesis.settings.load_profile("project")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and processes they start inherit that.

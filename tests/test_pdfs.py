@@ -16,6 +16,8 @@ from indexers.formats.info import FileInfo
 from indexers.formats.pdf.read import open_pdf, read_info, read_pages
 from tests import pdfs
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[Path], Path]
 
 
@@ -181,6 +183,7 @@ def test_bookmarks_that_lead_nowhere_have_no_page(tmp_path: Path) -> None:
     assert pages["Nowhere"] == pages["Elsewhere"] == 0
 
 
+@pytest.mark.slow
 def test_ten_thousand_bookmarks(tmp_path: Path) -> None:
     info, pages = read(pdfs.many_bookmarks(tmp_path / "m.pdf"))
     assert len(pages) == 50

@@ -24,6 +24,8 @@ from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import data, engine_with
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai", reason="the extra openai is not installed")
 
 QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"

@@ -92,6 +92,7 @@ def test_on_a_shared_page_the_section_is_the_one_that_matches(engine: Engine, tm
         assert f"deals with {title.lower()}" in best.snippet and f"«{title}»" in best.receipt.verdict
 
 
+@pytest.mark.slow
 def test_of_a_very_long_document_the_pages_around_its_best_hits_are_scored(engine: Engine, tmp_path: Path) -> None:
     document = pymupdf.open()
     for number in range(1, 2501):
@@ -171,6 +172,7 @@ def test_bad_questions(library: Engine) -> None:
     assert run(library.search("what is the")).evidence is not None
 
 
+@pytest.mark.slow
 def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
     words = " ".join(f"word{n}" for n in range(12_000))
     result = run(library.search(f"What were the net sales of Corvane Optics in fiscal 2023? {words}"[:100_000]))

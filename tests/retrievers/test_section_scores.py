@@ -34,6 +34,7 @@ def scores(tree: Outline) -> dict[str, float | None]:
     return {node.section.node_id: node.node_score for node in tree.nodes}
 
 
+@pytest.mark.slow
 @given(asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join))
 @settings(max_examples=30)
 def test_a_section_has_the_same_score_in_search_and_outline(library: Engine, asked: str) -> None:

@@ -128,6 +128,7 @@ def test_a_query_without_terms_or_with_unknown_ones_finds_nothing(open_index: Op
     assert ask(index, {999: 1.0}, doc_ids={"a"}) == []
 
 
+@pytest.mark.slow
 def test_a_query_of_a_hundred_thousand_terms(open_index: Opener, library: Library) -> None:
     index = open_index(library)
     agree(index, library, dict.fromkeys(range(100_000), 1.0))
@@ -213,6 +214,7 @@ def test_any_document_id(open_index: Opener, library: Library, doc_id: str) -> N
     agree(index, library, {1: 1.0})
 
 
+@pytest.mark.slow
 def test_several_threads_search_while_one_catches_up(open_index: Opener) -> None:
     library = Library()
     library.publish("still", "s1", {1: 1.0})

@@ -38,6 +38,7 @@ def test_the_bootstrap_of_one_in_four_is_the_binomial_one() -> None:
     assert (found.mean, found.low, found.high, found.clear) == (0.25, 0.0, 0.75, False)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_is_seeded_and_takes_large_runs_in_pieces() -> None:
     values = [float(number % 3 - 1) for number in range(5_000)]
     assert paired_bootstrap(values, seed=4) == paired_bootstrap(values, seed=4) != paired_bootstrap(values, seed=5)

@@ -256,6 +256,7 @@ def test_type_data_is_well_formed() -> None:
     assert type_by_ending("Fact") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", [" ", "\n", "(exact ", "A ", "Inc. ", "A. ", "(", '("', "Company: ", "Trading Symbol ", "1", "_"]
 )

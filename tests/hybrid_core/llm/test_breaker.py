@@ -155,6 +155,7 @@ def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: ScriptedServer, connect: Connect) -> None:
     """Work that nobody waits for pauses as long as it is asked to; a question, which cannot, fails at once."""
     slow = FakeReply(status=429, headers={"Retry-After": "5"}, body={"error": {"message": "slow down"}})

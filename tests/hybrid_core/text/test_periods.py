@@ -153,6 +153,7 @@ def test_never_fails_and_mentions_are_ordered(text: str) -> None:
         position = mention.end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["in the fiscal ", "2018 ", "second  ", "1 day of ", "Q2 of the ", "a", "一"])
 def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (300_000 // len(piece))

@@ -495,6 +495,7 @@ def test_flags_and_summaries_stay_with_sections_that_stay() -> None:
     assert all("has_figure" in s.flags for s in found.sections)  # what only a parser sees goes with most of the text
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), layout=st.booleans(), limit=st.integers(2, 12))
 def test_invariants_hold_whatever_a_model_says(seed: int, layout: bool, limit: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pymupdf
+import pytest
 
 from hybrid_core.types.documents import Bookmark
 from indexers.outline.bookmarks import from_bookmarks
@@ -83,6 +84,7 @@ def test_headings_finer_than_the_bookmarks_are_grafted_below_them() -> None:
     assert {s.source for s in tree} == {"bookmark", "layout"}
 
 
+@pytest.mark.slow
 def test_ten_thousand_bookmarks_nested_deeply(tmp_path: Path) -> None:
     pdf = pymupdf.open()
     for number in range(1, 21):

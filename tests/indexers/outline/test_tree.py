@@ -51,6 +51,7 @@ _MARKS = st.lists(
 _LIMITS = st.builds(TreeLimits, max_pages=st.integers(1, 4), max_tokens=st.integers(1, 60))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(pages=_PAGES, marks=_MARKS, limits=_LIMITS)
 def test_invariants_hold_over_arbitrary_pages_and_bookmarks(
@@ -209,6 +210,7 @@ def test_no_pages_no_tree_and_limits_are_checked() -> None:
         TreeLimits(max_pages=0)
 
 
+@pytest.mark.slow
 def test_the_time_grows_with_the_pages_not_faster() -> None:
     def sheets(count: int) -> ParsedDocument:
         return document(

@@ -177,6 +177,7 @@ def test_latest() -> None:
     assert not read_question("in the 10-Q").latest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

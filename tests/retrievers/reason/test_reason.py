@@ -29,6 +29,8 @@ from retrievers.reason.sureness import sureness
 from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai", reason="the extra openai is not installed")
 
 QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"
@@ -180,6 +182,7 @@ def test_a_failure_after_the_first_round_keeps_what_was_named(library: Engine) -
     assert result.reasoning is not None and "failed" in {step.kind for step in result.reasoning.steps}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended_by", ["reason_seconds", "model_timeout"])
 def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str) -> None:
     def answer(request: Request) -> Any:

@@ -73,6 +73,7 @@ class Counting:
 
 
 @example(moods=["of no use"], rate=1.5, tokens=3000, strategy="outline", route="auto", question=QUESTIONS[0])
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     moods=st.lists(st.sampled_from(sorted(MOODS)), min_size=1, max_size=4),

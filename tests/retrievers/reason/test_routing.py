@@ -29,6 +29,8 @@ from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.made_documents import document, held
 
+pytestmark = pytest.mark.slow
+
 NAMED = "What were the net sales of Corvane Optics in fiscal 2023?"
 OPEN = "What were the net sales in fiscal 2023?"  # two filings fit it equally well
 CORVANE, DUNLIN = "corvane-optics-2023-10k.pdf", "dunlin-freight-2023-10k.pdf"

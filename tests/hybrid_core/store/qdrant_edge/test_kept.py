@@ -157,6 +157,7 @@ def test_the_state_survives_its_own_round_trip(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
+@pytest.mark.slow
 def test_any_damaged_file_leaves_right_answers(reopen: Opener, library: Library, folder: Path, tmp_path: Path) -> None:
     """Every file of the shard in turn is cut or overwritten."""
     reopen().close()

@@ -127,6 +127,7 @@ def races(draw: st.DrawFn) -> list[Event]:
 events = st.lists(races(), min_size=1, max_size=4).map(lambda some: [event for race in some for event in race])
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=events)
 def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[Event]) -> None:
