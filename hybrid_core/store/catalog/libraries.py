@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -12,15 +13,18 @@ from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.types.libraries import Library, library_called, no_library
 
-if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
-
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
 
 
-def create_library(catalog: Catalog, name: str, *, alias: str = "", library: str | None = None) -> Library:
+class Writable(Protocol):
+    """A catalog, as far as libraries need one."""
+
+    def writing(self) -> AbstractContextManager[Connection]: ...
+
+
+def create_library(catalog: Writable, name: str, *, alias: str = "", library: str | None = None) -> Library:
     """A new library, by default of the id that ``new_id`` gives. Where another process made it meanwhile, that one.
 
     Raises UsageError for a name that cannot be one, or that another library has.
@@ -39,7 +43,7 @@ def create_library(catalog: Catalog, name: str, *, alias: str = "", library: str
     return made
 
 
-def name_library(catalog: Catalog, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
+def name_library(catalog: Writable, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
     """Give a library another name, another alias ("" takes it away), or both; its documents stay where they are.
 
     Raises NotFoundError for an unknown id, UsageError for a name that cannot be one or that another library has.
