@@ -287,6 +287,13 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
 
+    async def find_place(
+        self, document: str, place: str, quote: str = "", *, library: str | None = None
+    ) -> reading.PlaceFound:
+        """The page and line of a place that ``pages`` named and quoted, also after a small edit of the file."""
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))
+
     async def page_image(
         self,
         document: str,

@@ -41,6 +41,12 @@ class Line:
     role: LineRole = ""
 
 
+Places = tuple[tuple[int, str], ...]
+"""Where in a file without pages the lines of a page stand: (line from 0, place), a pair where a place begins. A place
+is «paragraph 12», «slide 3 shape 5 box 7,7,93,20» (percent of the slide), «Sales!A1:H50», «line 40», «00:01:02», …
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
     """What a parser read from one page. ``text`` is its lines joined by newlines."""
@@ -53,6 +59,7 @@ class ParsedPage:
     images: int = 0  # raster images on the page; on a page without text, whatever is drawn there
     needs_ocr: bool = False  # something is shown that the file does not hold as readable text
     ocr: bool = False  # the lines were read from the page's picture
+    places: Places = ()
 
     @property
     def text(self) -> str:
@@ -155,6 +162,7 @@ class Page:
     needs_ocr: bool = False
     ocr: bool = False
     described: str = ""
+    places: Places = ()
 
     @property
     def read_by_model(self) -> bool:

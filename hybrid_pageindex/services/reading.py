@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
@@ -14,6 +15,8 @@ from retrievers.documents import select
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 MOST_PAGES = 1000
+_QUOTE = 80  # characters of a place's words
+_AT_ONCE = 200  # pages that are read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,27 @@ class SectionOnPage:
     path: tuple[str, ...]
     start_page: int
     end_page: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRead:
+    """Where in the file a page's lines stand, from ``line`` (from 0) on, and the words that it begins with.
+
+    ``Engine.find_place`` finds it again by both.
+    """
+
+    line: int
+    place: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFound:
+    """``page`` is 1-based, ``line`` of its text from 0. ``moved``: other words stand at the place, and these here."""
+
+    page: int
+    line: int
+    moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +64,12 @@ class PageRead:
     indexed_at: str
     described: str
     read_by: str  # who read the text from the page's picture (``ocr``): "OCR" or "the vision model NAME", else ""
+    places: tuple[PlaceRead, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape: ``places`` only where the format has no pages of its own."""
+        shape = asdict(self)
+        return shape if self.places else {name: part for name, part in shape.items() if name != "places"}
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
@@ -106,10 +136,43 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         PageRead(
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
             _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
-            found.indexed_at, pages[number].described, _read_by(found, pages[number]),
+            found.indexed_at, pages[number].described, _read_by(found, pages[number]), _places(pages[number]),
         )
         for number in wanted
     ]  # fmt: skip
+
+
+def _places(page: Page) -> tuple[PlaceRead, ...]:
+    lines = page.text.split("\n")
+    return tuple(PlaceRead(line, place, lines[line][:_QUOTE]) for line, place in page.places if line < len(lines))
+
+
+def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
+    """A place by its name where the quoted words still begin there, else where they stand now.
+
+    Raises NotFoundError where neither is found.
+    """
+    words = _words(quote)
+    by_quote: PlaceFound | None = None
+    with catalog.snapshot() as snapshot:
+        found = one(snapshot, library, name)
+        for first in range(1, found.pages + 1, _AT_ONCE):
+            for page in snapshot.pages(found.content_id, range(first, min(first + _AT_ONCE, found.pages + 1))):
+                lines = [_words(line) for line in page.text.split("\n")]
+                for line, called in page.places:
+                    if called == place and line < len(lines) and lines[line].startswith(words):
+                        return PlaceFound(page.number, line, moved=False)
+                if by_quote is None and words:
+                    at = next((at for at, line in enumerate(lines) if words in line), None)
+                    by_quote = None if at is None else PlaceFound(page.number, at, moved=True)
+    if by_quote is None:
+        raise NotFoundError(f"{found.name} has no place '{place}' with these words.", "Search for the words.")
+    return by_quote
+
+
+def _words(text: str) -> str:
+    """Letters and digits, so that marks and spaces may differ."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _read_by(document: Document, page: Page) -> str:

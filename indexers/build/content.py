@@ -78,6 +78,7 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
         boxes=_boxes(placed),
         needs_ocr=page.needs_ocr,
         ocr=page.ocr,
+        places=page.places,
     )
 
 

@@ -33,11 +33,12 @@ def read_text(path: Path) -> tuple[str, list[str]]:
         raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
     if not data:
         raise DocumentError(f"{path}: the file is empty.")
-    text, warnings = _decode(data, path)
+    text, warnings = decode(data, path)
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
 
-def _decode(data: bytes, path: Path) -> tuple[str, list[str]]:
+def decode(data: bytes, path: Path) -> tuple[str, list[str]]:
+    """Bytes as text, and warnings. Raises DocumentError where they are not text; ``path`` says whose they are."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")

@@ -24,6 +24,8 @@ class ParseLimits:
     a page with more comes without text and with a warning. ``seconds_per_page``: of computing, the same for a page
     that needs more, up to MAX_SLOW_PAGES of a file. ``max_bookmarks``: bookmarks in all;
     where there are more, or where they are nested deeper than MAX_BOOKMARK_DEPTH, all are ignored.
+    ``max_entries``, ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their size unpacked.
+    ``max_cells``: of a sheet, counting empty ones between filled ones. ``max_pixels``: of a picture.
     """
 
     max_pages: int = 50_000
@@ -32,6 +34,10 @@ class ParseLimits:
     max_page_characters: int = 2_000_000
     max_bookmarks: int = 20_000
     seconds_per_page: float = 15.0
+    max_entries: int = 20_000
+    max_expanded_bytes: int = 500_000_000
+    max_cells: int = 5_000_000
+    max_pixels: int = 100_000_000
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -10,14 +10,17 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from hybrid_core.errors import DocumentError
+from indexers.formats.detect import REFUSED, detect
+from indexers.formats.flow.formats import FLOWS
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.format import MARKDOWN
 from indexers.formats.pdf.format import PDF
+from indexers.formats.raster.format import RASTER
 
 GROUP = "hybrid_pageindex.formats"
 
-_OWN = (PDF, MARKDOWN)
+_OWN = (PDF, MARKDOWN, *FLOWS, RASTER)
 _OWN_SUFFIXES = {suffix: format for format in _OWN for suffix in format.suffixes}
 _HEAD = 1024  # bytes that tell what a file is
 
@@ -46,13 +49,26 @@ def of_suffix(suffix: str) -> Format | None:
 
 
 def format_of(path: Path) -> Format:
-    """By ending, else by its first bytes; a file that neither tells is tried as the first of our own."""
-    return of_suffix(path.suffix) or _sniffed(_head(path)) or _OWN[0]
+    """By what a file holds; where that does not tell, by its ending; else it is tried as the first of our own."""
+    return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or _OWN[0]
+
+
+def misnamed(path: Path) -> str:
+    """What is said of a file whose ending is another format's than its content; "" where they agree."""
+    named, format = of_suffix(path.suffix), _detected(path)
+    if named is None or format is None or named is format:
+        return ""
+    return f"its ending {path.suffix} says {named.title}; it is and was read as {format.title}"
 
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
     """Open a file with its format's parser. Raises DocumentError where it cannot be read as that format."""
-    format = of_suffix(path.suffix)
+    named = of_suffix(path.suffix)
+    kind = detect(path, named.name if named else "")
+    if (refused := REFUSED.get(kind)) is not None and (named is None or named in _OWN):
+        error, what, advice = refused
+        raise error(f"{path}: {what}", advice)
+    format = _detected(path) or named
     if format is None:
         head = _head(path)
         format = _sniffed(head)
@@ -68,9 +84,18 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
     return file
 
 
+def _detected(path: Path) -> Format | None:
+    """Our own format by content. A file with the ending of another package's format is that package's to tell."""
+    named = of_suffix(path.suffix)
+    if named is not None and named not in _OWN:
+        return None
+    kind = detect(path, named.name if named else "")
+    return next((format for format in _OWN if format.name == kind), None)
+
+
 def formats_read() -> str:
-    """In words: «PDF (.pdf) and Markdown (.md, .markdown)»."""
-    *most, last = (f"{format.title} ({', '.join(format.suffixes)})" for format in formats())
+    """In words: «PDF, Markdown, … and picture»."""
+    *most, last = (format.title for format in formats())
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,7 +16,7 @@ from indexers.build.content import build_content
 from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import out_of_memory
-from indexers.formats.registry import format_of, open_file
+from indexers.formats.registry import format_of, misnamed, open_file
 from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
@@ -70,6 +71,8 @@ class _Worker:
     def _parse(self, task: ParseTask) -> ParsedRange:
         file = self._file(task)
         info = file.info() if task.start == 1 else None
+        if info is not None and (said := misnamed(task.path)):
+            info = replace(info, warnings=(said, *info.warnings))
         stop = min(task.stop or file.pages + 1, file.pages + 1)
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []

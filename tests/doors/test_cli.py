@@ -250,28 +250,28 @@ def test_files_that_no_parser_reads_are_counted_by_kind(cli: Cli, tmp_path: Path
     (folder / ".hidden").mkdir()
     pdfs.numbered(folder / "a.pdf", 1, "spits")
     for number in range(200):
-        (folder / "below" / f"{number}.DOCX").touch()
-    for name in ("b.xlsx", "notes", "draft v1.final version", ".hidden/c.docx", ".d.docx"):
+        (folder / "below" / f"{number}.DWG").touch()
+    for name in ("b.vsd", "notes", "draft v1.final version", ".hidden/c.dwg", ".d.dwg"):
         (folder / name).write_text("words")
     done = cli("index", folder)
     (said,) = [line for line in done.stdout.splitlines() if "left out" in line]
     assert done.returncode == 0
-    assert "203 files were left out" in said and "(200 .docx, 2 without an ending, 1 .xlsx)" in said
-    assert "Markdown (.md, .markdown)" in said and "PDF (.pdf)" in said and "convert" in said
+    assert "203 files were left out" in said and "(200 .dwg, 2 without an ending, 1 .vsd)" in said
+    assert "PDF, Markdown, Word" in said and "convert" in said
     machine = json.loads(cli("index", folder, "--json").stdout)
-    assert machine["skipped"] == {".docx": 200, "": 2, ".xlsx": 1} and any("left out" in n for n in machine["notes"])
+    assert machine["skipped"] == {".dwg": 200, "": 2, ".vsd": 1} and any("left out" in n for n in machine["notes"])
     alone = cli("index", folder / "below", "--json")
     (failed,) = json.loads(alone.stdout)["files"]
-    assert alone.returncode == 1 and "200 .docx" in failed["error"] and "what is read is" in failed["error"]
+    assert alone.returncode == 1 and "200 .dwg" in failed["error"] and "what is read is" in failed["error"]
     assert json.loads(alone.stdout)["notes"] == [], "it is said once"
 
 
 def test_a_named_file_of_another_kind_says_what_is_read(cli: Cli, tmp_path: Path) -> None:
-    sheet, renamed = tmp_path / "b.xlsx", pdfs.numbered(tmp_path / "a.pdf", 1, "spits").rename(tmp_path / "a.part")
+    sheet, renamed = tmp_path / "b.vsd", pdfs.numbered(tmp_path / "a.pdf", 1, "spits").rename(tmp_path / "a.part")
     sheet.write_bytes(b"PK")
     done = cli("index", sheet, renamed)
     assert done.returncode == 1 and "1 indexed" in done.stdout, "a PDF is one under any name"
-    assert "files of this kind are not read; what is read is PDF (.pdf) and Markdown" in done.stdout
+    assert "files of this kind are not read; what is read is PDF, Markdown, Word" in done.stdout
 
 
 def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:

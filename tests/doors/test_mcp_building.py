@@ -70,11 +70,11 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
         assert "not a PDF" in refusal(client.call("build_index", file_path=str(root / "words.pdf")))
         assert "no such file" in refusal(client.call("build_index", file_path=str(root / "none.pdf")))
         assert "not a PDF" in refusal(client.call("get_detail", file_path=str(root / "words.pdf"), page=1))
-        (root / "letter.docx").write_bytes(b"PK")
+        (root / "letter.dwg").write_bytes(b"PK")
         added = answer(client.call("add_documents", paths=[str(root)], library="books"))
-        assert ["1 file was left out" in note and "1 .docx" in note for note in added["notes"]] == [True]
+        assert ["1 file was left out" in note and "1 .dwg" in note for note in added["notes"]] == [True]
         assert "files of this kind are not read" in refusal(
-            client.call("build_index", file_path=str(root / "letter.docx"))
+            client.call("build_index", file_path=str(root / "letter.dwg"))
         )
         failed = {Path(file["path"]).name: file["error"] for file in added["failed"]}
         assert added["indexed"] == 1 and failed.keys() == {"link.pdf", "loop.pdf", "pipe.pdf", "words.pdf"}

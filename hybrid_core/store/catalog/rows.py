@@ -87,7 +87,7 @@ def _page_values(page: Page) -> dict[str, Any]:
     return {
         "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
         "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
-        "described": page.described,
+        "described": page.described, "places": json.dumps(page.places, ensure_ascii=False),
     }  # fmt: skip
 
 
@@ -121,6 +121,7 @@ def to_page(row: Row[Any]) -> Page:
         number=row.number, label=row.label, width=row.width, height=row.height, text=row.text, summary=row.summary,
         boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
         ocr=bool(row.ocr), described=row.described,
+        places=tuple((line, place) for line, place in json.loads(row.places)),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -127,6 +127,7 @@ pages = Table(
     Column("needs_ocr", Boolean, nullable=False),
     Column("ocr", Boolean, nullable=False, server_default="0"),  # whether the text was read from the page's picture
     Column("described", Text, nullable=False, server_default=""),
+    Column("places", Text, nullable=False, server_default="[]"),  # JSON
     sqlite_with_rowid=False,
 )  # fmt: skip
 

@@ -97,4 +97,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "ALTER TABLE libraries ADD COLUMN alias VARCHAR NOT NULL DEFAULT ''",
         "UPDATE libraries SET name = id",
     ),
+    8: ("ALTER TABLE pages ADD COLUMN places TEXT NOT NULL DEFAULT '[]'",),
 }

@@ -146,7 +146,9 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
             except OSError as error:
                 raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
             images.append(str(path))
-    dump({"pages": [asdict(page) for page in pages], "images": images}) if _json(options) else show.pages(pages, images)
+    dump({"pages": [page.to_dict() for page in pages], "images": images}) if _json(options) else show.pages(
+        pages, images
+    )
     return 0
 
 

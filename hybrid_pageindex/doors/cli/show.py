@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -37,6 +38,7 @@ class _Console(Console):
 
 console = _Console(highlight=False, soft_wrap=True)
 _PATH = " › "
+_PLACE = re.compile(r".*[ !:]")  # «slide 3», «lines 1-40», «Sales!A1:H50»; what is printed on paper is «iv», «A-3»
 _NAMED = 3  # files that are gone
 _TITLE_WIDTH = 60  # characters of a title in a table
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
@@ -178,10 +180,10 @@ def outline(found: Outline) -> None:
 
 
 def label(label: str, page: int) -> str:
-    """A printed label that says more than the page's number; the file's lines where its format has no pages."""
+    """A printed label that says more than the page's number; where the format has no pages, the place in the file."""
     if not label or label == str(page):
         return ""
-    return f" ({label})" if label.startswith("line") else f" (printed {escape(label)})"
+    return f" ({escape(label)})" if _PLACE.match(label) else f" (printed {escape(label)})"
 
 
 def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:

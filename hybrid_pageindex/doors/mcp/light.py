@@ -15,7 +15,7 @@ from hybrid_pageindex.doors.mcp.progress import Progress
 from hybrid_pageindex.doors.mcp.shapes import hint, page_range, quoted, relevance, schema, without_empty
 from hybrid_pageindex.doors.mcp.tasks import as_task
 
-FilePath = Annotated[str, "Path of a PDF or Markdown file"]
+FilePath = Annotated[str, "Path of a document"]
 _SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
 _AHEAD = 200  # pages that are read to fill one answer
 

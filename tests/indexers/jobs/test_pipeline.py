@@ -38,7 +38,7 @@ def test_folders_and_globs_are_searched_and_repeats_counted_once(engine: Engine,
     (tmp_path / "in" / ".hidden").mkdir()
     for name in ("in/a.pdf", "in/deep/b.PDF", "in/.hidden/c.pdf", "in/._d.pdf"):
         pdfs.numbered(tmp_path / name, 1, name)
-    (tmp_path / "in" / "notes.txt").write_text("no pdf")
+    (tmp_path / "in" / "notes.dwg").write_text("a drawing")
     report = run(engine.index([tmp_path / "in", tmp_path / "in" / "a.pdf", str(tmp_path / "in" / "**" / "*.PDF")]))
     assert statuses(report) == {"a.pdf": "indexed", "b.PDF": "indexed"}
     assert len(report.files) == 2

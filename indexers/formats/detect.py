@@ -1,0 +1,153 @@
+"""Which format a file's bytes are, whatever its name says.
+
+By marks at the beginning, by what a package lists, and by the streams of an OLE file; plain texts, which bear no mark,
+are told by their ending and, for the few that can be, by their first lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zipfile
+import zlib
+from pathlib import Path
+
+from hybrid_core.errors import DocumentError, PasswordError
+
+_HEAD = 8192
+_TAIL = 65_557  # bytes within which a ZIP file's last record lies
+_MOST_ENTRIES = 50_000
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_STREAMS = (
+    ("EncryptedPackage", "encrypted"), ("WordDocument", "word97"), ("PowerPoint Document", "powerpoint97"),
+    ("Workbook", "xls"), ("Book", "xls"), ("__properties_version1.0", "msg"),
+)  # fmt: skip
+_MIMETYPES = {
+    "application/epub+zip": "epub",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+}
+_CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
+    (re.compile(rb"wordprocessingml\.(?:document|template)\.main|ms-word\.\w+\.macroEnabled\w*\.main"), "docx"),
+    (
+        re.compile(rb"presentationml\.(?:presentation|slideshow|template)\.main|ms-powerpoint\.\w+\.macro\w+\.main"),
+        "pptx",
+    ),
+    (re.compile(rb"ms-excel\.sheet\.binary\.macroEnabled\.main"), "xlsb"),
+    (re.compile(rb"spreadsheetml\.(?:sheet|template)\.main|ms-excel\.\w+\.macroEnabled\.main"), "xlsx"),
+)
+_PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|II[*+]\0|MM\0[*+]|RIFF....WEBP|BM.{4}\0\0\0\0|GIF8[79]a", re.S
+)
+_XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)", re.S)
+_HTML = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|div|p|h1)\b", re.I | re.S
+)
+_MAIL = re.compile(
+    r"(?:(?:return-path|received|from|to|subject|date|message-id|mime-version|delivered-to|x-[\w-]+|content-type|"
+    r"reply-to|dkim-signature|sender|cc|authentication-results)\s?:.*\r?\n(?:[ \t].*\r?\n)*){2}",
+    re.I,
+)
+_TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")  # that bear no certain mark
+
+
+REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
+    "encrypted": (PasswordError, "encrypted.", "Save it without a password."),
+    "zip": (DocumentError, "an archive; files inside archives are not read.", "Unpack it and index the folder."),
+    "ole": (DocumentError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
+}
+"""What is told, and not read: the error, what it says, and what to do."""
+
+
+def detect(path: Path, named: str) -> str:
+    """The format by a file's content; ``named`` is the one that its ending says, which decides between texts.
+
+    Beside formats that are read it tells "encrypted" (an office file with a password), "zip", "ole" and "", where it
+    cannot be told. Reads little of a file: it is called outside the workers.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return ""
+    if head.startswith(_OLE):
+        return _ole(path)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _package(path)
+    if b"%PDF-" in head[:1024] and (named not in _TEXTS or head.startswith(b"%PDF-")):
+        return "pdf"
+    if b"{\\rtf" in head[:64]:
+        return "rtf"
+    if _PICTURE.match(head):
+        return "raster"
+    return named if named == "pdf" else _text(head, named)
+
+
+def _ole(path: Path) -> str:
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            return next((format for name, format in _STREAMS if file.exists(name)), "ole")
+    except (OSError, ValueError, IndexError):
+        return "ole"
+
+
+def _package(path: Path) -> str:
+    try:
+        if _entries(path) > _MOST_ENTRIES:
+            return ""
+        with zipfile.ZipFile(path) as package:
+            names = set(package.namelist())
+            if "mimetype" in names:
+                with package.open("mimetype") as file:
+                    said = file.read(100).decode("ascii", "replace").strip()
+                if found := next((format for kind, format in _MIMETYPES.items() if said.startswith(kind)), ""):
+                    return found
+            if "META-INF/container.xml" in names:
+                return "epub"
+            if "[Content_Types].xml" in names:
+                with package.open("[Content_Types].xml") as file:
+                    types = file.read(1_000_000)
+                for mark, format in _CONTENT_TYPES:
+                    if mark.search(types):
+                        return format
+            for folder, format in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
+                if any(name.startswith(folder) for name in names) and any(name.endswith(".rels") for name in names):
+                    return format
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
+        return ""  # damaged: the reader of what it is named as says how
+    return "zip"
+
+
+def _entries(path: Path) -> int:
+    """How many files a package says to hold, by the record at its end."""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - _TAIL))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    return int.from_bytes(tail[at + 10 : at + 12], "little") if at >= 0 else 0
+
+
+def _text(head: bytes, named: str) -> str:
+    text = _decoded(head)
+    if (root := _XML.match(text)) and root[1] == "FictionBook":
+        return "fb2"
+    if text.lstrip("\ufeff").startswith("WEBVTT"):
+        return "subtitles"
+    if named in _TEXTS:
+        return named
+    if _HTML.match(text):
+        return "html"
+    if text.startswith("From ") and _MAIL.search(text):
+        return "mbox"
+    return "eml" if _MAIL.match(text) else ""
+
+
+def _decoded(head: bytes) -> str:
+    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(mark):
+            return head[2:].decode(encoding, "replace")
+    return head.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")

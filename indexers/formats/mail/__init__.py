@@ -1,0 +1,1 @@
+"""Mail: single messages and boxes of them."""

@@ -1,0 +1,134 @@
+"""EML and MBOX -> a part for each message: its head, its text, and the names of what is attached."""
+
+from __future__ import annotations
+
+import mailbox
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage, Message
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, cast
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
+from indexers.formats.limits import ParseLimits
+from indexers.formats.web.html import parse_html
+
+_HEAD = ("From", "To", "Cc", "Date")
+_DEEPEST = 10  # messages inside messages
+_LONGEST_SUBJECT = 250
+
+
+def read_eml(path: Path, limits: ParseLimits) -> Flow:
+    """One message, and those it forwards whole. Raises DocumentError where the file is no mail."""
+    data = path.read_bytes()
+    if not data.strip():
+        raise DocumentError(f"{path}: the file is empty.")
+    message = _message(data)
+    if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
+        raise DocumentError(f"{path}: not a mail (it has no sender, subject or date).")
+    metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
+    return Flow(_parts([message]), {key: value for key, value in metadata.items() if value})
+
+
+def read_mbox(path: Path, limits: ParseLimits) -> Flow:
+    """A box of messages, one after the other."""
+    box = mailbox.mbox(path, create=False)
+    count = len(box)
+    if not count:
+        raise DocumentError(f"{path}: it holds no messages.")
+    limits.check("max_pages", count, f"{path}: it has {count:,} messages")
+    return Flow(_parts((_message(box.get_bytes(key)) for key in box.keys()), several=True), close=box.close)  # noqa: SIM118
+
+
+def _message(data: bytes) -> EmailMessage:
+    return message_from_bytes(data, policy=policy.default)
+
+
+def _parts(messages: Any, several: bool = False) -> Iterator[Part]:
+    for number, message in enumerate(messages, 1):
+        inner: list[EmailMessage] = []
+        said = " · ".join(filter(None, (f"message {number}" if several else "", _date(message)[:10])))
+        yield Part(list(message_blocks(message, f"message {number}", inner)), said or "message")
+        deep = 0
+        while inner and deep < _DEEPEST:
+            deep += 1
+            one = inner.pop(0)
+            yield Part(
+                list(message_blocks(one, f"message {number}.{deep}", inner)), f"{said} · attached message {deep}"
+            )
+
+
+def message_blocks(message: EmailMessage, place: str, inner: list[EmailMessage]) -> Iterator[Block]:
+    """A message's blocks; messages attached to it are put into ``inner``."""
+    yield Heading(1, _subject(message), place=place)
+    head = [f"{name}: {said}" for name in _HEAD if (said := _field(message, name))]
+    yield Paragraph("\n".join(head), place)
+    attached: list[str] = []
+    texts: dict[str, list[str]] = {"plain": [], "html": []}
+    for part in _walk(message, inner):
+        name = _safe(lambda part=part: part.get_filename()) or ""
+        if part.get_content_maintype() == "text" and not (name and part.get_content_disposition() == "attachment"):
+            kind = "html" if part.get_content_subtype() == "html" else "plain"
+            texts[kind].append(_text(part))
+        elif name or part.get_content_disposition() == "attachment":
+            attached.append(name or part.get_content_type())
+    plain = "\n\n".join(texts["plain"])
+    if plain.strip() or not texts["html"]:
+        for at, text in enumerate(plain.replace("\r\n", "\n").split("\n\n"), 1):
+            yield Paragraph(text, f"{place} paragraph {at}")
+    else:
+        for source in texts["html"]:
+            yield from (_below(block) for block in parse_html(source, whole=True, place=f"{place} ").blocks)
+    for name in attached:
+        yield Item(f"Attached: {name}", place=place)
+
+
+def _below(block: Block) -> Block:
+    """A heading of a mail's HTML stands under the subject."""
+    return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
+
+
+def _walk(message: Message, inner: list[EmailMessage], deep: int = 0) -> Iterator[Any]:
+    if message.get_content_type() == "message/rfc822" and deep:
+        held = message.get_payload()
+        inner += [one for one in held if isinstance(one, EmailMessage)] if isinstance(held, list) else []
+    elif message.is_multipart() and deep < 50:
+        for part in cast(list[Message], message.get_payload()):
+            yield from _walk(part, inner, deep + 1)
+    else:
+        yield message
+
+
+def _text(part: Any) -> str:
+    """A part's text, by its own charset, or as much as can be read."""
+    try:
+        return str(part.get_content())
+    except (LookupError, ValueError, KeyError, AssertionError):
+        data = part.get_payload(decode=True)
+        return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(part.get_payload())
+
+
+def _field(message: Message, name: str) -> str:
+    return " ".join(str(_safe(lambda: message[name]) or "").split())
+
+
+def _subject(message: Message) -> str:
+    return _field(message, "Subject")[:_LONGEST_SUBJECT]
+
+
+def _date(message: Message) -> str:
+    said = _field(message, "Date")
+    try:
+        return parsedate_to_datetime(said).isoformat(" ") if said else ""
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ""
+
+
+def _safe(get: Any) -> Any:
+    """A header's value; the standard library raises many types for damaged ones."""
+    try:
+        return get()
+    except Exception:  # noqa: BLE001
+        return None

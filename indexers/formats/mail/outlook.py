@@ -1,0 +1,95 @@
+"""MSG (Outlook) -> one part: its head, its text, and the names of what is attached."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.decode import decode
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
+from indexers.formats.limits import ParseLimits
+from indexers.formats.web.html import parse_html
+
+_SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
+_SENT = (0x00390040, 0x0E060040)  # submitted, delivered: times in 100 ns since 1601
+_NAME, _SHORT = "3707", "3704"  # of an attachment
+_CODE_PAGE = 0x3FFD0003
+
+
+def read_msg(path: Path, limits: ParseLimits) -> Flow:
+    """A message that Outlook saved. Raises DocumentError where it is damaged."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            blocks = list(_blocks(file, path))
+            subject, date = _string(file, "", _SUBJECT), _date(file)
+    except (OSError, ValueError, IndexError, struct.error) as error:
+        raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
+    metadata = {"title": subject, "date": date}
+    return Flow(iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v})
+
+
+def _blocks(file: Any, path: Path) -> Iterator[Block]:
+    yield Heading(1, " ".join(_string(file, "", _SUBJECT).split()), place="message 1")
+    sender = " ".join(filter(None, (_string(file, "", _SENDER), _string(file, "", _ADDRESS))))
+    head = (("From", sender), ("To", _string(file, "", _TO)), ("Cc", _string(file, "", _CC)), ("Date", _date(file)))
+    yield Paragraph("\n".join(f"{name}: {said}" for name, said in head if said), "message 1")
+    body = _string(file, "", _BODY)
+    if body.strip():
+        for at, text in enumerate(body.replace("\r\n", "\n").split("\n\n"), 1):
+            yield Paragraph(text, f"message 1 paragraph {at}")
+    elif html := _html(file, path):
+        yield from parse_html(html, whole=True, place="message 1 ").blocks
+    for folder in sorted({one[0] for one in file.listdir() if one[0].startswith("__attach")}):
+        if name := _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT):
+            yield Item(f"Attached: {name}", place="message 1")
+
+
+def _string(file: Any, folder: str, tag: str) -> str:
+    """A property as text: Unicode, or bytes in the message's code page."""
+    name = f"{folder}__substg1.0_{tag}"
+    if file.exists(f"{name}001F"):
+        return str(file.openstream(f"{name}001F").read().decode("utf-16-le", "replace").rstrip("\0"))
+    if file.exists(f"{name}001E"):
+        data = file.openstream(f"{name}001E").read().rstrip(b"\0")
+        page = _fixed(file, _CODE_PAGE)
+        for encoding in (f"cp{struct.unpack('<I', page[:4])[0]}" if page else "cp1252", "utf-8"):
+            try:
+                return str(data.decode(encoding))
+            except (LookupError, UnicodeDecodeError):
+                continue
+        return str(data.decode("cp1252", "replace"))
+    return ""
+
+
+def _html(file: Any, path: Path) -> str:
+    if file.exists(f"__substg1.0_{_HTML}0102"):
+        return decode(file.openstream(f"__substg1.0_{_HTML}0102").read().rstrip(b"\0"), path)[0]
+    return _string(file, "", _HTML)
+
+
+def _date(file: Any) -> str:
+    for tag in _SENT:
+        if value := _fixed(file, tag):
+            seconds = struct.unpack("<Q", value)[0] / 1e7
+            try:
+                return (datetime.datetime(1601, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat(" ", "seconds")
+            except OverflowError:
+                continue
+    return ""
+
+
+def _fixed(file: Any, tag: int) -> bytes:
+    """The eight bytes of a property of fixed length; none where it is missing."""
+    if not file.exists("__properties_version1.0"):
+        return b""
+    data = file.openstream("__properties_version1.0").read()
+    for at in range(32, len(data) - 15, 16):
+        if struct.unpack_from("<I", data, at)[0] == tag:
+            return bytes(data[at + 8 : at + 16])
+    return b""

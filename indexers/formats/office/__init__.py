@@ -1,0 +1,1 @@
+"""Office files: Word, PowerPoint, Excel, OpenDocument, and older ones."""

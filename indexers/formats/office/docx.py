@@ -1,0 +1,344 @@
+"""DOCX -> blocks, by walking the document as Word stores it.
+
+Headings are told by the outline level of a paragraph or its style, whatever the style is called in the writer's
+language. What was inserted under tracked changes is kept, what was deleted is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.safety import Package, words_of
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.numbering import Numbering
+from indexers.formats.office.ooxml import R, W, main_part, part, properties, relations
+
+_DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
+_ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
+_DRAWN_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
+_CHART_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/chart}v"
+_DEEPEST = 25  # tables inside tables
+_BODY = 9  # the outline level that stands for none
+
+
+def read_docx(path: Path, limits: ParseLimits) -> Flow:
+    """A Word file (DOCX, DOCM, DOTX). Raises DocumentError where it is damaged beyond reading."""
+    package = Package(path, limits)
+    name = main_part(package, path, "word/document.xml")
+    root = part(package, name)
+    reader = _Reader(package, path, name, root)
+    body = root.find(f"{W}body")
+    return Flow(
+        reader.parts(root if body is None else body), properties(package), reader.warnings, reader.printed,
+        clauses=True, close=package.close,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Style:
+    level: int | None = None  # outline level from 0
+    list: str | None = None
+    list_level: int | None = None
+    parent: str = ""
+    name: str = ""
+
+
+@dataclass(slots=True)
+class _Words:
+    """What a paragraph says; what stands in it apart from its line comes after it."""
+
+    text: list[str] = field(default_factory=list)
+    boxes: list[etree._Element] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)  # kind, id
+    pictures: list[str] = field(default_factory=list)
+    turned: int = 0  # pages that end inside it
+
+
+class _Reader:
+    def __init__(self, package: Package, path: Path, name: str, root: etree._Element) -> None:
+        self.warnings = package.warnings
+        self._package, self._path = package, path
+        self._related = relations(package, name)
+        self._styles, self._default = _styles(self._parts("styles"))
+        self._numbering = Numbering.of(self._parts("numbering"))
+        self._notes = {
+            kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
+            for kind in ("footnote", "endnote", "comment")
+        }
+        self.printed: dict[str, str] = {}
+        self._count, self._page = 0, 1
+        self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None  # by Word, when it saved it
+
+    def _parts(self, kind: str) -> list[etree._Element]:
+        """The roots of the document's parts of a kind; damaged ones are left out and said."""
+        roots = []
+        for target in dict.fromkeys(target for found, target in self._related.values() if found == kind):
+            if target in self._package:
+                try:
+                    roots.append(part(self._package, target))
+                except DocumentError as error:
+                    self.warnings.append(str(error).removeprefix(f"{self._path}: "))
+        return roots
+
+    def parts(self, body: etree._Element) -> Iterator[Part]:
+        """The body, cut where a page or a section ends by the writer's will; then the running heads."""
+        blocks: list[Block] = []
+        for child in body:
+            before, after = _ends(child)
+            if before and blocks:
+                yield Part(blocks)
+                blocks = []
+            blocks += self._blocks([child], 0)
+            if after and blocks:
+                yield Part(blocks)
+                blocks = []
+        yield Part(blocks)
+        heads = [block for kind in ("header", "footer") for block in self._running(kind)]
+        if heads:
+            yield Part(heads, "headers and footers")
+
+    def _running(self, kind: str) -> Iterator[Block]:
+        """Running heads, each once: they often hold the only date or number of a letter."""
+        said = set()
+        for root in self._parts(kind):
+            for block in self._blocks(root, 0):
+                if (text := _said(block)) not in said:
+                    said.add(text)
+                    yield Paragraph(text)
+
+    def _blocks(self, parent: Iterable[etree._Element], deep: int) -> Iterator[Block]:
+        for child in parent:
+            if child.tag == f"{W}p":
+                yield from self._paragraph(child, deep)
+            elif child.tag == f"{W}tbl":
+                yield from self._table(child, deep)
+            elif child.tag == _ALTERNATE:
+                yield from self._blocks(child[0], deep) if len(child) else ()
+            elif child.tag == f"{W}altChunk":
+                yield from self._chunk(child.get(f"{R}id", ""))
+            elif child.tag not in _DROPPED and deep < 10 * _DEEPEST:
+                yield from self._blocks(child, deep + 1)
+
+    def _paragraph(self, paragraph: etree._Element, deep: int) -> Iterator[Block]:
+        self._count += 1
+        place = f"paragraph {self._count}"
+        words = _Words()
+        self._read(paragraph, words)
+        text = "".join(words.text).strip()
+        if self._laid_out:
+            self.printed[place] = f"p. {self._page - words.turned}"
+        level, (name, at) = self._ranked(paragraph)
+        mark = self._numbering.next(name, at) if name and (text or words.boxes) else ""
+        if text and level is not None:
+            yield Heading(level + 1, text, "" if mark == "-" else mark, place)
+        elif text and mark:
+            yield Item(text, mark, at, place)
+        elif text:
+            yield Paragraph(text, place)
+        for alt in dict.fromkeys(words.pictures):
+            yield Picture(alt, place)
+        for box in words.boxes:
+            yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
+        for kind, number in words.notes:
+            if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
+                said = " ".join(filter(None, (_said(block) for block in self._blocks(note, _DEEPEST))))
+                yield Note(said, number if kind != "comment" else "comment", place)
+
+    def _ranked(self, paragraph: etree._Element) -> tuple[int | None, tuple[str, int]]:
+        """A paragraph's outline level (None: body text), and its list with the level in it ("" where in none)."""
+        own = paragraph.find(f"{W}pPr")
+        style = _val(own, "pStyle") or self._default
+        level, name, at = _outline(_val(own, "outlineLvl")), None, None
+        numbered = None if own is None else own.find(f"{W}numPr")
+        if numbered is not None:
+            name, at = _val(numbered, "numId"), _number(_val(numbered, "ilvl"))
+        seen: set[str] = set()
+        linked: tuple[str, int] | None = None
+        while style in self._styles and style not in seen:
+            seen.add(style)
+            held = self._styles[style]
+            level = held.level if level is None else level
+            name = held.list if name is None else name
+            at = held.list_level if at is None else at
+            linked = linked or self._numbering.styles.get(style)
+            style = held.parent
+        if name is not None and at is None and linked is not None and linked[0] == name:
+            at = linked[1]
+        return (None if level is None or level >= _BODY else level), (name if name not in (None, "0") else "", at or 0)
+
+    def _read(self, element: etree._Element, words: _Words) -> None:
+        """The words of a paragraph in order, iteratively: a hostile file nests deeper than Python calls."""
+        waiting = list(reversed(element))
+        while waiting:
+            child = waiting.pop()
+            tag = child.tag
+            if tag in _DROPPED or tag == _FALLBACK:
+                continue
+            if tag in (f"{W}t", _MATH):
+                words.text.append(child.text or "")
+            elif tag == f"{W}tab":
+                words.text.append("\t")
+            elif tag in (f"{W}br", f"{W}cr"):
+                words.text.append("\n")
+            elif tag == f"{W}lastRenderedPageBreak":
+                self._page += 1
+                words.turned += any(words.text)
+            elif tag == f"{W}noBreakHyphen":
+                words.text.append("-")
+            elif tag == f"{W}txbxContent":
+                words.boxes.append(child)
+            elif tag in (f"{W}footnoteReference", f"{W}endnoteReference", f"{W}commentReference"):
+                kind = etree.QName(child).localname.removesuffix("Reference")
+                number = child.get(f"{W}id", "")
+                words.notes.append((kind, number))
+                if kind != "comment":
+                    words.text.append(f"[{number}]")
+            elif tag == _DRAWING:
+                if alt := child.get("descr") or child.get("title"):
+                    words.pictures.append(alt)
+            elif tag == _DRAWN_TEXT:
+                words.pictures.append(child.text or "")
+            elif tag.endswith("}chart") and child.get(f"{R}id"):
+                words.pictures += self._drawn(child.get(f"{R}id", ""))
+            elif tag.endswith("}relIds"):
+                words.pictures += self._drawn(child.get(f"{R}dm", ""))
+            else:
+                waiting.extend(reversed(child))
+
+    def _drawn(self, id: str) -> list[str]:
+        """What a chart or a diagram says."""
+        _, target = self._related.get(id, ("", ""))
+        if target not in self._package:
+            return []
+        root = part(self._package, target)
+        found = [one.text or "" for one in root.iter(_DRAWN_TEXT, _CHART_TEXT)]
+        return [" · ".join(dict.fromkeys(filter(None, (" ".join(text.split()) for text in found))))]
+
+    def _chunk(self, id: str) -> Iterator[Block]:
+        """A file of another format that Word would join here: HTML is read."""
+        _, target = self._related.get(id, ("", ""))
+        if target.lower().endswith((".html", ".htm", ".xhtml", ".mht")) and target in self._package:
+            from indexers.formats.web.html import html_text, parse_html
+
+            yield from parse_html(html_text(self._package.read(target), self._path)[0], whole=True).blocks
+
+    def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
+        """Its rows; what a cell holds beside words (tables, headings) comes after it."""
+        place = f"paragraph {self._count + 1}"
+        rows: list[tuple[str, ...]] = []
+        inner: list[Block] = []
+        for row in _rows(table):
+            cells: list[str] = []
+            before = row.find(f"{W}trPr/{W}gridBefore")
+            cells += [""] * min(50, _number(None if before is None else before.get(f"{W}val")) or 0)
+            for cell in _cells(row):
+                merged = cell.find(f"{W}tcPr/{W}vMerge")
+                said: list[str] = []
+                if merged is None or merged.get(f"{W}val") == "restart" or words_of(cell).strip():
+                    for block in self._blocks(cell, deep + 1) if deep < _DEEPEST else ():
+                        if isinstance(block, Table | Heading):
+                            inner.append(block)
+                        if not isinstance(block, Table):
+                            said.append(_said(block))
+                span = cell.find(f"{W}tcPr/{W}gridSpan")
+                cells += [" ".join(said)] + [""] * (
+                    min(63, _number(None if span is None else span.get(f"{W}val")) or 1) - 1
+                )
+            rows.append(tuple(cells))
+        if max(map(len, rows), default=0) == 1 and not any(isinstance(block, Table) for block in inner):
+            self._count -= sum(1 for _ in table.iter(f"{W}p"))  # a box around paragraphs: they are read as such
+            for row in _rows(table):
+                for cell in _cells(row):
+                    yield from self._blocks(cell, deep + 1)
+            return
+        yield Table(tuple(rows), place=place)
+        yield from inner
+
+
+def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
+    """Whether a page ends before a paragraph of the body, and after it."""
+    own = paragraph.find(f"{W}pPr") if paragraph.tag == f"{W}p" else None
+    breaks = (
+        [one for one in paragraph.iter(f"{W}br") if one.get(f"{W}type") == "page"] if paragraph.tag == f"{W}p" else []
+    )
+    first = next((one for one in paragraph.iter(f"{W}t", f"{W}br") if one.tag == f"{W}t" or one in breaks), None)
+    leads = bool(breaks) and first is breaks[0]
+    section = None if own is None else own.find(f"{W}sectPr")
+    ends = section is not None and (_val(section, "type") or "nextPage") != "continuous"
+    return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
+
+
+def _said(block: Block) -> str:
+    if isinstance(block, Table):
+        return " ".join(cell for row in block.rows for cell in row)
+    if isinstance(block, Heading):
+        return f"{block.number} {block.text}".strip()
+    return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
+
+
+def _rows(table: etree._Element) -> Iterator[etree._Element]:
+    return _inside(table, f"{W}tr", f"{W}tbl")
+
+
+def _cells(row: etree._Element) -> Iterator[etree._Element]:
+    return _inside(row, f"{W}tc", f"{W}tr")
+
+
+def _inside(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
+    """Elements of a tag, also inside content controls and insertions, none of a table inside."""
+    waiting = list(reversed(parent))
+    while waiting:
+        child = waiting.pop()
+        if child.tag == tag:
+            yield child
+        elif child.tag not in _DROPPED and child.tag not in (stop, f"{W}tc", f"{W}p"):
+            waiting.extend(reversed(child))
+
+
+def _styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
+    """Paragraph styles by their ids, and the id of the one that is meant where none is named."""
+    found: dict[str, _Style] = {}
+    default = ""
+    for style in (style for root in roots for style in root.iter(f"{W}style")):
+        if style.get(f"{W}type", "paragraph") != "paragraph":
+            continue
+        name, own = style.get(f"{W}styleId", ""), style.find(f"{W}pPr")
+        numbered = None if own is None else own.find(f"{W}numPr")
+        called = (_val(style, "name") or "").lower()
+        level = _outline(_val(own, "outlineLvl"))
+        if level is None and called.startswith("heading ") and called[8:].isdigit():
+            level = min(_BODY, int(called[8:])) - 1
+        elif level is None and called == "title":
+            level = 0
+        found[name] = _Style(
+            level, _val(numbered, "numId"), _number(_val(numbered, "ilvl")), _val(style, "basedOn") or "", called
+        )
+        if style.get(f"{W}default") in ("1", "true"):
+            default = name
+    return found, default
+
+
+def _outline(said: str | None) -> int | None:
+    number = _number(said)
+    return None if number is None or not 0 <= number <= _BODY else number
+
+
+def _val(element: etree._Element | None, name: str) -> str | None:
+    found = None if element is None else element.find(f"{W}{name}")
+    return None if found is None else found.get(f"{W}val")
+
+
+def _number(said: str | None) -> int | None:
+    try:
+        return None if said is None else int(said)
+    except ValueError:
+        return None

@@ -1,0 +1,259 @@
+"""ODT and ODP -> blocks: content.xml, walked; headings by outline level with the numbers that styles.xml gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError, PasswordError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.safety import Package
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.numbering import written
+
+_NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
+OFFICE, TEXT, TABLE, DRAW, STYLE, META, SHOWN = (
+    _NS % name for name in ("office", "text", "table", "drawing", "style", "meta", "presentation")
+)
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_KINDS = {"1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter"}
+_DEEPEST, _MOST_REPEATED = 25, 200
+_DROPPED = frozenset((f"{TEXT}tracked-changes", f"{OFFICE}forms", f"{TEXT}sequence-decls", f"{OFFICE}annotation-end",
+                      f"{TEXT}index-title-template", f"{TABLE}shapes"))  # fmt: skip
+_METADATA = {f"{_DC}title": "title", f"{META}initial-creator": "author", f"{_DC}subject": "subject",
+             f"{META}keyword": "keywords", f"{META}creation-date": "creationDate", f"{_DC}date": "modDate"}  # fmt: skip
+
+
+def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
+    """A text (ODT) or a presentation (ODP). Raises PasswordError where it is encrypted."""
+    package = Package(path, limits)
+    if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
+        raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
+    root = package.xml("content.xml")
+    styles = [package.xml("styles.xml")] if "styles.xml" in package else []
+    metadata: dict[str, str] = {}
+    if "meta.xml" in package:
+        for one in package.xml("meta.xml").iter(*_METADATA):
+            if said := " ".join((one.text or "").split()):
+                metadata.setdefault(_METADATA[one.tag], said)
+    package.close()
+    body = root.find(f"{OFFICE}body")
+    content = next((one for one in (body if body is not None else ()) if one.tag.startswith(OFFICE)), None)
+    if content is None:
+        raise DocumentError(f"{path}: damaged, it has no content.")
+    reader = _Reader([root, *styles])
+    if content.tag == f"{OFFICE}presentation":
+        return Flow(reader.slides(content), metadata, package.warnings)
+    return Flow(
+        reader.parts(content),
+        metadata,
+        package.warnings,
+        printed=reader.printed,
+        clauses=content.tag == f"{OFFICE}text",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    kind: str = ""  # of hybrid numbering; "" for none
+    before: str = ""
+    after: str = ""
+    shown: int = 1  # how many levels' numbers are shown
+    start: int = 1
+
+
+class _Reader:
+    def __init__(self, roots: list[etree._Element]) -> None:
+        self.printed: dict[str, str] = {}
+        self._count, self._page = 0, 1
+        self._laid_out = next(roots[0].iter(f"{TEXT}soft-page-break"), None) is not None
+        self._outline: dict[int, _Level] = {}
+        self._lists: dict[str, dict[int, _Level]] = {}
+        for root in roots:
+            for outline in root.iter(f"{TEXT}outline-style"):
+                self._outline = self._outline or _levels(outline)
+            for style in root.iter(f"{TEXT}list-style"):
+                self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
+        self._counts = [0] * 11
+
+    def parts(self, content: etree._Element) -> Iterator[Part]:
+        yield Part(list(self._blocks(content, 0)))
+
+    def slides(self, content: etree._Element) -> Iterator[Part]:
+        for number, page in enumerate(content.iter(f"{DRAW}page"), 1):
+            blocks: list[Block] = []
+            for frame in page:
+                if frame.tag == f"{SHOWN}notes":
+                    said = "\n".join(
+                        _said(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
+                    )
+                    blocks.append(Note(said, "notes", f"slide {number} notes"))
+                elif frame.get(f"{SHOWN}class") == "title":
+                    title = " ".join(_said(block) for block in self._blocks(frame, 0))
+                    blocks.insert(0, Heading(1, title, place=f"slide {number}"))
+                elif frame.tag not in _DROPPED:
+                    blocks += self._blocks(frame, 0)
+            yield Part(blocks, f"slide {number}", whole=True)
+
+    def _blocks(self, parent: etree._Element, deep: int, lists: tuple[str, int] = ("", -1)) -> Iterator[Block]:
+        for child in parent:
+            tag = child.tag
+            if tag in _DROPPED or deep > 10 * _DEEPEST:
+                continue
+            if tag in (f"{TEXT}p", f"{TEXT}h"):
+                yield from self._paragraph(child, deep)
+            elif tag == f"{TEXT}list":
+                yield from self._list(child, deep, lists)
+            elif tag == f"{TABLE}table":
+                yield from self._table(child, deep)
+            elif tag == f"{TEXT}soft-page-break":
+                self._page += 1
+            elif tag == f"{DRAW}frame" or tag.startswith(DRAW):
+                yield from self._drawn(child, deep)
+            else:
+                yield from self._blocks(child, deep + 1, lists)
+
+    def _paragraph(self, element: etree._Element, deep: int) -> Iterator[Block]:
+        self._count += 1
+        place = f"paragraph {self._count}"
+        if self._laid_out:
+            self.printed[place] = f"p. {self._page}"
+        words: list[str] = []
+        apart: list[etree._Element] = []
+        self._read(element, words, apart)
+        text = "".join(words).strip()
+        if element.tag == f"{TEXT}h" and text:
+            level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
+            yield Heading(level, text, self._number(level), place)
+        elif text:
+            yield Paragraph(text, place)
+        for one in apart if deep < _DEEPEST else ():
+            if one.tag == f"{TEXT}note":
+                body, mark = one.find(f"{TEXT}note-body"), one.findtext(f"{TEXT}note-citation") or ""
+                if body is not None:
+                    yield Note(" ".join(_said(block) for block in self._blocks(body, deep + 5)), mark, place)
+            elif one.tag == f"{OFFICE}annotation":
+                yield Note(" ".join(_said(block) for block in self._blocks(one, deep + 5)), "comment", place)
+            else:
+                yield from self._drawn(one, deep + 1)
+
+    def _read(self, element: etree._Element, words: list[str], apart: list[etree._Element]) -> None:
+        """The words of a paragraph in order; notes and frames stand apart from its line."""
+        words.append(_spaced(element.text))
+        waiting = [(child, False) for child in reversed(element)]
+        while waiting:
+            child, done = waiting.pop()
+            if done:
+                words.append(_spaced(child.tail))
+                continue
+            waiting.append((child, True))
+            tag = child.tag
+            if tag == f"{TEXT}s":
+                words.append(" " * min(100, _int(child.get(f"{TEXT}c"), 1)))
+            elif tag == f"{TEXT}tab":
+                words.append("\t")
+            elif tag == f"{TEXT}line-break":
+                words.append("\n")
+            elif tag == f"{TEXT}soft-page-break":
+                self._page += 1
+            elif tag == f"{TEXT}note" or tag == f"{OFFICE}annotation" or tag.startswith(DRAW):
+                apart.append(child)
+                if tag == f"{TEXT}note":
+                    words.append(f"[{child.findtext(f'{TEXT}note-citation') or ''}]")
+            elif tag not in _DROPPED and tag != f"{TEXT}ruby-text":
+                words.append(_spaced(child.text))
+                waiting += [(one, False) for one in reversed(child)]
+
+    def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:
+        said = [one.text for one in shape if one.tag in (f"{_SVG}title", f"{_SVG}desc") and one.text]
+        yield from (Picture(text) for text in said)
+        if deep < _DEEPEST:
+            yield from self._blocks(shape, deep + 1)
+
+    def _number(self, level: int) -> str:
+        how = self._outline.get(level, _Level())
+        self._counts[level] = how.start if self._counts[level] == 0 else self._counts[level] + 1
+        self._counts[level + 1 :] = [0] * (len(self._counts) - level - 1)
+        return _shown(self._outline, self._counts, level)
+
+    def _list(self, element: etree._Element, deep: int, lists: tuple[str, int]) -> Iterator[Block]:
+        name, level = element.get(f"{TEXT}style-name") or lists[0], lists[1] + 1
+        how = self._lists.get(name, {}).get(level + 1, _Level())
+        number = how.start
+        for entry in element:
+            first = True
+            for block in self._blocks(entry, deep + 1, (name, level)) if deep < 10 * _DEEPEST else ():
+                if isinstance(block, Paragraph):
+                    mark = f"{how.before}{written(number, how.kind)}{how.after}".strip() if how.kind else "-"
+                    yield Item(block.text, mark if first else " " * len(mark), level, block.place)
+                    first = False
+                else:
+                    yield block
+            number += entry.tag == f"{TEXT}list-item"
+
+    def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
+        place = f"paragraph {self._count + 1}"
+        rows: list[tuple[str, ...]] = []
+        inner: list[Block] = []
+        for row in _inside(table, f"{TABLE}table-row"):
+            cells: list[str] = []
+            for cell in _inside(row, f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                found = list(self._blocks(cell, deep + 1)) if deep < _DEEPEST else []
+                inner += [block for block in found if isinstance(block, Table | Heading)]
+                said = " ".join(_said(block) for block in found if not isinstance(block, Table))
+                times = _int(cell.get(f"{TABLE}number-columns-repeated"), 1)
+                cells += [said] * min(times, _MOST_REPEATED if said else 1)
+            rows.append(tuple(cells))
+        yield Table(tuple(rows), place=place)
+        yield from inner
+
+
+def _said(block: Block) -> str:
+    if isinstance(block, Table):
+        return " ".join(cell for row in block.rows for cell in row)
+    return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
+
+
+def _inside(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
+    """Elements of some tags, also inside groups (header rows), none of a table inside."""
+    for child in parent:
+        if child.tag in tags:
+            yield child
+        elif child.tag.startswith(TABLE) and child.tag.endswith(("rows", "row-group", "columns", "column-group")):
+            yield from _inside(child, *tags)
+
+
+def _levels(style: etree._Element) -> dict[int, _Level]:
+    found = {}
+    for one in style:
+        level = _int(one.get(f"{TEXT}level"), 0)
+        kind = _KINDS.get(one.get(f"{STYLE}num-format") or "", "")
+        found[level] = _Level(
+            kind, one.get(f"{STYLE}num-prefix") or "", one.get(f"{STYLE}num-suffix") or "",
+            _int(one.get(f"{TEXT}display-levels"), 1), _int(one.get(f"{TEXT}start-value"), 1),
+        )  # fmt: skip
+    return found
+
+
+def _shown(levels: dict[int, _Level], counts: list[int], level: int) -> str:
+    how = levels.get(level, _Level())
+    if not how.kind:
+        return ""
+    shown = range(max(1, level - how.shown + 1), level + 1)
+    numbers = [written(max(1, counts[at]), levels[at].kind) for at in shown if levels.get(at, how).kind]
+    return f"{how.before}{'.'.join(numbers)}{how.after}".strip()
+
+
+def _spaced(text: str | None) -> str:
+    return " ".join(text.split("\n")) if text else ""
+
+
+def _int(said: str | None, default: int) -> int:
+    try:
+        return int(said or default)
+    except ValueError:
+        return default

@@ -1,0 +1,146 @@
+"""PPTX -> a part for each slide: title, shapes from top to bottom, tables, charts, the speaker's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.safety import Package, read_xml
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.ooxml import properties
+
+_GROUP = 6  # MSO_SHAPE_TYPE.GROUP
+_LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
+_DEEPEST = 20
+_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+
+
+def read_pptx(path: Path, limits: ParseLimits) -> Flow:
+    """A PowerPoint file (PPTX, PPTM, PPSX, POTX). Raises DocumentError where it is damaged beyond reading."""
+    package = Package(path, limits)
+    metadata = properties(package)
+    package.close()
+    from pptx.package import Package as Presentation
+
+    warnings: list[str] = []
+    try:
+        held: Any = Presentation.open(str(path)).main_document_part
+        slides = held.presentation.slides
+        size = (held.presentation.slide_width or 1, held.presentation.slide_height or 1)
+        count = len(slides)
+    except Exception as error:
+        raise DocumentError(
+            f"{path}: damaged, its slides cannot be listed ({type(error).__name__}: {error})."
+        ) from error
+    return Flow(_parts(slides, count, size, warnings), metadata, warnings)
+
+
+def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
+    for number in range(1, count + 1):
+        blocks: list[Block] = []
+        try:
+            blocks += _slide(slides[number - 1], number, size, warnings)
+        except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
+            warnings.append(f"slide {number} could not be read ({type(error).__name__}: {error})")
+        yield Part(blocks, f"slide {number}", whole=True)
+
+
+def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Block]:
+    try:
+        title = slide.shapes.title
+    except (AttributeError, KeyError, ValueError):
+        title = None
+    titled = title.shape_id if title is not None else None
+    if title is not None and title.has_text_frame and title.text_frame.text.strip():
+        yield Heading(1, _text(title.text_frame.text), place=_place(title, number, size))
+    for shape in sorted(_shapes(slide.shapes, 0), key=_order):
+        if shape.shape_id != titled:
+            try:
+                yield from _shape(shape, _place(shape, number, size))
+            except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
+                warnings.append(f"a shape of slide {number} could not be read ({type(error).__name__}: {error})")
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
+        yield Note(_text(frame.text), "notes", f"slide {number} notes")
+
+
+def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
+    for shape in shapes:
+        try:
+            group = shape.shape_type == _GROUP
+        except NotImplementedError:
+            group = False
+        if group and deep < _DEEPEST:
+            yield from _shapes(shape.shapes, deep + 1)
+        else:
+            yield shape
+
+
+def _order(shape: Any) -> tuple[int, int]:
+    """From top to bottom, then from left to right; what inherits its place comes first, as titles and bodies do."""
+    return (shape.top or 0) // 100_000, shape.left or 0  # a ninth of an inch is the same height
+
+
+def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
+    """The slide, the shape's id and its box in percent of the slide."""
+    try:
+        left, top, width, height = shape.left, shape.top, shape.width, shape.height
+    except Exception:  # noqa: BLE001 - python-pptx raises many types for damaged values
+        left = None
+    if left is None or top is None or width is None or height is None:
+        return f"slide {number} shape {shape.shape_id}"
+    box = (left / size[0], top / size[1], (left + width) / size[0], (top + height) / size[1])
+    return f"slide {number} shape {shape.shape_id} box {','.join(str(round(100 * side)) for side in box)}"
+
+
+def _shape(shape: Any, place: str) -> Iterator[Block]:
+    if getattr(shape, "has_table", False) and shape.has_table:
+        yield Table(tuple(tuple(_text(cell.text) for cell in row.cells) for row in shape.table.rows), place=place)
+    elif getattr(shape, "has_chart", False) and shape.has_chart:
+        yield from _chart(shape.chart, place)
+    elif shape.has_text_frame:
+        listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
+        for paragraph in shape.text_frame.paragraphs:
+            if text := _text("".join(_runs(paragraph._p))).strip():
+                if listed or paragraph.level:
+                    yield Item(text, "-", paragraph.level, place)
+                else:
+                    yield Paragraph(text, place)
+    else:
+        for diagram in shape._element.iter(_RELATIONS):
+            part = shape.part.related_part(diagram.get(_DATA))
+            for paragraph in read_xml(part.blob, "a diagram")[0].iter(f"{_DRAWN}p"):
+                yield Item("".join(_runs(paragraph)), place=place)
+        for drawn in shape._element.iter():
+            if isinstance(drawn.tag, str) and drawn.tag.endswith("}cNvPr") and drawn.get("descr"):
+                yield Picture(drawn.get("descr"), place)
+
+
+def _runs(paragraph: Any) -> Iterator[str]:
+    for one in paragraph.iter(f"{_DRAWN}t", f"{_DRAWN}br"):
+        yield "\n" if one.tag == f"{_DRAWN}br" else one.text or ""
+
+
+def _chart(chart: Any, place: str) -> Iterator[Block]:
+    """A chart as the table that it draws."""
+    title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
+    if title:
+        yield Paragraph(_text(title), place)
+    plots = [plot for plot in chart.plots if len(plot.series)]
+    for plot in plots:
+        names = [str(label) for label in plot.categories]
+        series = [(str(one.name), list(one.values)) for one in plot.series]
+        rows = [("", *(name for name, _ in series))]
+        for at in range(max(len(names), *(len(values) for _, values in series))):
+            figures = [values[at] if at < len(values) else None for _, values in series]
+            label = names[at] if at < len(names) else ""
+            rows.append((label, *("" if figure is None else f"{figure:.15g}" for figure in figures)))
+        yield Table(tuple(rows), place=place)
+
+
+def _text(text: str) -> str:
+    return text.replace("\v", "\n")

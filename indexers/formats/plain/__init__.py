@@ -1,0 +1,1 @@
+"""Texts with little or no markup."""

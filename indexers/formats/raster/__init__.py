@@ -1,0 +1,1 @@
+"""Pictures: each frame is a page, which OCR and models read."""

@@ -1,0 +1,222 @@
+"""EPUB -> a part for each file of the spine, with the headings that the book's own contents names.
+
+Where the book has a printed edition's page list, a page is called by it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError, PasswordError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
+from indexers.formats.flow.safety import Package, words_of
+from indexers.formats.limits import ParseLimits
+from indexers.formats.web.html import html_text, parse_html
+
+_CONTAINER = "META-INF/container.xml"
+_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts, made hard to copy
+_TEXT = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"))
+_MOST_ENTRIES = 20_000
+_SAME = 40  # characters by which a heading is told to be an entry of the contents
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    title: str
+    level: int
+    name: str
+    id: str
+
+
+def read_epub(path: Path, limits: ParseLimits) -> Flow:
+    """A book. Raises PasswordError where it is protected, DocumentError where it is damaged beyond reading."""
+    package = Package(path, limits)
+    name = _book(package, path)
+    root = package.xml(name)
+    items = {one.get("id", ""): one for one in root.iter("{*}item")}
+    spine = [items[one.get("idref", "")] for one in root.iter("{*}itemref") if one.get("idref", "") in items]
+    files = [(_inside(name, one.get("href", "")), one.get("media-type", "")) for one in spine]
+    _refuse_protected(package, path, {file for file, _ in files})
+    warnings = package.warnings
+    try:
+        contents, printed = _navigation(package, name, items, root)
+    except DocumentError as error:
+        contents, printed = [], []
+        warnings.append(str(error).removeprefix(f"{path}: "))
+    marks: dict[str, str] = {}
+    return Flow(
+        _parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
+        close=package.close,
+    )  # fmt: skip
+
+
+def _book(package: Package, path: Path) -> str:
+    """The name of the file that lists the book's."""
+    if _CONTAINER in package:
+        for one in package.xml(_CONTAINER).iter("{*}rootfile"):
+            if (name := unquote(one.get("full-path", ""))) in package:
+                return name
+    for name in package.names:
+        if name.endswith(".opf"):
+            return name
+    raise DocumentError(f"{path}: damaged, no file in it lists the book's chapters.")
+
+
+def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
+    if "META-INF/encryption.xml" not in package:
+        return
+    for data in package.xml("META-INF/encryption.xml").iter("{*}EncryptedData"):
+        method = next((one.get("Algorithm", "") for one in data.iter("{*}EncryptionMethod")), "")
+        named = {unquote(one.get("URI", "")) for one in data.iter("{*}CipherReference")}
+        if method not in _FONTS and named & texts:
+            raise PasswordError(f"{path}: protected against copying (DRM), so it cannot be read.", "")
+
+
+def _parts(
+    package: Package,
+    path: Path,
+    files: list[tuple[str, str]],
+    contents: list[_Entry],
+    printed: list[_Entry],
+    marks: dict[str, str],
+    warnings: list[str],
+) -> Iterator[Part]:
+    level = 0  # of the entry of the contents that was passed last
+    blocks: list[Block]
+    for number, (name, kind) in enumerate(files, 1):
+        if kind not in _TEXT and not name.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
+            here = [(0, entry) for entry in contents if entry.name == name]
+            blocks, level = titled([Picture(posixpath.basename(name), name)], here, level)
+            yield Part(blocks, f"ch. {number}", whole=True)
+            continue
+        try:
+            page = parse_html(html_text(package.read(name), path)[0], whole=True, place=f"{name} ")
+        except PasswordError:
+            raise
+        except DocumentError as error:
+            warnings.append(str(error).removeprefix(f"{path}: "))
+            continue
+        ids = dict(reversed(page.ids))
+        here = [(ids.get(entry.id, 0), entry) for entry in contents if entry.name == name]
+        blocks, level = titled(page.blocks, here, level)
+        for entry in printed:
+            if entry.name == name and page.blocks:
+                at = min(ids.get(entry.id, 0), len(page.blocks) - 1)
+                marks[page.blocks[at].place] = f"p. {entry.title}"
+        yield Part(blocks, f"ch. {number}")
+
+
+def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -> tuple[list[Block], int]:
+    """Blocks with the contents' entries as headings before which they stand, and the level of the last entry.
+
+    A heading that an entry names takes its level; others go below the entry before them.
+    """
+    named: dict[int, list[_Entry]] = {}
+    found: dict[int, _Entry] = {}
+    for at, entry in entries:
+        near = next(
+            (i for i in range(at, min(at + 6, len(blocks))) if i not in found and _same(blocks[i], entry)), None
+        )
+        if near is None:
+            named.setdefault(at, []).append(entry)
+        else:
+            found[near] = entry
+    kept: list[Block] = []
+    base = 1  # the markup's level of a heading that stands right below the last entry
+    for at, block in enumerate([*blocks, None]):
+        for entry in named.get(at, ()):
+            kept.append(Heading(entry.level, entry.title, place=block.place if block is not None else entry.name))
+            above, base = entry.level, 1
+        if at in found and block is not None:
+            kept.append(Heading(found[at].level, _words(block), place=block.place))
+            above = found[at].level
+            base = block.level + 1 if isinstance(block, Heading) else 1
+        elif isinstance(block, Heading):
+            base = min(base, block.level)
+            kept.append(Heading(above + 1 + block.level - base, block.text, place=block.place))
+        elif block is not None:
+            kept.append(block)
+    return kept, above
+
+
+def _same(block: Block, entry: _Entry) -> bool:
+    if not isinstance(block, Heading | Paragraph):
+        return False
+    title, words = ("".join(c for c in said.casefold() if c.isalnum()) for said in (entry.title, block.text))
+    if not title or not words:
+        return False
+    return title[:_SAME] == words[:_SAME] or (isinstance(block, Heading) and (title in words or words in title))
+
+
+def _words(block: Block) -> str:
+    return block.text if isinstance(block, Heading | Paragraph) else ""
+
+
+def _navigation(
+    package: Package, book: str, items: dict[str, etree._Element], root: etree._Element
+) -> tuple[list[_Entry], list[_Entry]]:
+    """The book's contents and its list of printed pages."""
+    for one in items.values():
+        if "nav" in (one.get("properties") or "").split():
+            name = _inside(book, one.get("href", ""))
+            if name in package:
+                return _nav(package.xml(name), name)
+    for one in items.values():
+        if one.get("media-type") == "application/x-dtbncx+xml":
+            name = _inside(book, one.get("href", ""))
+            if name in package:
+                return _ncx(package.xml(name), name)
+    return [], []
+
+
+def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
+    contents: list[_Entry] = []
+    printed: list[_Entry] = []
+    for nav in root.iter("{*}nav"):
+        kind = next((value for key, value in nav.attrib.items() if str(key).endswith("}type")), "toc")
+        into = contents if kind == "toc" else printed if kind == "page-list" else None
+        for link in nav.iter("{*}a") if into is not None else ():
+            if into is None or len(into) >= _MOST_ENTRIES:
+                break
+            depth = sum(1 for above in link.iterancestors("{*}ol"))
+            file, _, id = link.get("href", "").partition("#")
+            title = " ".join(words_of(link).split())
+            if title:
+                into.append(_Entry(title, max(1, depth), _inside(name, file) if file else name, unquote(id)))
+    return contents, printed
+
+
+def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
+    lists: dict[str, list[_Entry]] = {"navPoint": [], "pageTarget": []}
+    for tag, into in lists.items():
+        for point in root.iter(f"{{*}}{tag}"):
+            source = point.find("{*}content")
+            label = point.find("{*}navLabel")
+            if source is None or label is None or len(into) >= _MOST_ENTRIES:
+                continue
+            file, _, id = (source.get("src") or "").partition("#")
+            depth = 1 + sum(1 for _ in point.iterancestors("{*}navPoint"))
+            if title := " ".join(words_of(label).split()):
+                into.append(_Entry(title, depth, _inside(name, file), unquote(id)))
+    return lists["navPoint"], lists["pageTarget"]
+
+
+def _inside(name: str, href: str) -> str:
+    """What a file of the package refers to, by its name in the package."""
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), unquote(href.partition("#")[0]))).lstrip("/")
+
+
+def _metadata(root: etree._Element) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for tag, key in (("title", "title"), ("creator", "author"), ("date", "date"), ("publisher", "publisher"),
+                     ("language", "language"), ("subject", "keywords")):  # fmt: skip
+        said = next((words_of(one) for one in root.iter(f"{{http://purl.org/dc/elements/1.1/}}{tag}")), "")
+        if said := " ".join(said.split()):
+            found[key] = said
+    return found

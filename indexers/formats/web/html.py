@@ -1,0 +1,245 @@
+"""HTML -> blocks: what a reader would call the page's text, without navigation, scripts and styles."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.decode import decode
+from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
+from indexers.formats.limits import ParseLimits
+
+_HIDDEN = frozenset(
+    "script style template noscript head nav aside iframe object svg canvas button select input textarea dialog "
+    "audio video map".split()
+)
+_FURNITURE = frozenset(("header", "footer"))  # of the page; inside an article they are its own
+_BLOCKS = frozenset(
+    "address article blockquote body center dd details dir div dl dt fieldset figcaption figure footer h1 h2 h3 h4 h5 "
+    "h6 header hgroup hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
+    "caption title legend".split()
+)
+_LONGEST_ALT = 2_000
+_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w-]+)", re.I
+)
+_FIELDS = {"author": "author", "description": "subject", "keywords": "keywords", "dc.creator": "author",
+           "dc.title": "title", "article:published_time": "date", "date": "date"}  # fmt: skip
+_DEEPEST = 200
+_MAIN = 0.3  # of the page's characters
+
+_Lists = tuple[list[Any], ...]  # tag and entries so far of the lists that are open
+
+
+def read_html(path: Path, limits: ParseLimits) -> Flow:
+    """A web page. Raises DocumentError where it holds no text."""
+    source, warnings = html_text(path.read_bytes(), path)
+    page = parse_html(source)
+    return Flow(iter([Part(titled(page))]), page.metadata, [*warnings, *page.warnings], clauses=True)
+
+
+def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
+    """Bytes of an HTML file as text, by the encoding it declares where its bytes are no UTF-8."""
+    if not data:
+        raise DocumentError(f"{path}: the file is empty.")
+    declared = _CHARSET.search(data[:4096])
+    if declared and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        name = (declared[1] or declared[2]).decode().lower()
+        try:
+            if not name.startswith(("utf", "unicode")):
+                encoding = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252"}.get(name, name)
+                return data.decode(encoding), []
+        except (LookupError, UnicodeDecodeError):
+            pass
+    return decode(data, path)
+
+
+@dataclass(slots=True)
+class HtmlPage:
+    blocks: list[Block] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    ids: list[tuple[str, int]] = field(default_factory=list)  # an element's id, and the block it begins before
+
+
+def parse_html(source: str, *, whole: bool = False, place: str = "") -> HtmlPage:
+    """The page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
+
+    ``place`` begins every block's; the block's number is put behind it.
+    """
+    tree = LexborHTMLParser(source)
+    page = HtmlPage()
+    if tree.head is not None:
+        for node in tree.head.css("title"):
+            page.metadata.setdefault("title", " ".join(node.text().split()))
+        for node in tree.head.css("meta[content]"):
+            name = (node.attributes.get("name") or node.attributes.get("property") or "").lower()
+            value = " ".join((node.attributes.get("content") or "").split())
+            if name in _FIELDS and value:
+                page.metadata.setdefault(_FIELDS[name], value)
+    page.metadata = {key: value for key, value in page.metadata.items() if value}
+    if tree.body is not None:
+        writer = _Writer(page, place, whole)
+        writer.walk(tree.body if whole else _main(tree.body), 0)
+        writer.end()
+    return page
+
+
+def titled(page: HtmlPage) -> list[Block]:
+    """The page's blocks, after its title where they do not show it."""
+    title = page.metadata.get("title", "")
+    shown = any(title in block.text for block in page.blocks[:20] if not isinstance(block, Table))
+    return page.blocks if not title or shown else [Paragraph(title), *page.blocks]
+
+
+def _main(body: LexborNode) -> LexborNode:
+    """Where the text is, if the page says so in one place and a good part of it stands there."""
+    for selector in ("main", "[role=main]", "article"):
+        found = body.css(selector)
+        if len(found) == 1 and len(found[0].text()) > _MAIN * len(body.text()):
+            return found[0]
+    return body
+
+
+class _Writer:
+    def __init__(self, page: HtmlPage, place: str, whole: bool) -> None:
+        self._page, self._before, self._whole = page, place, whole
+        self._words: list[str] = []
+        self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
+
+    def _place(self) -> str:
+        return f"{self._before}paragraph {len(self._page.blocks) + 1}"
+
+    def end(self) -> None:
+        """Make a block of the words gathered so far."""
+        text = "".join(self._words)
+        self._words.clear()
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
+        if not text:
+            return
+        tag, depth, mark = self._kind
+        if tag[0] == "h":
+            self._page.blocks.append(Heading(int(tag[1]), text.replace("\n", " "), place=self._place()))
+        elif tag == "li":
+            self._page.blocks.append(Item(text, mark, depth, self._place()))
+            self._kind = ("li", depth, " " * len(mark))
+        else:
+            self._page.blocks.append(Paragraph(text, self._place()))
+
+    def walk(self, node: LexborNode, deep: int, lists: _Lists = (), article: bool = False) -> None:
+        for child in node.iter(include_text=True):
+            tag = child.tag
+            if tag == "-text":
+                self._words.append(" ".join((child.text_content or "").split("\n")))
+            elif tag == "br":
+                self._words.append("\n")
+            elif tag == "img":
+                self._picture(child)
+            elif self._left_out(child, tag, article):
+                continue
+            elif deep > _DEEPEST:
+                self._words.append(child.text(deep=True, separator=" "))
+            elif tag in _BLOCKS:
+                self._block(child, tag, deep, lists, article)
+            else:
+                self._note_id(child)
+                self.walk(child, deep + 1, lists, article)
+
+    def _left_out(self, node: LexborNode, tag: str | None, article: bool) -> bool:
+        if tag in _HIDDEN:
+            return not (self._whole and tag in ("aside", "svg"))
+        if tag in _FURNITURE:
+            return not (article or self._whole)
+        return "hidden" in node.attributes or (node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS)
+
+    def _note_id(self, node: LexborNode) -> None:
+        if (name := node.attributes.get("id")) is not None:
+            self._page.ids.append((name, len(self._page.blocks)))
+
+    def _block(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
+        self.end()
+        self._note_id(node)
+        before = self._kind
+        if tag == "table" and (table := _table(node)) is not None:
+            for caption in node.css("caption"):
+                self._page.blocks.append(Paragraph(" ".join(caption.text().split()), self._place()))
+            self._page.blocks.append(Table(table[0], table[1], self._place()))
+            return
+        if tag == "pre":
+            text = node.text(deep=True)
+            if text.strip():
+                self._page.blocks.append(Code(text, _language(node), place=self._place()))
+            return
+        if tag in ("ul", "ol", "menu", "dir"):
+            lists = (*lists, [tag, 0])
+        elif tag == "li":
+            if lists:
+                lists[-1][1] += 1
+            mark = f"{lists[-1][1]}." if lists and lists[-1][0] == "ol" else "-"
+            self._kind = ("li", max(0, len(lists) - 1), mark)
+        elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self._kind = (tag, 0, "")
+        elif not (lists and before[0] == "li"):
+            self._kind = ("p", 0, "")
+        self.walk(node, deep + 1, lists, article or tag in ("article", "main"))
+        self.end()
+        self._kind = before
+
+    def _picture(self, node: LexborNode) -> None:
+        alt = " ".join((node.attributes.get("alt") or "").split())[:_LONGEST_ALT]
+        if alt and not "".join(self._words).strip():
+            self._page.blocks.append(Picture(alt, self._place()))
+        elif alt:
+            self._words.append(f" {alt} ")
+
+
+def _language(node: LexborNode) -> str:
+    code = node.css_first("code")
+    for one in (node, code):
+        for name in ((one.attributes.get("class") or "") if one is not None else "").split():
+            if name.startswith(("language-", "lang-")):
+                return name.partition("-")[2]
+    return ""
+
+
+def _table(node: LexborNode) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
+    """Rows of cells, spans filled; None where the table only lays out the page: it holds tables, or one column."""
+    if node.css_first("table table") is not None or node.css_first("h1, h2, h3") is not None:
+        return None
+    rows: list[tuple[str, ...]] = []
+    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its text
+    for row in node.css("tr"):
+        cells: list[str] = []
+        for cell in row.css("td, th"):
+            while len(cells) in below:
+                _reach(below, cells)
+            text = " ".join(cell.text(deep=True, separator=" ").split())
+            across, down = _span(cell, "colspan"), _span(cell, "rowspan")
+            for at in range(across):
+                if down > 1:
+                    below[len(cells)] = (down - 1, text)
+                cells.append(text if at == 0 else "")
+        while len(cells) in below:
+            _reach(below, cells)
+        rows.append(tuple(cells))
+    if max(map(len, rows), default=0) < 2:
+        return None
+    return tuple(rows), True
+
+
+def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
+    rows, text = below.pop(len(cells))
+    if rows > 1:
+        below[len(cells)] = (rows - 1, text)
+    cells.append(text)
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    value = (cell.attributes.get(name) or "1").strip()
+    return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1

@@ -1,0 +1,154 @@
+"""The format is what a file holds; an ending that says otherwise is named; what strangers packed is bounded."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from hybrid_core.errors import DocumentError, LimitError, NotFoundError
+from hybrid_pageindex import Engine, run
+from indexers.formats import registry
+from indexers.formats.limits import ParseLimits
+from tests import pdfs
+from tests.indexers.formats.packages import docx, epub, opendocument, packed, paragraph, read, text_of
+
+
+def test_content_decides_and_a_wrong_ending_is_said(tmp_path: Path, engine: Engine) -> None:
+    made = {
+        docx(tmp_path / "a.pdf", paragraph("kelp")): "docx",
+        opendocument(tmp_path / "b.epub", ""): "odt",  # MuPDF would show a comic book
+        epub(tmp_path / "c.zip", {"one.xhtml": "<p>gull"}): "epub",
+        pdfs.numbered(tmp_path / "d.pdf", 1, "kelp").rename(tmp_path / "d.docx"): "pdf",
+    }
+    for file, format in made.items():
+        assert registry.format_of(file).name == format
+    (told,) = run(engine.index([tmp_path / "a.pdf"])).files
+    assert told.status == "indexed" and "its ending .pdf says PDF; it is and was read as Word" in told.note
+
+
+def test_a_text_that_speaks_of_pdfs_stays_a_text(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A file begins with %PDF-1.7\n")
+    (tmp_path / "b.txt").write_text("<html> is a tag\n")
+    assert registry.format_of(tmp_path / "a.md").name == "markdown"
+    assert registry.format_of(tmp_path / "b.txt").name == "txt"
+
+
+def test_archives_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="Unpack it"):
+        read(packed(tmp_path / "a.docx", {"readme.txt": "kelp"}))
+
+
+def test_packages_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
+    bomb = packed(
+        tmp_path / "a.docx", {"[Content_Types].xml": "", "word/document.xml": b"\0" * 40_000_000, "x.rels": ""}
+    )
+    with pytest.raises(LimitError, match="made to fill the memory"):
+        read(bomb)
+    many = packed(tmp_path / "b.docx", {"x.rels": "", **{f"word/{n}": "" for n in range(30)}})
+    with pytest.raises(LimitError, match=r"packs 31 files; the limit is 9.* max_entries"):
+        read(many, ParseLimits(max_entries=9))
+    with pytest.raises(LimitError, match="max_expanded_bytes"):
+        read(docx(tmp_path / "c.docx", paragraph("kelp")), ParseLimits(max_expanded_bytes=99))
+
+
+def test_entities_are_not_expanded_and_nothing_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret")
+    file = docx(tmp_path / "a.docx", paragraph("kelp"))
+    with zipfile.ZipFile(file) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    entity = f'<!DOCTYPE w [<!ENTITY s SYSTEM "{(tmp_path / "secret").as_uri()}"><!ENTITY l "lol">]>'.encode()
+    files["word/document.xml"] = entity + files["word/document.xml"].replace(b"kelp", b"kelp &s; &l;")
+    text = text_of(packed(file, files))
+    assert "kelp" in text and "secret" not in text
+
+
+def test_nesting_far_deeper_than_any_document_is_read_or_refused(tmp_path: Path) -> None:
+    deep = 10_000
+    body = "<w:tbl><w:tr><w:tc>" * deep + paragraph("kelp") + "</w:tc></w:tr></w:tbl>" * deep
+    info, (page,) = read(docx(tmp_path / "a.docx", paragraph("gull") + body))
+    assert page.text == "gull" and "nested too deeply, and was read only in part" in info.warnings[0]
+
+
+def test_broken_copies_are_refused_or_read(tmp_path: Path) -> None:
+    whole = docx(tmp_path / "a.docx", paragraph("kelp") * 50).read_bytes()
+    for at in range(10, len(whole), len(whole) // 40):
+        for broken in (whole[:at], whole[:at] + b"\xff\0" + whole[at + 2 :]):
+            (tmp_path / "b.docx").write_bytes(broken)
+            try:
+                read(tmp_path / "b.docx")
+            except DocumentError as error:
+                assert "b.docx" in str(error)
+
+
+def test_frames_of_a_picture_are_pages_that_ocr_reads(tmp_path: Path) -> None:
+    frames = [Image.new("1", (400, 300), 1) for _ in range(3)]
+    frames[0].save(tmp_path / "a.tiff", save_all=True, append_images=frames[1:], dpi=(200, 200))
+    _, pages = read(tmp_path / "a.tiff")
+    assert [(page.label, page.width, page.needs_ocr) for page in pages] == [
+        (f"frame {n}", 144.0, True) for n in (1, 2, 3)
+    ]
+    Image.new("RGB", (4000, 3000)).save(tmp_path / "b.jpg")
+    with pytest.raises(LimitError, match=r"4,000 × 3,000 has 12,000,000 dots; the limit is 1,000\..* max_pixels"):
+        registry.open_file(tmp_path / "b.jpg", None, ParseLimits(max_pixels=1_000))
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+def test_a_picture_of_text_is_found_and_shown(tmp_path: Path, engine: Engine) -> None:
+    import pymupdf
+
+    with pymupdf.open(pdfs.numbered(tmp_path / "a.pdf", 1, "kelp harbour")) as file:
+        picture = file[0].get_pixmap(dpi=150)
+        Image.open(io.BytesIO(picture.tobytes("png"))).save(tmp_path / "scan.webp", quality=95)
+    (told,) = run(engine.index([tmp_path / "scan.webp"])).files
+    assert told.status == "indexed"
+    found = run(engine.search("kelp harbour")).results[0]
+    assert found.doc_name == "scan.webp" and found.page == 1
+    assert run(engine.page_image(found.doc_id, 1))[:4] == b"\x89PNG"
+
+
+def test_readers_are_not_imported_before_such_a_file_is_read() -> None:
+    said = "import sys, indexers.formats.registry; print([m for m in ('lxml', 'pptx', 'selectolax', 'python_calamine', "
+    said += "'striprtf', 'olefile', 'PIL', 'mailbox', 'pymupdf') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", said], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_place_is_found_again_and_by_its_words_after_an_edit(tmp_path: Path, engine: Engine) -> None:
+    told = [f"The keeper of port {n} counts {n + 40} ships. " * 9 for n in range(40)]
+    docx(tmp_path / "a.docx", "".join(map(paragraph, told)))
+    run(engine.index([tmp_path]))
+    page = run(engine.pages("a.docx", 2))[0]
+    place = page.places[1]
+    assert page.text.split("\n")[place.line].startswith(place.quote) and place.place.startswith("paragraph ")
+    found = run(engine.find_place("a.docx", place.place, place.quote))
+    assert (found.page, found.line, found.moved) == (2, place.line, False)
+    docx(tmp_path / "a.docx", "".join(map(paragraph, ["Written in later.", *told])))
+    run(engine.index([tmp_path]))
+    moved = run(engine.find_place("a.docx", place.place, place.quote))
+    line = run(engine.pages("a.docx", moved.page))[0].text.split("\n")[moved.line]
+    assert moved.moved and line.startswith(place.quote)
+    with pytest.raises(NotFoundError, match="no place"):
+        run(engine.find_place("a.docx", "paragraph 999", "words that stand nowhere"))
+    (tmp_path / "b.md").write_text("# Plain\n")
+    run(engine.index([tmp_path]))
+    assert "places" not in run(engine.pages("b.md", 1))[0].to_dict()
+
+
+def test_a_mixed_library_names_the_places(tmp_path: Path, engine: Engine) -> None:
+    docx(tmp_path / "a.docx", paragraph("The Oban keeper counts forty-four ships."))
+    epub(tmp_path / "b.epub", {"one.xhtml": "<h1>Ebb</h1><p>The moon pulls the estuary mud.</p>"})
+    (tmp_path / "c.csv").write_text("Port,Dues\nTobermory,ninety crowns\nIona,six\n")
+    assert all(file.status == "indexed" for file in run(engine.index([tmp_path])).files)
+    for question, name, label in (
+        ("How many ships does the Oban keeper count?", "a.docx", "paragraph 1"),
+        ("What pulls the estuary mud?", "b.epub", "ch. 1"),
+        ("dues of Tobermory", "c.csv", "c!A1:B3"),
+    ):
+        best = run(engine.search(question)).results[0]
+        assert (best.doc_name, best.label) == (name, label)

@@ -1,0 +1,98 @@
+"""Texts with little markup: TXT, RTF, notebooks, subtitles, mail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import DocumentError
+from tests.indexers.formats.packages import read, text_of, titles
+
+
+def test_a_text_keeps_its_lines_and_its_numbered_clauses_are_headings(tmp_path: Path) -> None:
+    clauses = "\n\n".join(f"Article {n}\n\nThe keeper of port {n} counts\nthe ships." for n in range(1, 4))
+    (tmp_path / "a.txt").write_text(f"Statute\n\n{clauses}\f\nSecond page")
+    pages = read(tmp_path / "a.txt")[1]
+    assert [title for _, title in titles(tmp_path / "a.txt")] == ["Article 1", "Article 2", "Article 3"]
+    assert "counts\nthe ships." in pages[0].text and pages[1].text == "Second page"
+    assert pages[0].label == "lines 1-15"
+
+
+def test_rtf(tmp_path: Path) -> None:
+    source = r"{\rtf1\ansi\ansicpg1252{\info{\title Ports}}Gr\'fc\'dfe\par Second\par\trowd Oban\cell 44\cell\row}"
+    (tmp_path / "a.rtf").write_text(source)
+    info, _ = read(tmp_path / "a.rtf")
+    text = text_of(tmp_path / "a.rtf")
+    assert info.metadata == {"title": "Ports"} and "Grüße" in text and "| Oban | 44 |" in text
+
+
+def test_half_a_character_costs_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a.rtf").write_text(r"{\rtf1 kelp \u-10240? and gull}")
+    assert "kelp" in text_of(tmp_path / "a.rtf").encode().decode()
+
+
+def test_cells_of_a_notebook_are_blocks(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Tides\n", "They *turn*.\n", "```\n", "# no heading\n", "```"]},
+        {"cell_type": "code", "source": "print(44)", "outputs": [{"text": ["44\n"]}]},
+    ]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    assert titles(tmp_path / "a.ipynb") == [(1, "Tides")]
+    text = text_of(tmp_path / "a.ipynb")
+    assert "```python\nprint(44)\n```" in text and "They *turn*." in text and "```\n44\n```" in text
+
+
+@pytest.mark.parametrize("name", ["a.vtt", "a.srt"])
+def test_subtitles_are_sentences_with_their_times(tmp_path: Path, name: str) -> None:
+    vtt = name.endswith("vtt")
+    stop = "." if vtt else ","
+    cues = ["The tide", "turns.", "<v Ann>Yes.</v>" if vtt else "Yes."]
+    body = "\n\n".join(f"{n}\n00:0{n}:00{stop}000 --> 00:0{n}:09{stop}000\n{cue}" for n, cue in enumerate(cues, 1))
+    (tmp_path / name).write_text(("WEBVTT\n\n" if vtt else "") + body)
+    (page,) = read(tmp_path / name)[1]
+    assert "[00:01:00] The tide turns." in page.text and page.label == "00:01:00–00:03:00"
+    assert ("Ann: Yes." if vtt else "[00:03:00] Yes.") in page.text
+
+
+MAIL = """From: Ann <ann@example.org>
+To: bob@example.org
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+Date: Tue, 06 Mar 2018 10:00:00 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=x
+
+--x
+Content-Type: text/html; charset=utf-8
+
+<h1>Dues</h1><p>They are paid.</p>
+--x
+Content-Type: application/pdf
+Content-Disposition: attachment; filename="dues.pdf"
+
+JVBERi0=
+--x--
+"""
+
+
+def test_a_mail_is_its_head_its_text_and_the_names_of_what_is_attached(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL)
+    info, (page,) = read(tmp_path / "a.eml")
+    assert titles(tmp_path / "a.eml") == [(1, "Grüße"), (2, "Dues")] and page.label == "2018-03-06"
+    assert "From: Ann <ann@example.org>" in page.text and "They are paid." in page.text
+    assert "Attached: dues.pdf" in page.text and info.metadata["title"] == "Grüße"
+
+
+def test_a_mailbox_is_its_messages(tmp_path: Path) -> None:
+    box = "".join(f"From ann Tue Mar 6 2018\nFrom: ann@example.org\nSubject: Note {n}\n\nPort {n}.\n\n" for n in (1, 2))
+    (tmp_path / "a.mbox").write_text(box)
+    assert [(page.label, page.text.split("\n")[0]) for page in read(tmp_path / "a.mbox")[1]] == [
+        ("message 1", "# Note 1"), ("message 2", "# Note 2"),
+    ]  # fmt: skip
+
+
+def test_what_is_no_mail_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text("nothing of the kind")
+    with pytest.raises(DocumentError, match="not a mail"):
+        read(tmp_path / "a.eml")
