@@ -17,12 +17,12 @@ def mark_used(home: Path, library: str) -> None:
 
 
 def last_used(home: Path, library: str) -> str:
-    """ISO 8601, UTC, whole seconds; "" where it never was."""
+    """ISO 8601, UTC, milliseconds; "" where it never was."""
     try:
         used = _file(home, library).stat().st_mtime
     except OSError:
         return ""
-    return datetime.datetime.fromtimestamp(used, datetime.UTC).isoformat(timespec="seconds")
+    return datetime.datetime.fromtimestamp(used, datetime.UTC).isoformat(timespec="milliseconds")
 
 
 def forget_use(home: Path, library: str) -> None:

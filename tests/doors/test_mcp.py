@@ -207,19 +207,39 @@ def test_a_page_is_read_on_however_little_an_answer_may_say(library: Engine) -> 
     assert text == run(library.pages("book.pdf", 3))[0].text and calls > 1
 
 
+def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    for name, port in (("one", "Dover"), ("two", "Calais")):
+        (tmp_path / f"{name}.md").write_text(f"# Tables\n\nThe tide in {port}, hour by hour.\n")
+        run(engine.index(tmp_path / f"{name}.md", library=name))
+    engine.close()
+    with stdio(tmp_path / "home") as served:
+        assert answer(served.call("name_library", library="ONE", alias="芦苇")) == {"library": "one", "alias": "芦苇"}
+        assert answer(served.call("name_library", library="three")) == {"library": "three", "alias": ""}
+        (found,) = answer(served.call("list_libraries", name="芦"))["libraries"]
+        assert (found["library"], found["alias"]) == ("one", "芦苇")
+        for libraries in (["*"], ["芦苇", "two"]):
+            said = answer(served.call("search", question="tide", libraries=libraries))
+            held = {page["doc_id"]: page["library"] for page in said["results"]}
+            assert set(held.values()) == {"one", "two"}
+            for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
+                assert one["arguments"]["library"] == held[one["arguments"]["document"]]
+                assert answer(served.call("read", **one["arguments"]))["pages"]
+        assert "Say one of them" in refusal(served.call("search", question="q", library="one", libraries=["two"]))
+
+
 def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
     engine = Engine(tmp_path / "home")
     names = [f"library-{number}" for number in range(12)]
     for name in names:
         run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 1, "reeds"), library=name))
+    names = [size.name for size in run(engine.libraries())]  # the last used first
     engine.close()
+    assert names[0] == "library-11"
     with stdio(tmp_path / "home", "--max-tokens", 350) as served:
         first = answer(served.call("list_libraries"))
         listed = first["libraries"] + answer(served.call("list_libraries", cursor=first["cursor"]))["libraries"]
-        assert (
-            len(first["libraries"]) < len(listed)
-            and [each["library"] for each in listed] == sorted(names)[: len(listed)]
-        )
+        assert len(first["libraries"]) < len(listed) and [each["library"] for each in listed] == names[: len(listed)]
         assert "1 to 100" in refusal(served.call("remove_documents", documents=["a.pdf"] * 101, library="library-1"))
 
 
