@@ -91,7 +91,7 @@ def _ole(path: Path) -> str:
         with olefile.OleFileIO(str(path)) as file:
             return next((format for name, format in _STREAMS if file.exists(name)), "ole")
     except (OSError, ValueError, IndexError):
-        return "ole"
+        return ""  # damaged, as below
 
 
 def _package(path: Path) -> str:
@@ -117,7 +117,7 @@ def _package(path: Path) -> str:
                 if any(name.startswith(folder) for name in names) and any(name.endswith(".rels") for name in names):
                     return format
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
-        return ""  # damaged: the reader of what it is named as says how
+        return ""  # damaged: the reader of what it is named as says so
     return "zip"
 
 

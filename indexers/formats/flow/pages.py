@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean
-from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHeading, ParsedPage
+from hybrid_core.types.documents import LineRole
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
-from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
-from indexers.formats.markdown.clauses import clause_levels, find_clauses, looks_like_clause
-from indexers.formats.text_pages import CLAUSE, HEADING, INSIDE, PARAGRAPH, cut_pages
+from indexers.formats.markdown.blocks import TitledLine
+from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
+from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages
 
 _LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
@@ -39,7 +37,7 @@ class _Text:
     borders: list[int] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     paragraphs: list[int] = field(default_factory=list)  # first lines of plain paragraphs
-    headings: list[tuple[int, int, str]] = field(default_factory=list)  # line, level, title
+    headings: list[TitledLine] = field(default_factory=list)
     numbers: list[tuple[int, str]] = field(default_factory=list)  # lines of headings with their numbers
     start: int = 0  # of the part that is being written
 
@@ -60,112 +58,65 @@ class _Text:
             self.add("", "text", "")
 
 
-class FlowFile:
+class FlowFile(MarkedFile):
     """An open file whose reader yields blocks."""
 
     def __init__(self, path: Path, flow: Flow, limits: ParseLimits) -> None:
-        self._path, self._limits = path, limits
-        text = self._text = _Text()
-        self._last = ""  # printed page number passed last
-        self._pages: list[tuple[int, int, str]] = []  # first line, line after the last, label
+        text, pages = _Text(), _Pages(flow)
         try:
             for part in flow.parts:
                 start = text.start = len(text.lines)
                 for block in part.blocks:
                     _write(block, text)
                 text.end_part()
-                if start < len(text.lines):
-                    self._cut(start, part, flow)
-                elif part.whole:
-                    self._pages.append((start, start, part.label))
+                pages.cut(text, part, start)
+                limits.check("max_pages", len(pages.made), f"{path}: it has {len(pages.made):,} pages")
         finally:
             flow.close()
-        self._metadata = {key: said for key, value in flow.metadata.items() if (said := _plain(value)[:_LONGEST_FIELD])}
-        self._warnings = flow.warnings
-        self._headings = _with_clauses(text) if flow.clauses else [(*h, "markup") for h in text.headings]
-        self._pages = self._pages or [(0, 0, "")]
-        self.pages = len(self._pages)
+        metadata = {key: said for key, value in flow.metadata.items() if (said := _plain(value)[:_LONGEST_FIELD])}
+        super().__init__(
+            text.lines, text.roles, pages.made or [PageLines(0, 0, "")],
+            with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ()),
+            metadata, flow.warnings, limits, text.places,
+        )  # fmt: skip
 
-    def _cut(self, start: int, part: Part, flow: Flow) -> None:
-        text = self._text
+
+class _Pages:
+    def __init__(self, flow: Flow) -> None:
+        self.made: list[PageLines] = []
+        self._flow = flow
+        self._passed = ""  # the printed page number that was passed last
+
+    def cut(self, text: _Text, part: Part, start: int) -> None:
+        """The pages of a part, whose lines begin at ``start``."""
+        end = len(text.lines)
         if part.whole:
-            spans = [(start, len(text.lines))]
+            spans = [(start, end)]
         else:
-            lines, borders = text.lines[start:], _borders(text, start, flow.clauses)
-            spans = [(start + a, start + b) for a, b in cut_pages(lines, borders)]
-        for at, (first, end) in enumerate(spans, 1):
+            paragraphs = text.paragraphs if self._flow.clauses else ()
+            borders = page_borders(text.borders, text.lines, text.roles, paragraphs, start)
+            spans = [(start + a, start + b) for a, b in cut_pages(text.lines[start:], borders)]
+        for at, (first, stop) in enumerate(spans, 1):
             label = f"{part.label} · {at}/{len(spans)}" if part.label and len(spans) > 1 else part.label
-            self._pages.append(
-                (first, end, self._printed(first, end, flow.printed) or label or self._named(first, end))
-            )
-        self._limits.check("max_pages", len(self._pages), f"{self._path}: it has {len(self._pages):,} pages")
+            label = self._printed(text.places[first:stop]) or label or _named(text, first, stop)
+            self.made.append(PageLines(first, stop, label))
 
-    def _printed(self, first: int, end: int, printed: dict[str, str]) -> str:
+    def _printed(self, places: Sequence[str]) -> str:
         """The number printed where the page begins, "" where the file tells none up to there."""
-        places = self._text.places[first:end]
-        label = printed.get(places[0]) or self._last
-        self._last = next((printed[place] for place in reversed(places) if place in printed), self._last)
+        printed = self._flow.printed
+        label = (printed.get(places[0]) if places else "") or self._passed
+        self._passed = next((printed[place] for place in reversed(places) if place in printed), self._passed)
         return label
 
-    def _named(self, first: int, end: int) -> str:
-        """By the number of the heading that the page begins under, else by its paragraphs."""
-        numbers = self._text.numbers
-        inside = next((number for line, number in numbers if first <= line < end), "")
-        before = bisect_right(numbers, (first, "\uffff")) - 1
-        if number := (numbers[before][1] if before >= 0 else "") or inside:
-            return f"§ {number}"
-        places = [place for place in self._text.places[first:end] if place]
-        return "" if not places else places[0] if places[0] == places[-1] else _span(places[0], places[-1])
 
-    def info(self) -> FileInfo:
-        headings, warnings = self._headings, list(self._warnings)
-        try:
-            self._limits.check(
-                "max_bookmarks", len(headings), f"its headings were ignored: there are {len(headings):,}"
-            )
-        except LimitError as error:
-            headings = []
-            warnings.append(str(error))
-        starts = [start for start, _, _ in self._pages]
-        marked = []
-        for line, level, title, source in headings:
-            page = bisect_right(starts, line)
-            marked.append(MarkedHeading(level, title, page, line - starts[page - 1], source))
-        return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
-
-    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Pages by their 1-based numbers; one over a limit comes as the error that says so."""
-        for number in numbers:
-            try:
-                yield self._page(number)
-            except LimitError as error:
-                yield error
-            on_page(number)
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-    def _page(self, number: int) -> ParsedPage:
-        start, end, label = self._pages[number - 1]
-        while end > start and not self._text.lines[end - 1]:
-            end -= 1
-        self._limits.check("max_page_lines", end - start, f"page {number} has {end - start:,} lines of text")
-        characters = sum(map(len, self._text.lines[start:end]))
-        self._limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
-        lines = tuple(
-            Line(text, role=role)
-            for text, role in zip(self._text.lines[start:end], self._text.roles[start:end], strict=True)
-        )
-        return ParsedPage(number, label, lines=lines, places=tuple(_begun(self._text.places[start:end])))
-
-
-def _begun(places: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines at which a place begins."""
-    before = ""
-    for line, place in enumerate(places):
-        if place and place != before:
-            yield line, place
-            before = place
+def _named(text: _Text, first: int, end: int) -> str:
+    """By the number of the heading that the page begins under, else of the first on it, else by its paragraphs."""
+    at = bisect_right(text.numbers, (first, "\uffff"))
+    under = text.numbers[max(0, at - 1) : at] or text.numbers[at : at + 1]
+    if under and under[0][0] < end:
+        return f"§ {under[0][1]}"
+    places = [place for place in text.places[first:end] if place]
+    return "" if not places else places[0] if places[0] == places[-1] else _span(places[0], places[-1])
 
 
 def _span(first: str, last: str) -> str:
@@ -186,7 +137,7 @@ def _write(block: Block, text: _Text) -> None:
             return _write(Paragraph(title, place), text)
         text.gap()
         at, level = len(text.lines), max(1, block.level)
-        text.headings.append((at, level, title))
+        text.headings.append(TitledLine(at, level, title))
         if block.number:
             text.numbers.append((at, block.number.rstrip(".")))
         text.add(f"{'#' * min(level, 6)} {title}", "heading", place, HEADING)
@@ -269,34 +220,3 @@ def _pieces(text: str) -> Iterator[str]:
         text = text[end:]
     if text.strip():
         yield text.strip()
-
-
-def _borders(text: _Text, start: int, clauses: bool) -> list[int]:
-    """How good a place to end a page is before each line from ``start``: no heading is left at a page's end."""
-    borders = text.borders[start:]
-    if clauses:
-        for at in text.paragraphs:
-            if at >= start and looks_like_clause(text.lines[at]):
-                borders[at - start] = CLAUSE
-    titled = False
-    for at in range(start, len(text.lines)):
-        if text.lines[at]:
-            if titled:
-                borders[at - start] = INSIDE
-            titled = text.roles[at] == "heading"
-    return borders
-
-
-def _with_clauses(text: _Text) -> list[tuple[int, int, str, HeadingSource]]:
-    """(line, level, title, source) of headings and of the clauses below them, in order."""
-    at_lines = [line for line, _, _ in text.headings]
-    clauses = find_clauses([(at, text.lines[at]) for at in text.paragraphs], at_lines, text.lines)
-    found: list[tuple[int, int, str, HeadingSource]] = [(*heading, "markup") for heading in text.headings]
-    for under, group in groupby(clauses, key=lambda clause: bisect_right(at_lines, clause.line)):
-        run = list(group)
-        above = text.headings[under - 1][1] if under else 0
-        found += [
-            (clause.line, above + level, clause.title, "clause")
-            for clause, level in zip(run, clause_levels(run), strict=True)
-        ]
-    return sorted(found)

@@ -92,7 +92,7 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             top, left = sheet.start or (0, 0)
             with _panics():
                 rows = sheet.to_python(skip_empty_area=True)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             warnings.append(f"sheet «{name}» could not be read ({error})")
             continue
         except LimitError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.types.documents import ParsedPage
@@ -31,7 +31,7 @@ class RasterFile:
             with warnings.catch_warnings(action="ignore"):
                 self._image = Image.open(path, formats=_KINDS)
                 self.pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError) as error:
+        except Exception as error:  # Pillow raises many types for damaged input
             raise DocumentError(f"{path}: damaged, it cannot be read as a picture ({error}).") from error
         limits.check("max_pages", self.pages, f"{path}: it has {self.pages:,} frames")
         self._limits = limits
