@@ -19,6 +19,7 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MOST_CONTROLS = 0.02  # share of control bytes above which a file is not text
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_SAMPLE, _ZEROS = 4096, 0.7  # bytes looked at, and the share of zeros in every second one that makes them UTF-16
 _PAIRED = 0.95  # share of runs of high bytes with an even length: all of them in GB 18030, half of them elsewhere
 
 
@@ -44,6 +45,9 @@ def decode(data: bytes, path: Path) -> tuple[str, list[str]]:
             text = data[len(mark) :].decode(encoding, "replace")
             broken = text.count("\ufffd")
             return text, [f"{broken} characters are no valid {encoding.upper()}"] if broken else []
+    if encoding := _unmarked(data):
+        text = data.decode(encoding, "replace")
+        return text, [f"it bears no mark of its encoding; it was read as {encoding.upper()}"]
     controls = len(_CONTROLS.findall(data))
     if b"\x00" in data or controls > _MOST_CONTROLS * len(data):
         raise DocumentError(f"{path}: not a text file (it holds binary data).")
@@ -63,3 +67,14 @@ def decode(data: bytes, path: Path) -> tuple[str, list[str]]:
         except UnicodeDecodeError:
             pass
     return data.decode("cp1252", "replace"), [f"not UTF-8 (line {line}); it was read as Windows-1252: {advice}"]
+
+
+def _unmarked(data: bytes) -> str:
+    """UTF-16 of mostly Latin letters, told by where its zeros stand; "" for anything else."""
+    head = data[:_SAMPLE]
+    half = max(1, len(head) // 2)
+    high, low = head[0::2].count(0) / half, head[1::2].count(0) / half
+    if len(head) % 2 or max(high, low) < _ZEROS or min(high, low) > 0:
+        return ""
+    encoding = "utf-16-be" if high > low else "utf-16-le"
+    return "" if _CONTROLS.search(head.decode(encoding, "replace").encode()) else encoding

@@ -20,6 +20,13 @@ def test_a_text_keeps_its_lines_and_its_numbered_clauses_are_headings(tmp_path: 
     assert pages[0].label == "lines 1-15"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_told_by_its_zeros(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("The keeper counts ships at Zürich.\n".encode(encoding))
+    info, (page,) = read(tmp_path / "a.txt")
+    assert page.text == "The keeper counts ships at Zürich." and encoding.upper() in info.warnings[0]
+
+
 def test_rtf(tmp_path: Path) -> None:
     source = r"{\rtf1\ansi\ansicpg1252{\info{\title Ports}}Gr\'fc\'dfe\par Second\par\trowd Oban\cell 44\cell\row}"
     (tmp_path / "a.rtf").write_text(source)
