@@ -16,6 +16,7 @@ _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
 _LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
 _DEEPEST = 20
 _DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 
@@ -130,16 +131,20 @@ def _chart(chart: Any, place: str) -> Iterator[Block]:
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     if title:
         yield Paragraph(_text(title), place)
-    plots = [plot for plot in chart.plots if len(plot.series)]
-    for plot in plots:
-        names = [str(label) for label in plot.categories]
-        series = [(str(one.name), list(one.values)) for one in plot.series]
-        rows = [("", *(name for name, _ in series))]
-        for at in range(max(len(names), *(len(values) for _, values in series))):
-            figures = [values[at] if at < len(values) else None for _, values in series]
-            label = names[at] if at < len(names) else ""
-            rows.append((label, *("" if figure is None else f"{figure:.15g}" for figure in figures)))
-        yield Table(tuple(rows), place=place)
+    series = list(chart._chartSpace.iter(f"{_CHART}ser"))  # python-pptx knows some kinds of charts only
+    names = {at: name for one in series for tag in ("cat", "xVal") for at, name in _points(one, tag).items()}
+    columns = [{**_points(one, "val"), **_points(one, "yVal")} for one in series]
+    rows = [("", *(" ".join(_points(one, "tx").values()) for one in series))]
+    numbers = sorted({at for column in (names, *columns) for at in column})
+    rows += [(names.get(at, ""), *(column.get(at, "") for column in columns)) for at in numbers]
+    yield Table(tuple(rows), place=place)
+
+
+def _points(series: Any, tag: str) -> dict[int, str]:
+    """The stored values of a part of a chart's series, by their number."""
+    held = series.find(f"{_CHART}{tag}")
+    points = held.iter(f"{_CHART}pt") if held is not None else ()
+    return {int(point.get("idx", 0)): point.findtext(f"{_CHART}v") or "" for point in points}
 
 
 def _text(text: str) -> str:
