@@ -29,6 +29,8 @@ class Bm25:
         return (tf / (tf + norm)).astype(np.float32)
 
 
-def idf(documents: int, holding: int) -> float:
-    """How much a term tells that ``holding`` of ``documents`` contain; above 0, higher for rarer terms."""
-    return float(np.log1p((documents - holding + 0.5) / (holding + 0.5)))
+def idf(documents: int, holding: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """How much each term tells that so many of the ``documents`` contain: float64 of the shape of ``holding``, above 0,
+    higher for rarer terms."""
+    held = np.asarray(holding, np.float64)
+    return np.asarray(np.log1p((documents - held + 0.5) / (held + 0.5)))

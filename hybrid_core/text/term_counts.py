@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,21 @@ _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"TC01"
 
 Uint32 = npt.NDArray[np.uint32]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """Where several terms of one document stand: those of each together, in the order in which they were asked for.
+
+    holding: int64 (t,), how many pages hold each term. terms: int64 (p,), which term a posting is of, its place among
+    those asked for. pages: uint32 (p,), 0-based. counts: uint16 (p,).
+    """
+
+    holding: Ints
+    terms: Ints
+    pages: Uint32
+    counts: npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,7 @@ class TermCounts:
     """
 
     terms: Uint32
-    starts: npt.NDArray[np.int64]
+    starts: Ints
     pages: Uint32
     counts: npt.NDArray[np.uint16]
     lengths: Uint32
@@ -53,13 +68,18 @@ class TermCounts:
         """Words per page; 1 where no page has any."""
         return float(self.lengths.mean()) or 1.0 if self.page_count else 1.0
 
-    def postings(self, term: int) -> tuple[Uint32, npt.NDArray[np.uint16]]:
-        """Pages (0-based) that hold a term, and its counts there; empty arrays where none does."""
-        at = int(self.terms.searchsorted(np.uint32(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return self.pages[:0], self.counts[:0]
-        span = slice(self.starts[at], self.starts[at + 1])
-        return self.pages[span], self.counts[span]
+    def postings(self, terms: Collection[int]) -> Postings:
+        """Where these terms stand, looked up at once: a question asks for dozens of them in each of its documents."""
+        wanted = np.fromiter(terms, np.uint32, len(terms))
+        at = self.terms.searchsorted(wanted)
+        known = at < len(self.terms)
+        known[known] = self.terms[at[known]] == wanted[known]
+        firsts = self.starts[at[known]]
+        holding = np.zeros(len(wanted), np.int64)
+        holding[known] = sizes = self.starts[at[known] + 1] - firsts
+        ends = sizes.cumsum()
+        rows = np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + sizes, sizes)
+        return Postings(holding, np.repeat(np.arange(len(wanted)), holding), self.pages[rows], self.counts[rows])
 
     def page_vectors(self) -> Iterator[tuple[Uint32, npt.NDArray[np.uint16]]]:
         """For each page its term hashes (ascending) and counts."""

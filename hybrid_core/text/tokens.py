@@ -72,6 +72,8 @@ def fold(text: str) -> str:
     """NFKC, case-folded, accents removed (combining marks of other scripts are kept)."""
     if text.isascii():
         return text.lower()
+    if "\n" in text:  # most lines of most pages are plain
+        return "\n".join(map(fold, text.split("\n")))
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("\u00ad", "")
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text import bm25, tokens
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.term_counts import Postings, TermCounts
 from hybrid_core.types.documents import Section
 
 Floats = npt.NDArray[np.float64]
@@ -38,18 +38,15 @@ class Titles:
     def _whole(self) -> Floats:
         """What a question that holds all of a title's terms has of it: float64 (titles,)."""
         held = np.diff(self.terms.starts)
-        rarity = np.array([self._idf(count) for count in held.tolist()], np.float64)
-        each = np.repeat(rarity, held)
+        each = np.repeat(bm25.idf(self.terms.page_count, held), held)
         return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
         """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power of the titles that begin there,
         the sums over the title's terms in {term hash: weight}: float64 (pages,), higher is better, 0 for none."""
         found = np.zeros(pages)
-        held = np.zeros(self.terms.page_count)
-        for term, weight in query.items():
-            titles = self.terms.postings(term)[0]
-            held[titles] += weight * self._idf(len(titles))
+        titles, told = self._told(query)
+        held = np.bincount(titles.pages, told, self.terms.page_count).astype(np.float64)
         at = np.flatnonzero(held)
         np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at], power))
         return found
@@ -57,22 +54,24 @@ class Titles:
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
         """What each term adds to ``covered`` of a page (1-based)."""
         here = np.flatnonzero(self.pages == page - 1).tolist()
-        weights: dict[int, dict[int, float]] = {title: {} for title in here}
-        for term, weight in query.items() if here else ():
-            titles = self.terms.postings(term)[0].tolist()
-            for title in titles:
-                if title in weights:
-                    weights[title][term] = weight * self._idf(len(titles))
+        if not here:
+            return {}
+        titles, told = self._told(query)
+        terms = list(query)
         best: dict[int, float] = {}
-        for title, held in weights.items():
+        for title in here:
+            at = np.flatnonzero(titles.pages == title)
+            held = {terms[n]: add for n, add in zip(titles.terms[at].tolist(), told[at].tolist(), strict=True)}
             share = float(_share(sum(held.values()), self._whole[title], power))
             adds = {term: weight * share for term, weight in held.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
 
-    def _idf(self, titles: int) -> float:
-        """Of a term that so many titles hold."""
-        return bm25.idf(self.terms.page_count, titles)
+    def _told(self, query: Mapping[int, float]) -> tuple[Postings, Floats]:
+        """The titles that hold the terms, and what each term tells there."""
+        found = self.terms.postings(query)
+        weights = np.fromiter(query.values(), np.float64, len(query))
+        return found, (weights * bm25.idf(self.terms.page_count, found.holding))[found.terms]
 
 
 def _share(held: Floats | float, whole: Floats, power: float) -> Floats:

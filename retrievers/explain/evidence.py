@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.names import has_cjk
+from hybrid_core.text.term_counts import Postings
 from hybrid_core.types.results import Evidence
 from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
@@ -131,23 +134,28 @@ def _common(term: str, contents: Sequence[Content]) -> bool:
 
 def _holding(term: str, contents: Iterable[Content]) -> int:
     """How many pages hold a term."""
-    hashed = tokens.cached_hash(term)
-    return sum(len(content.body.postings(hashed)[0]) for content in contents)
+    hashed = [tokens.cached_hash(term)]
+    return sum(len(content.body.postings(hashed).pages) for content in contents)
 
 
 class TermCoverage:
     """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
-        self._contents = list({content.content_id: content for _, content, _ in pages}.values())
-        self._total = sum(content.pages for content in self._contents)
-        hashes = {term: tokens.cached_hash(term) for term in terms}
-        self._weights = {term: _weight(term, _holding(term, self._contents), self._total) for term in hashes}
+        contents = {content.content_id: content for _, content, _ in pages}
+        self._contents, looked_for = list(contents.values()), list(terms)
+        hashes = [tokens.cached_hash(term) for term in looked_for]
+        found = {content_id: content.body.postings(hashes) for content_id, content in contents.items()}
+        holding = sum((one.holding for one in found.values()), np.zeros(len(hashes), np.int64))
+        rarity = bm25.idf(sum(content.pages for content in self._contents), holding)
+        self._weights: dict[str, float] = {
+            term: (1.0 if held or not has_cjk(term) else _SPANNING) * (1 + idf)
+            for term, held, idf in zip(looked_for, holding.tolist(), rarity.tolist(), strict=True)
+        }
         self._pages = [
-            _Page(
-                content, _fit(routing, doc_id), {term: _held(content, page, hashed) for term, hashed in hashes.items()}
-            )
+            _Page(content, _fit(routing, doc_id), dict(zip(looked_for, held, strict=True)))
             for doc_id, content, page in pages
+            for held in [_held(content, found[content.content_id], page)]
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
@@ -175,27 +183,21 @@ class TermCoverage:
         return sum(weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
 
 
-def _weight(term: str, holding: int, pages: int) -> float:
-    known = holding > 0 or not has_cjk(term)
-    return (1.0 if known else _SPANNING) * (1 + bm25.idf(pages, holding))
-
-
-def _held(content: Content, page: int, term: int) -> float:
-    """How much of a term a page holds, 0 to 1."""
-    pages, counts = content.body.postings(term)
-    if not len(pages):
-        return 0.0
-    at = int(pages.searchsorted(page - 1))
-    if at < len(pages) and pages[at] == page - 1:
-        model = Bm25(_K1, 1.0, content.body.average_length)
-        return float(model.weights(counts[at : at + 1], float(content.body.lengths[page - 1]))[0])
-    beside = pages[max(0, at - 1) : at + 1].tolist()
-    return _BESIDE if page - 2 in beside or page in beside else 0.0
+def _held(content: Content, found: Postings, page: int) -> list[float]:
+    """How much of each term a page holds, 0 to 1."""
+    held = np.zeros(len(found.holding))
+    pages = found.pages.astype(np.int64)
+    held[found.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
+    here = pages == page - 1
+    model = Bm25(_K1, 1.0, content.body.average_length)
+    held[found.terms[here]] = model.weights(found.counts[here], float(content.body.lengths[page - 1]))
+    shares: list[float] = held.tolist()
+    return shares
 
 
 def _says(content: Content, names: Collection[str]) -> float:
     """1 where the document says all of the names somewhere."""
-    return 1.0 if all(len(content.body.postings(tokens.cached_hash(name))[0]) for name in names) else _ELSEWHERE
+    return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 
 def _fit(routing: Routing, doc_id: str) -> float:

@@ -75,32 +75,31 @@ def matched(
     adds: dict[int, float] = {}
     fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
     for share, counts, wanted in fields:
-        model = Bm25(scoring.k1, scoring.b, counts.average_length)
-        for term, weight in wanted.items():
-            held, tf = counts.postings(term)
-            at = int(held.searchsorted(np.uint32(page - 1)))
-            if weight > 0 and at < len(held) and held[at] == page - 1:
-                part = model.weights(tf[at : at + 1], float(counts.lengths[page - 1]))
-                add = share * weight * bm25.idf(counts.page_count, len(held)) * float(part[0])
-                adds[term] = adds.get(term, 0.0) + add
+        found = counts.postings(wanted)
+        here = np.flatnonzero(found.pages == page - 1)
+        terms, model = found.terms[here], Bm25(scoring.k1, scoring.b, counts.average_length)
+        parts = model.weights(found.counts[here], float(counts.lengths[page - 1])).astype(np.float64)
+        told = share * _weights(wanted)[terms] * bm25.idf(counts.page_count, found.holding[terms]) * parts
+        hashes = list(wanted)
+        for at, add in zip(terms.tolist(), told.tolist(), strict=True):
+            if wanted[hashes[at]] > 0:
+                adds[hashes[at]] = adds.get(hashes[at], 0.0) + add
     for term, add in content.titles.adds(query, page, scoring.title_power).items():
         adds[term] = adds.get(term, 0.0) + scoring.titles * add
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 
 def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
-    pages = counts.page_count
-    scores = np.zeros(pages)
+    pages, found = counts.page_count, counts.postings(query)
+    told = (_weights(query) * bm25.idf(pages, found.holding)).astype(np.float32)
     model = Bm25(scoring.k1, scoring.b, counts.average_length)
-    for term, weight in query.items():
-        held, tf = counts.postings(term)
-        if not len(held):
-            continue
-        rarity = bm25.idf(pages, len(held))
-        if only is not None:
-            held, tf = held[only[held]], tf[only[held]]
-        scores[held] += weight * rarity * model.weights(tf, counts.lengths[held])
-    return scores
+    adds = told[found.terms] * model.weights(found.counts, counts.lengths[found.pages])
+    scores = np.bincount(found.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
+    return scores if only is None else np.where(only, scores, 0.0)
+
+
+def _weights(query: Mapping[int, float]) -> Floats:
+    return np.fromiter(query.values(), np.float64, len(query))
 
 
 def _hashed(terms: Mapping[str, float]) -> dict[int, float]:

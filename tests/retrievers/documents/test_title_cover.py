@@ -33,7 +33,7 @@ def query(**weights: float) -> dict[int, float]:
 def test_by_hand() -> None:
     """A half-covered title counts an eighth; of a page's titles the best counts; groups of pages have no title."""
     made = titles(("Weir", 2), ("Sluice and lock 7", 3), ("Gate", 3))
-    once = bm25.idf(3, 1)
+    once = float(bm25.idf(3, 1))
     assert made.covered(query(weir=1.0), 3, 3).tolist() == pytest.approx([0.0, once, 0.0])
     assert made.covered(query(sluic=1.0), 3, 3).tolist() == pytest.approx([0.0, 0.0, once / 8])
     assert made.covered(query(sluic=1.0, lock=1.0), 3, 3).tolist() == pytest.approx([0.0, 0.0, 2 * once])
