@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Postings:
+class Occurrences:
     """Where several terms of one document stand: those of each together, in the order in which they were asked for.
 
     holding: int64 (t,), how many pages hold each term. terms: int64 (p,), which term a posting is of, its place among
@@ -33,7 +33,7 @@ class Postings:
 
 @dataclass(frozen=True)
 class TermCounts:
-    """Postings of one document. Pages are 0-based here (row p is page p + 1).
+    """Occurrences of one document. Pages are 0-based here (row p is page p + 1).
 
     terms: uint32 (t,), ascending hashes. starts: int64 (t + 1,), where each term's postings begin.
     pages: uint32 (p,), ascending within a term. counts: uint16 (p,), at most 255.
@@ -68,7 +68,7 @@ class TermCounts:
         """Words per page; 1 where no page has any."""
         return float(self.lengths.mean()) or 1.0 if self.page_count else 1.0
 
-    def postings(self, terms: Collection[int]) -> Postings:
+    def occurrences(self, terms: Collection[int]) -> Occurrences:
         """Where these terms stand, looked up at once: a question asks for dozens of them in each of its documents."""
         wanted = np.fromiter(terms, np.uint32, len(terms))
         at = self.terms.searchsorted(wanted)
@@ -79,7 +79,7 @@ class TermCounts:
         holding[known] = sizes = self.starts[at[known] + 1] - firsts
         ends = sizes.cumsum()
         rows = np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + sizes, sizes)
-        return Postings(holding, np.repeat(np.arange(len(wanted)), holding), self.pages[rows], self.counts[rows])
+        return Occurrences(holding, np.repeat(np.arange(len(wanted)), holding), self.pages[rows], self.counts[rows])
 
     def page_vectors(self) -> Iterator[tuple[Uint32, npt.NDArray[np.uint16]]]:
         """For each page its term hashes (ascending) and counts."""

@@ -108,7 +108,11 @@ def join_words(folded: str) -> str:
 
 def tokenise(text: str) -> list[str]:
     """The terms of a text in order, by the rule at the top of this file."""
-    folded = join_words(fold(text))
+    return folded_terms(join_words(fold(text)))
+
+
+def folded_terms(folded: str) -> list[str]:
+    """The terms of a text that is folded and whose words are whole."""
     tokens = _TOKEN.findall(folded)
     if folded.isascii() or not _JOINED_RUN.search(folded):
         return [term for term in map(_term, tokens) if term]

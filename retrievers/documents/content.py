@@ -15,6 +15,7 @@ from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
+from retrievers.query.patterns import Pattern
 
 Ints = npt.NDArray[np.int64]
 
@@ -73,6 +74,17 @@ class Content:
             if not section.synthetic:
                 found.setdefault(section.start_page, []).append(section.anchor)
         return {page: tuple(sorted(anchors)) for page, anchors in found.items()}
+
+    @cached_property
+    def _titled(self) -> dict[Pattern, tuple[Section, ...]]:
+        return {}
+
+    def titled(self, pattern: Pattern) -> tuple[Section, ...]:
+        """The sections whose titles match, looked for once: what knows roles asks for the same ones again."""
+        if pattern not in self._titled:
+            named = (section for section in self.sections if not section.synthetic)
+            self._titled[pattern] = tuple(section for section in named if pattern.search(section.title))
+        return self._titled[pattern]
 
     @cached_property
     def _vectors(self) -> dict[int, dict[int, float]]:

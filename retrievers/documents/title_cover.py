@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text import bm25, tokens
-from hybrid_core.text.term_counts import Postings, TermCounts
+from hybrid_core.text.term_counts import Occurrences, TermCounts
 from hybrid_core.types.documents import Section
 
 Floats = npt.NDArray[np.float64]
@@ -67,9 +67,9 @@ class Titles:
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
 
-    def _told(self, query: Mapping[int, float]) -> tuple[Postings, Floats]:
+    def _told(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
         """The titles that hold the terms, and what each term tells there."""
-        found = self.terms.postings(query)
+        found = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return found, (weights * bm25.idf(self.terms.page_count, found.holding))[found.terms]
 

@@ -16,7 +16,7 @@ import numpy as np
 from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.names import has_cjk
-from hybrid_core.text.term_counts import Postings
+from hybrid_core.text.term_counts import Occurrences
 from hybrid_core.types.results import Evidence
 from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
@@ -135,7 +135,7 @@ def _common(term: str, contents: Sequence[Content]) -> bool:
 def _holding(term: str, contents: Iterable[Content]) -> int:
     """How many pages hold a term."""
     hashed = [tokens.cached_hash(term)]
-    return sum(len(content.body.postings(hashed).pages) for content in contents)
+    return sum(len(content.body.occurrences(hashed).pages) for content in contents)
 
 
 class TermCoverage:
@@ -145,7 +145,7 @@ class TermCoverage:
         contents = {content.content_id: content for _, content, _ in pages}
         self._contents, looked_for = list(contents.values()), list(terms)
         hashes = [tokens.cached_hash(term) for term in looked_for]
-        found = {content_id: content.body.postings(hashes) for content_id, content in contents.items()}
+        found = {content_id: content.body.occurrences(hashes) for content_id, content in contents.items()}
         holding = sum((one.holding for one in found.values()), np.zeros(len(hashes), np.int64))
         rarity = bm25.idf(sum(content.pages for content in self._contents), holding)
         self._weights: dict[str, float] = {
@@ -183,7 +183,7 @@ class TermCoverage:
         return sum(weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
 
 
-def _held(content: Content, found: Postings, page: int) -> list[float]:
+def _held(content: Content, found: Occurrences, page: int) -> list[float]:
     """How much of each term a page holds, 0 to 1."""
     held = np.zeros(len(found.holding))
     pages = found.pages.astype(np.int64)

@@ -75,7 +75,7 @@ def matched(
     adds: dict[int, float] = {}
     fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
     for share, counts, wanted in fields:
-        found = counts.postings(wanted)
+        found = counts.occurrences(wanted)
         here = np.flatnonzero(found.pages == page - 1)
         terms, model = found.terms[here], Bm25(scoring.k1, scoring.b, counts.average_length)
         parts = model.weights(found.counts[here], float(counts.lengths[page - 1])).astype(np.float64)
@@ -90,7 +90,7 @@ def matched(
 
 
 def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
-    pages, found = counts.page_count, counts.postings(query)
+    pages, found = counts.page_count, counts.occurrences(query)
     told = (_weights(query) * bm25.idf(pages, found.holding)).astype(np.float32)
     model = Bm25(scoring.k1, scoring.b, counts.average_length)
     adds = told[found.terms] * model.weights(found.counts, counts.lengths[found.pages])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Set
 from math import fsum
+from typing import NamedTuple
 
 from hybrid_core.llm.token_estimate import cut, estimate
 from hybrid_core.text import tokens as words
@@ -16,15 +17,16 @@ _AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest 
 _BEFORE = 3  # an excerpt grows so many lines down for one up
 _GAP = "…\n"
 _BODY_CHARS = 30  # text after a heading at the end of a stretch from which its words count in full
+_NOTHING: frozenset[str] = frozenset()
 _DIGIT = re.compile(r"\d")
+_LINE_END = re.compile("\n")
 _PIECE = re.compile(rf".{{1,{_WINDOW_CHARS - 1}}}(?:\s+|$)|.{{1,{_WINDOW_CHARS}}}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     offset: int  # in the page's text
     text: str
-    held: frozenset[str]  # terms of the question
+    held: Set[str]  # terms of the question
     heading: bool
 
 
@@ -122,24 +124,34 @@ class _Excerpt:
 
 def _lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[_Line]:
     """The lines of a text; those longer than a window in pieces."""
-    beginnings = _beginnings(query)
+    folded = words.fold(text)
+    likely = _lines_with(_beginnings(query), folded.replace(",", "").replace("'", ""))
     lines = []
     offset = 0
-    for whole in text.split("\n"):
-        for start, piece in _pieces(whole):
-            folded = words.fold(piece).replace(",", "").replace("'", "")
-            found = words.tokenise(piece) if any(part in folded for part in beginnings) else ()
-            at = offset + start
-            lines.append(_Line(at, piece, frozenset(found) & query.keys(), at in headings))
+    for number, (whole, plain) in enumerate(zip(text.split("\n"), folded.split("\n"), strict=True)):
+        if len(whole) <= _WINDOW_CHARS:
+            held = query.keys() & words.folded_terms(plain) if number in likely else _NOTHING
+            lines.append(_Line(offset, whole, held, offset in headings))
+        else:
+            for match in _PIECE.finditer(whole):
+                at, piece = offset + match.start(), match.group()
+                held = query.keys() & words.tokenise(piece) if number in likely else _NOTHING
+                lines.append(_Line(at, piece, held, at in headings))
         offset += len(whole) + 1
     return lines
 
 
-def _pieces(line: str) -> Iterator[tuple[int, str]]:
-    if len(line) <= _WINDOW_CHARS:
-        yield 0, line
-    else:
-        yield from ((match.start(), match.group()) for match in _PIECE.finditer(line))
+def _lines_with(parts: Collection[str], text: str) -> set[int]:
+    """The numbers of the lines that hold one of these parts. A page has many lines, and few with one."""
+    found: set[int] = set()
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            line = bisect_right(starts, at) - 1
+            found.add(line)
+            at = text.find(part, starts[line + 1])
+    return found
 
 
 def _window(lines: list[_Line], first: int) -> list[_Line]:
@@ -176,7 +188,7 @@ def _match(window: list[_Line], query: Mapping[str, float]) -> int:
             parts.append([])
         if line.held:
             parts[-1].append(line)
-    weights = [fsum(query[term] for term in frozenset().union(*(line.held for line in part))) for part in parts]
+    weights = [fsum(query[term] for term in set[str]().union(*(line.held for line in part))) for part in parts]
     best = max(range(len(parts)), key=lambda at: (weights[at], at))
     return parts[best][0].offset
 

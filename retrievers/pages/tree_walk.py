@@ -36,6 +36,7 @@ def walk(trees: Sequence[Tree], limit: int, steps: WalkTrace | None = None) -> l
     """
     queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]
+    valued: list[list[float]] = [values.tolist() for _, values in trees]
     for doc, (content, _) in enumerate(trees):
         for top in content.children[-1]:
             _push(queue, promised[doc][top], doc, top, steps)
@@ -54,16 +55,15 @@ def walk(trees: Sequence[Tree], limit: int, steps: WalkTrace | None = None) -> l
         opened += 1
         if steps is not None:
             steps.opened.append((doc, at))
-        content, values = trees[doc]
+        content, values = trees[doc][0], valued[doc]
         children = content.children[at]
         for child in children:
             _push(queue, promised[doc][child], doc, child, steps)
         section = content.sections[at]
         last = content.sections[children[0]].start_page if children else section.end_page
         for number in range(section.start_page, last + 1):
-            value = float(values[number - 1])
-            if value > 0:
-                heapq.heappush(queue, (-value, doc, number, at, len(queue)))
+            if values[number - 1] > 0:
+                heapq.heappush(queue, (-values[number - 1], doc, number, at, len(queue)))
     return reached
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from hybrid_core.types.scoring import SelectionScoring
 from retrievers.documents.content import Content, cosine
 from retrievers.pages.scores import PageScores, PageVisit
@@ -50,13 +48,16 @@ def _without_copies(
 ) -> list[ResultSlot]:
     """Copies of the first ``most`` pages are left out and named with them; pages behind are not compared."""
     kept: list[ResultSlot] = []
-    lengths = np.zeros(len(visits))  # words on the kept pages
+    lengths: list[int] = []  # words on the first of the kept pages
+    lengths_of = [one.content.body.lengths.tolist() for one in scores]
     for one in visits:
-        words = float(scores[one.doc].candidate.content.body.lengths[one.page - 1])
-        alike = np.flatnonzero(np.abs(lengths[: min(len(kept), most)] - words) <= scoring.same_length * words)
-        copy_of = next((at for at in alike.tolist() if _same(scores, one, kept[at].visit, scoring)), None)
+        words = lengths_of[one.doc][one.page - 1]
+        room = scoring.same_length * words
+        alike = (at for at, length in enumerate(lengths) if abs(length - words) <= room)
+        copy_of = next((at for at in alike if _same(scores, one, kept[at].visit, scoring)), None)
         if copy_of is None:
-            lengths[len(kept)] = words
+            if len(kept) < most:
+                lengths.append(words)
             kept.append(ResultSlot(one))
         else:
             kept[copy_of] = replace(kept[copy_of], also_in=(*kept[copy_of].also_in, one))
@@ -92,7 +93,7 @@ def _with_roles(
     content, values = scores[doc].candidate.content, scores[doc].values
     first, rest = chosen[:within], chosen[within:]
     for role in roles:
-        pages = role_pages(content, role, role_length)
+        pages = _role_pages(content, role, role_length)
         if any(one.visit.doc == doc and one.visit.page in pages for one in first):
             continue
         best = max(pages, key=lambda page: (float(values[page - 1]), -page), default=None)
@@ -112,13 +113,12 @@ def _with_roles(
     return first + rest
 
 
-def role_pages(content: Content, role: Role, most: int) -> dict[int, None]:
+def _role_pages(content: Content, role: Role, most: int) -> dict[int, None]:
     """The pages of a document that have a role, by the titles of its sections, ``most`` of each; in order."""
     pages: dict[int, None] = {}
-    for section in content.sections:
-        if not section.synthetic and role.title.search(section.title):
-            last = min(section.end_page, section.start_page + most - 1)
-            pages |= dict.fromkeys(range(section.start_page, last + 1))
+    for section in content.titled(role.title):
+        last = min(section.end_page, section.start_page + most - 1)
+        pages |= dict.fromkeys(range(section.start_page, last + 1))
     return pages
 
 

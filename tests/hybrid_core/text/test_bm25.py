@@ -135,7 +135,7 @@ def test_term_counts_survive_their_bytes(pages: list[dict[int, int]]) -> None:
     for number, (terms, tf) in enumerate(read.page_vectors()):
         assert dict(zip(terms.tolist(), tf.tolist(), strict=True)) == {t: min(c, 255) for t, c in pages[number].items()}
     for term in {t for p in pages for t in p} | {7}:
-        found = read.postings([7, term])
+        found = read.occurrences([7, term])
         held, tf = found.pages[found.terms == 1], found.counts[found.terms == 1]
         assert found.holding.tolist()[1] == len(held)
         assert Counter(dict(zip(held.tolist(), tf.tolist(), strict=True))) == Counter(
