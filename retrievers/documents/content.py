@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -103,17 +104,17 @@ class Content:
             path.append(int(parent) - 1)
         return tuple(reversed(path))
 
+    @cached_property
+    def _begins(self) -> list[tuple[int, int]]:
+        return [(section.start_page, section.anchor) for section in self.sections]
+
     def section_at(self, page: int, offset: int) -> int:
         """The deepest section that holds a character of a page (1-based page)."""
-        found = 0
-        for at, section in enumerate(self.sections):  # preorder: the last that has begun is the deepest
-            if (section.start_page, section.anchor) > (page, offset):
-                break
-            if section.end_page > page or (
-                section.end_page == page and (section.end_anchor is None or offset < section.end_anchor)
-            ):
-                found = at
-        return found
+        for at in range(bisect_right(self._begins, (page, offset)) - 1, 0, -1):  # preorder: the last is the deepest
+            end = self.sections[at].end_page, self.sections[at].end_anchor
+            if end[0] > page or (end[0] == page and (end[1] is None or offset < end[1])):
+                return at
+        return 0
 
 
 class ContentCache:

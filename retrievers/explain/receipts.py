@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import nsmallest
 
 from hybrid_core.text.plural import counted
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
@@ -76,14 +77,13 @@ class Explainer:
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
-        found = [
-            (float(scores.nodes[at]) * scores.candidate.score, doc, at)
+        found = (
+            (-node * scores.candidate.score, doc, at)
             for doc, scores in enumerate(self._scores)
-            for at in scores.nodes.nonzero()[0].tolist()
-            if not scores.content.children[at]
-        ]
-        found.sort(key=lambda item: (-item[0], item[1], item[2]))
-        return tuple(self._ranked(doc, at) for _, doc, at in found[:_SECTIONS])
+            for at, node in enumerate(scores.nodes.tolist())
+            if node and not scores.content.children[at]
+        )
+        return tuple(self._ranked(doc, at) for _, doc, at in nsmallest(_SECTIONS, found))
 
     def documents(self) -> tuple[DocumentRanked, ...]:
         """The documents that were looked into, best first."""

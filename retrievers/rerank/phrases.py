@@ -51,9 +51,11 @@ def _share(phrases: Mapping[str, float], page: str, inside: float) -> float:
     """The mean of what the phrases give by weight: 1 for one that begins a line of the page, ``inside`` elsewhere."""
     if not phrases:
         return 0.0
-    lines = f"\n{_plain(page)}\n"
-    spaced = lines.replace("\n", " ")
-    return sum(weight * _stands(phrase, lines, spaced, inside) for phrase, weight in phrases.items()) / len(phrases)
+    plain = _plain(page)
+    spaced = f" {' '.join(plain.split())} "
+    found = {phrase: weight for phrase, weight in phrases.items() if f" {phrase} " in spaced}
+    lines = f"\n{_lines(plain)}\n" if found else ""
+    return sum(weight * _stands(phrase, lines, spaced, inside) for phrase, weight in found.items()) / len(phrases)
 
 
 def _stands(phrase: str, lines: str, spaced: str, inside: float) -> float:
@@ -71,6 +73,10 @@ def _phrase(written: str) -> str:
 
 
 def _plain(written: str) -> str:
-    """Folded, in Latin letters and digits only, with one space between words; lines that hold some stay lines."""
-    spaced = tokens.join_words(tokens.fold(written)).encode("ascii", "replace").translate(_SPACED).decode()
-    return "\n".join(plain for line in spaced.split("\n") if (plain := " ".join(line.split())))
+    """Folded, in Latin letters and digits only."""
+    return tokens.join_words(tokens.fold(written)).encode("ascii", "replace").translate(_SPACED).decode()
+
+
+def _lines(plain: str) -> str:
+    """With one space between words; lines that hold some stay lines."""
+    return "\n".join(line for line in (" ".join(line.split()) for line in plain.split("\n")) if line)

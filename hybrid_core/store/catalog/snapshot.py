@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, ColumnElement, Connection, Select, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, func, select
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
@@ -28,6 +28,18 @@ _DOCUMENT_COLUMNS: Select[Any] = select(
 ).select_from(schema.documents.outerjoin(schema.contents))
 
 
+# Those of every search, put together once: that takes longer than to answer them.
+_CATALOG_ID = select(schema.meta.c.value).where(schema.meta.c.key == "catalog")
+_NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == bindparam("library"))
+_EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
+    schema.libraries.c.id == bindparam("library")
+)
+_TEXTS = select(schema.pages.c.number, schema.pages.c.label, schema.pages.c.text).where(
+    schema.pages.c.content_id == bindparam("content_id"),
+    schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
+)
+
+
 class Snapshot:
     """A view of the catalog that does not change while it is open."""
 
@@ -36,7 +48,7 @@ class Snapshot:
 
     def catalog_id(self) -> str:
         """Which catalog this is: another one at the same place has another id."""
-        return str(self._connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")))
+        return str(self._connection.scalar(_CATALOG_ID))
 
     def libraries(self) -> list[str]:
         """Their ids, by name."""
@@ -62,8 +74,7 @@ class Snapshot:
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""
-        newest = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == library)
-        return self._connection.scalar(newest) or 0
+        return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
     def changes(self, library: str, after: int) -> list[Change]:
         found = self._connection.execute(
@@ -111,11 +122,7 @@ class Snapshot:
 
     def embedder(self, library: str) -> tuple[StoredEmbedder | None, StoredEmbedder | None]:
         """Whose vectors serve a library, and whose are being made."""
-        row = self._connection.execute(
-            select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
-                schema.libraries.c.id == library
-            )
-        ).one_or_none()
+        row = self._connection.execute(_EMBEDDERS, {"library": library}).one_or_none()
         return (None, None) if row is None else (self._stored(row.embedder), self._stored(row.next_embedder))
 
     def _stored(self, fingerprint: str | None) -> StoredEmbedder | None:
@@ -251,13 +258,8 @@ class Snapshot:
         by_content: dict[str, list[int]] = {}
         for content_id, number in wanted:
             by_content.setdefault(content_id, []).append(number)
-        pages = schema.pages.c
         for content_id, numbers in by_content.items():
-            found = self._connection.execute(
-                select(pages.number, pages.label, pages.text).where(
-                    pages.content_id == content_id, pages.number.in_(numbers)
-                )
-            )
+            found = self._connection.execute(_TEXTS, {"content_id": content_id, "numbers": numbers})
             shown |= {(content_id, row.number): (row.label, row.text) for row in found}
         return shown
 
