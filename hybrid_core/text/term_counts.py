@@ -72,13 +72,11 @@ class TermCounts:
         """Where these terms stand, looked up at once: a question asks for dozens of them in each of its documents."""
         wanted = np.fromiter(terms, np.uint32, len(terms))
         at = self.terms.searchsorted(wanted)
-        known = at < len(self.terms)
-        known[known] = self.terms[at[known]] == wanted[known]
-        firsts = self.starts[at[known]]
-        holding = np.zeros(len(wanted), np.int64)
-        holding[known] = sizes = self.starts[at[known] + 1] - firsts
-        ends = sizes.cumsum()
-        rows = np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + sizes, sizes)
+        after = self.terms.searchsorted(wanted, "right")  # the same where there is no such term
+        firsts = self.starts[at]
+        holding = self.starts[after] - firsts
+        ends = holding.cumsum()
+        rows = np.arange(holding.sum()) + np.repeat(firsts - ends + holding, holding)
         return Occurrences(holding, np.repeat(np.arange(len(wanted)), holding), self.pages[rows], self.counts[rows])
 
     def page_vectors(self) -> Iterator[tuple[Uint32, npt.NDArray[np.uint16]]]:
