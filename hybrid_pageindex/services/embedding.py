@@ -90,8 +90,8 @@ class Embedders:
     def embedding(
         self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]
     ) -> QuestionEmbedding:
-        """A question's vector, and its term weights from an embedder that gives them, where every searched document
-        is embedded and the embedder answers.
+        """A question's vector, and its term weights from an embedder that gives them, where a searched document is
+        embedded and the embedder answers.
         """
         if vectors_of is None:
             return QuestionEmbedding()
@@ -101,9 +101,11 @@ class Embedders:
         pages = sum(document.pages for document in searched.values())
         covered = sum(document.pages for document in searched.values() if document.doc_id in done)
         share = covered / pages if pages else 0.0
-        if covered < pages:
-            waiting = sum(document.doc_id not in done for document in searched.values())
-            note = f"{waiting} of {len(searched)} documents are not embedded, so words alone decide; run embed"
+        unembedded, note = searched.keys() - done, ""
+        if unembedded:
+            alone = "words alone rank documents and their pages" if covered else "words alone decide"
+            note = f"{len(unembedded)} of {len(searched)} documents are not embedded, so {alone}; run embed"
+        if not covered:
             return QuestionEmbedding(share, None, note)
         try:
             embedder = self.load(serving.name)
@@ -118,7 +120,7 @@ class Embedders:
                     f"'{serving.name}' is no longer the model that the library was embedded with.",
                     "Embed it again: hybrid-pageindex embed.",
                 )
-            return QuestionEmbedding(share, vectors[0], learned=learned)
+            return QuestionEmbedding(share, vectors[0], note, learned, unembedded)
         except UsageError:
             raise
         except PageIndexError as error:

@@ -7,7 +7,7 @@ question's own words make it: those of other types keep their places.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from hybrid_core.types.documents import Fusion
 from hybrid_core.types.scoring import ScoringConfig
@@ -26,6 +26,7 @@ def score_documents(
     expansion: ExpansionScope,
     coarse: Mapping[Key, float],
     similar: Mapping[Key, float],
+    unembedded: Collection[str],
     scoring: ScoringConfig,
     fusion: Fusion,
 ) -> list[PageScores]:
@@ -34,7 +35,7 @@ def score_documents(
     queries = [PageQuery({**one.terms, **asked}, one.headings) for one in expansions]
     raw = [score_pages(c, query, scoring.pages) for c, query in zip(candidates, queries, strict=True)]
     places = HitPlaces.of(candidates, coarse)
-    scores = value_pages(candidates, queries, places, raw, similar, scoring, fusion)
+    scores = value_pages(candidates, queries, places, raw, similar, unembedded, scoring, fusion)
     if all(one is expansions[0] for one in expansions):
         return scores
     own = PageQuery(asked)
@@ -43,7 +44,9 @@ def score_documents(
         for c, one, before in zip(candidates, expansions, raw, strict=True)
     ]
     return bounded(
-        scores, value_pages(candidates, [own] * len(raw), places, own_raw, similar, scoring, fusion), expansion
+        scores,
+        value_pages(candidates, [own] * len(raw), places, own_raw, similar, unembedded, scoring, fusion),
+        expansion,
     )
 
 

@@ -33,13 +33,14 @@ def coarse_pass(
 ) -> list[Hit]:
     """At most ``scoring.hits`` pages of published versions, best first, within ``scope`` if given.
 
-    ``query`` is {term hash: weight}. Without a vector a hit's score is its BM25; with one it is the
+    ``query`` is {term hash: weight}. A hit's score is its BM25; where all documents have vectors it is the
     weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
     ``fusion`` "rrf" the sum of their reciprocal ranks.
     """
     sparse = by_words(index, query, published, scope, scoring)
-    near = by_meaning(index, embedding, published, scope, scoring, scoring.hits)
-    return joined(sparse, near, scoring, fusion) if embedding.vector is not None else sparse
+    if not embedding.over_all:
+        return sparse
+    return joined(sparse, by_meaning(index, embedding, published, scope, scoring, scoring.hits), scoring, fusion)
 
 
 def by_words(
@@ -129,13 +130,13 @@ class FirstStage:
             found = self._pass(groups[0][0] if groups else NO_EXPANSION, scope)
             return found, found
         scoring, fusion = self.request.scoring.first_stage, self.request.fusion
-        near = by_meaning(self.index, self.embedding, self.view.documents, scope, scoring, scoring.hits)
         own = expanded = self._by_words(NO_EXPANSION, scope)
         for expansion, documents in groups:
             if documents is not None:
                 added = self._by_words(expansion, documents)
                 expanded = expanded_hits(expanded, added, documents, scoring.hits)
-        if self.embedding.vector is not None:
+        if self.embedding.over_all:
+            near = by_meaning(self.index, self.embedding, self.view.documents, scope, scoring, scoring.hits)
             own, expanded = joined(own, near, scoring, fusion), joined(expanded, near, scoring, fusion)
         return (own if self.expansion.named is not None else expanded), expanded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,7 @@ def value_pages(
     places: Sequence[HitPlaces],
     raw: Sequence[Floats],
     similar: Mapping[Key, float],
+    unembedded: Collection[str],
     scoring: ScoringConfig,
     fusion: Fusion,
 ) -> list[PageScores]:
@@ -70,8 +71,9 @@ def value_pages(
     (``places``). The latter is what compares pages of documents that the question does not tell apart: it counts more
     the less surely one is named. A document counts by how surely the question names it, not by how far it leads, and
     half as much where none is named: that others of its pages hold the question's words says less than that one does.
-    ``similar`` gives pages 0 to 1. Values are at most 1. A page that no word and no similarity speaks for has the
-    value 0.
+    ``similar`` gives pages 0 to 1. Pages of ``unembedded`` documents count as if similarity said of each what its words
+    say, so their order is that of a library without vectors. Values are at most 1. A page that no word and no
+    similarity speaks for has the value 0.
     """
     best_page = max((float(scores.max(initial=0.0)) for scores in raw), default=0.0) or 1.0
     weights = scoring.pages
@@ -85,7 +87,7 @@ def value_pages(
     similar_of = _by_document(similar)
     by_rank = None
     if similar and fusion == "rrf":
-        by_rank = _by_document(_fused_ranks(candidates, raw, similar, scoring.first_stage.rrf_k))
+        by_rank = _by_document(_fused_ranks(candidates, raw, similar, unembedded, scoring.first_stage.rrf_k))
     scored = []
     for candidate, query, place, scores in zip(candidates, queries, places, raw, strict=True):
         content, doc_id = candidate.content, candidate.document.doc_id
@@ -95,6 +97,8 @@ def value_pages(
         else:
             spoken = (1.0 + dense) * per_page(content, by_rank.get(doc_id, {}))
         own = (spoken + compared * place.library * (spoken > 0)) / total  # not for the words that name its document
+        if by_rank is None and doc_id in unembedded:
+            own *= (1.0 + compared + dense) / (1.0 + compared)
         if candidate.only is not None:
             own *= candidate.only
         from_document = by_document * candidate.score / surest / total
@@ -118,15 +122,26 @@ def better_neighbour(scores: Floats) -> Floats:
 
 
 def _fused_ranks(
-    candidates: Sequence[CandidateDocument], raw: Sequence[Floats], similar: Mapping[Key, float], k: float
+    candidates: Sequence[CandidateDocument],
+    raw: Sequence[Floats],
+    similar: Mapping[Key, float],
+    unembedded: Collection[str],
+    k: float,
 ) -> dict[Key, float]:
-    """The reciprocal ranks of all candidates' pages by words and by similarity added up; 1 for the best."""
+    """The reciprocal ranks of all candidates' pages by words and by similarity added up; 1 for the best.
+
+    The rank by words counts twice for a document without vectors.
+    """
     words = {
         (candidate.document.doc_id, page + 1): float(scores[page])
         for candidate, scores in zip(candidates, raw, strict=True)
         for page in np.flatnonzero(scores).tolist()
     }
-    return normalised(reciprocal_ranks([words, similar], k))
+    fused = reciprocal_ranks([words, similar], k)
+    if unembedded:
+        ranks = reciprocal_ranks([words], k)
+        fused |= {key: 2 * rank for key, rank in ranks.items() if key[0] in unembedded}
+    return normalised(fused)
 
 
 def _by_document(scores: Mapping[Key, float]) -> dict[str, dict[int, float]]:

@@ -84,15 +84,18 @@ def score(state: SearchState) -> SearchState:
     candidates, question, first = state.candidates, state.question, request.scoring.first_stage
     ids = [c.document.doc_id for c in candidates]
     near, similar = by_meaning(opened.index, opened.embedding, opened.view.documents, ids, first, 2 * first.hits)
+    unembedded = opened.embedding.unembedded
     best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
     # what named the document it holds on all its pages
     kept = [term for term in question.terms if term not in state.routing.matched_terms] or question.terms
     asked = dict.fromkeys(kept, 1.0)
-    pages = score_documents(candidates, asked, expansion, coarse, similar, request.scoring, request.fusion)
+    pages = score_documents(candidates, asked, expansion, coarse, similar, unembedded, request.scoring, request.fusion)
     if not any(one.values.any() for one in pages):  # nothing but what named the document occurs in it
         asked = dict.fromkeys(question.terms, 1.0)
-        pages = score_documents(candidates, asked, expansion, coarse, similar, request.scoring, request.fusion)
+        pages = score_documents(
+            candidates, asked, expansion, coarse, similar, unembedded, request.scoring, request.fusion
+        )
     if near:
         pages = [
             replace(one, signals={**one.signals, **_nearness(near, one.candidate.document.doc_id)}) for one in pages

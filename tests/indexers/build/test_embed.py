@@ -1,4 +1,4 @@
-"""Vectors: they follow the text, can be resumed, count only when complete, and are switched over as a whole."""
+"""Vectors: they follow the text, can be resumed, count where documents have them, and are switched over as a whole."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_embedded() -> None:
     assert made == [(1, 0, "said of one"), (1, 1, "Title\nabout\nalpha"), (1, 2, "beta")]
 
 
-def test_dense_counts_once_everything_searched_is_embedded(engine: Engine, tmp_path: Path) -> None:
+def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_path: Path) -> None:
     first, second = written(tmp_path, 2)
     run(engine.index(first))
     before = run(engine.search(QUESTION))
@@ -91,8 +91,13 @@ def test_dense_counts_once_everything_searched_is_embedded(engine: Engine, tmp_p
     assert 0 < max(r.receipt.dense or 0 for r in after.results) <= 1.0001
     run(engine.index(second))
     partly = run(engine.search(QUESTION))
-    assert partly.embedded_share == 0.5 and partly.results[0].receipt.dense is None
-    assert "1 of 2 documents are not embedded, so words alone decide; run embed" in partly.notes
+    assert partly.embedded_share == 0.5 and {r.doc_name for r in partly.results} == {"0.pdf", "1.pdf"}
+    assert {r.doc_name: r.receipt.dense is not None for r in partly.results} == {"0.pdf": True, "1.pdf": False}
+    note = "1 of 2 documents are not embedded, so words alone rank documents and their pages; run embed"
+    assert note in partly.notes
+    other = run(engine.search(QUESTION, documents=["1.pdf"]))
+    assert other.embedded_share == 0 and other.results[0].receipt.dense is None
+    assert "1 of 1 documents are not embedded, so words alone decide; run embed" in other.notes
     given = run(engine.search(QUESTION, documents=["0.pdf"]))
     assert given.embedded_share == 1 and given.results[0].receipt.dense is not None
     assert run(engine.embed()) is not None

@@ -58,8 +58,8 @@ def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]]
         return
     expansion = ExpansionScope({"fits": FIELD}, named)
     asked = {"lock": 1.0, "gate": 1.0}
-    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, scoring, "weighted")
-    expanded = score_documents(candidates, asked, expansion, {}, {}, scoring, "weighted")
+    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, (), scoring, "weighted")
+    expanded = score_documents(candidates, asked, expansion, {}, {}, (), scoring, "weighted")
     before, after = best(own), best(expanded)
     for n, kept in enumerate(candidates):
         for u, other in enumerate(candidates):
@@ -77,8 +77,8 @@ def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
     scoring = ScoringConfig()
     candidates = [candidate(f"d{at}", kind, pages, 0.0) for at, (pages, kind) in enumerate(made)]
     asked = {"lock": 1.0, "gate": 1.0}
-    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, scoring, "weighted")
-    expanded = score_documents(candidates, asked, ExpansionScope({"fits": FIELD}), {}, {}, scoring, "weighted")
+    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, (), scoring, "weighted")
+    expanded = score_documents(candidates, asked, ExpansionScope({"fits": FIELD}), {}, {}, (), scoring, "weighted")
     fits = [c.document.card.type == "fits" for c in candidates]
     before = max((b for b, f in zip(best(own), fits, strict=True) if f), default=0.0)
     after = max((b for b, f in zip(best(expanded), fits, strict=True) if f), default=0.0)
@@ -89,7 +89,7 @@ def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
 def test_bounds_are_given_to_named_documents_only() -> None:
     expansion = ExpansionScope({"fits": FIELD}, frozenset({"a"}))
     made = [candidate("a", "fits", [["lock"]], 0.6), candidate("b", "fits", [["lock"]], 0.0)]
-    own = score_documents(made, {"lock": 1.0}, ExpansionScope(), {}, {}, ScoringConfig(), "weighted")
+    own = score_documents(made, {"lock": 1.0}, ExpansionScope(), {}, {}, (), ScoringConfig(), "weighted")
     lowered = [one.times(0.5) for one in own]
     kept = bounded(lowered, own, expansion)
     assert best(kept) == pytest.approx([best(own)[0], best(own)[1] / 2])

@@ -30,7 +30,7 @@ def test_a_document_counts_half_where_none_is_named(named: float) -> None:
     made = [candidate("a", 1.0, named, scoring), candidate("b", 0.4, 0.0, scoring)]
     query = PageQuery({"weir": 1.0})
     raw = [score_pages(c, query, scoring.pages) for c in made]
-    first, second = value_pages(made, [query, query], HitPlaces.of(made, {}), raw, {}, scoring, "weighted")
+    first, second = value_pages(made, [query, query], HitPlaces.of(made, {}), raw, {}, (), scoring, "weighted")
     by_document = 4.0 * named + 2.0 * (1 - named)
     total = 1.0 + (0.5 * named + 2.0 * (1 - named)) + by_document + 0.1
     assert first.part("document", 1) == pytest.approx(by_document * (1.0 + 3.0 * named) / 4.0 / total)
