@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.requests import OPTIONS, SearchFields, SearchRequest, search_request
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, Settings, run
@@ -44,8 +44,8 @@ def test_numbers_out_of_range_are_refused(number: Any) -> None:
         SearchRequest("Why?", scoring={"documents.most": number})  # type: ignore[arg-type]
 
 
-def test_several_libraries_are_not_searched_yet(library: Engine) -> None:
-    with pytest.raises(UsageError, match="2 libraries are named"):
+def test_a_library_that_is_not_there_is_named_among_several(library: Engine) -> None:
+    with pytest.raises(NotFoundError, match="No library 'other'. There are: default"):
         run(library.search("net sales", libraries=["default", "other"]))
 
 
@@ -55,7 +55,7 @@ def test_the_command_line_offers_every_option() -> None:
     said = {name: getattr(options, name) for name in OPTIONS}
     request = SearchRequest("Why?", **said)
     assert (request.documents, request.top_k, request.route, request.mmr) == (("a", "b"), 7, "semantic", 0.5)
-    assert {name for name, value in said.items() if value is not None} == {"documents", "top_k", "route", "mmr"}
+    assert {name for name, value in said.items() if value} == {"documents", "top_k", "route", "mmr"}
 
 
 def test_scoring_is_made_from_names() -> None:
