@@ -8,6 +8,8 @@ import pytest
 
 from tests.figures import paths, source
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for types count: they tie files together all the same."""

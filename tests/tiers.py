@@ -35,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "endurance: runs only in the tier of this name")
     if config.option.tier == "fast":
         os.environ.pop("PAGEINDEX_EVAL_DATA", None)
+        for left_open in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):  # by tests that end halfway
+            config.addinivalue_line("filterwarnings", f"ignore::{left_open}")
         config.pluginmanager.register(_Fast(), "fast-tier")
 
 

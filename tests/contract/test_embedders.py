@@ -19,6 +19,8 @@ from hybrid_core.embed.load import load_embedder
 from hybrid_core.errors import UsageError
 from tests import tiny_models
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[..., Embedder]  # called with batch_size
 
 

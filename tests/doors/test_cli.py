@@ -20,6 +20,8 @@ from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 
+pytestmark = pytest.mark.slow
+
 
 def call(capsys: pytest.CaptureFixture[str], engine: Engine, *arguments: object) -> tuple[int, str, str]:
     """The command line in this process, on the shared library (quicker than a process of its own)."""

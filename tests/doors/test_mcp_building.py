@@ -19,6 +19,8 @@ from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -27,6 +27,8 @@ from tests.conftest import Cli
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, http
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-long-token-that-nobody-guesses"
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 HELLO = {

@@ -29,6 +29,8 @@ from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 from tests.models_over_http import engine_with
 
+pytestmark = pytest.mark.slow
+
 SLOW = 8.0  # seconds that the model takes
 SILENCE = 5.0  # seconds; one is promised, and a busy machine may be late
 

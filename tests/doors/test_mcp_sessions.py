@@ -10,10 +10,13 @@ from typing import Any
 
 import httpx2
 import psutil
+import pytest
 
 from hybrid_pageindex import Engine
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import REVISION, http
+
+pytestmark = pytest.mark.slow
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 FEW = "from hybrid_pageindex.doors.mcp import http; http._SESSIONS = 3"

@@ -19,6 +19,8 @@ from tests import pdfs
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio
 
+pytestmark = pytest.mark.slow
+
 TASKS: dict[str, Any] = {"io.modelcontextprotocol/tasks": {}}
 
 

@@ -19,6 +19,8 @@ from tests import pdfs, qdrant_stub
 from tests.conftest import Cli
 from tests.qdrant_stub import Stub
 
+pytestmark = pytest.mark.slow
+
 KEY = "a-secret-key"
 
 

@@ -28,6 +28,8 @@ from tests.conftest import Cli
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai", reason="the extra openai is not installed")
 pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
 

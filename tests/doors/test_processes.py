@@ -12,10 +12,13 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli
+
+pytestmark = pytest.mark.slow
 
 DOCUMENTS, PAGES, KILLS = 16, 4, 20
 

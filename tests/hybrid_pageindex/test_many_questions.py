@@ -26,6 +26,8 @@ from tests.doubles.replies import Answer, FakeEndpoint
 from tests.models_over_http import engine_with
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"
 MANY = 200
 PATIENCE = 300  # seconds after which a test has failed, however busy the machine

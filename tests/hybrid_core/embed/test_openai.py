@@ -23,6 +23,8 @@ from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries, asked_wait
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai", reason="the extra openai is not installed")
 
 KEY = "sk-very-secret-0123456789"

@@ -29,6 +29,8 @@ from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, PNG, QUESTION, Connect, Found
 
+pytestmark = pytest.mark.slow
+
 
 def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> None:
     server.answer = lambda request: FakeReply(status=429, headers={"Retry-After": "60"}, body={})

@@ -22,6 +22,8 @@ from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.hybrid_core.llm.said import GOOD, KEY, QUESTION, QUICK, Connect, Found, Interface, both
 
+pytestmark = pytest.mark.slow
+
 
 @both
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "The word for this page"
 
 

@@ -25,6 +25,8 @@ from indexers.workers.watch import Watch, resident_bytes
 from tests import pdfs
 from tests.indexers.formats import raw_pdf
 
+pytestmark = pytest.mark.slow
+
 EngineWith = Callable[..., Engine]
 
 

@@ -19,6 +19,8 @@ from indexers.jobs.pipeline import IndexOptions, index
 from indexers.jobs.report import IndexProgress, IndexReport
 from tests import pdfs
 
+pytestmark = pytest.mark.slow
+
 
 def statuses(report: IndexReport) -> dict[str, str]:
     return {Path(file.path).name: file.status for file in report.files}

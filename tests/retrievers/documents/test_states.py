@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
 from retrievers.query.question import read_question
 from tests.retrievers.made_documents import document
+
+pytestmark = pytest.mark.slow
 
 NAMES = (
     "Harbor & Pine, Inc.",

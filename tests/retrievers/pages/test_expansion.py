@@ -49,6 +49,7 @@ def best(valued: Sequence[PageScores]) -> list[float]:
     return [float(one.values.max(initial=0.0)) for one in valued]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(PAGES, st.sampled_from(["fits", "other"]), st.sampled_from([0.0, 0.2, 0.6])), max_size=5))
 def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]], str, float]]) -> None:
     scoring = ScoringConfig()

@@ -71,6 +71,7 @@ def test_a_node_is_the_gathering_of_its_pages(page_hits: list[float], data: st.D
     assert whole == pytest.approx(gather([s for s in page_hits if s > 0]))
 
 
+@pytest.mark.slow
 def test_path_shares_compare_siblings_only() -> None:
     tree = content(6, (1, 1, 4), (2, 1, 2), (2, 3, 4), (1, 5, 6))
     shares = path_shares(tree, np.array([0.8, 0.2, 0.4, 0.4]))
