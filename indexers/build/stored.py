@@ -12,6 +12,7 @@ from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.versions import ContentVersion, Kind, StoredVersion
 from indexers.build.chunks import ChunkSize
 from indexers.build.versions import version_of, with_ocr
+from indexers.formats.format import Format
 from indexers.formats.registry import format_of
 from indexers.ocr.tesseract import NoOcr, Tesseract
 
@@ -28,7 +29,11 @@ class StoredContents:
 
     def wanted(self, file: Path, sha256: str) -> ContentVersion:
         """What this run makes of a file's bytes by rules alone."""
-        return version_of(sha256, format_of(file), self._chunks)
+        return self.of_format(sha256, format_of(file))
+
+    def of_format(self, sha256: str, format: Format) -> ContentVersion:
+        """The same of bytes whose format is known."""
+        return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, wanted: ContentVersion, unread: int | None = None) -> bool:
         """Whether a stored version is as good as what this run would make instead without models.

@@ -53,6 +53,15 @@ def format_of(path: Path) -> Format:
     return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or _OWN[0]
 
 
+def format_unchanged(path: Path, before: str) -> Format:
+    """``format_of`` a file whose ending and bytes are those for which it was named ``before``: it is not read again,
+    unless the package that read it is gone or another one brings a format with this ending now."""
+    format, named_now = named(before), of_suffix(path.suffix)
+    if format is None or (named_now is not None and named_now not in (*_OWN, format)):
+        return format_of(path)
+    return format
+
+
 def misnamed(path: Path) -> str:
     """What is said of a file whose ending is another format's than its content; "" where they agree."""
     named, format = of_suffix(path.suffix), _detected(path)
@@ -63,12 +72,11 @@ def misnamed(path: Path) -> str:
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
     """Open a file with its format's parser. Raises DocumentError where it cannot be read as that format."""
-    named = of_suffix(path.suffix)
-    kind = detect(path, named.name if named else "")
-    if (refused := REFUSED.get(kind)) is not None and (named is None or named in _OWN):
+    named, kind = of_suffix(path.suffix), _kind(path)
+    if (refused := REFUSED.get(kind)) is not None:
         error, what, advice = refused
         raise error(f"{path}: {what}", advice)
-    format = _detected(path) or named
+    format = _own(kind) or named
     if format is None:
         head = _head(path)
         format = _sniffed(head)
@@ -84,13 +92,20 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
     return file
 
 
-def _detected(path: Path) -> Format | None:
-    """Our own format by content. A file with the ending of another package's format is that package's to tell."""
+def _kind(path: Path) -> str:
+    """What ``detect`` says; "" where the ending is of another package's format, which is that package's to tell."""
     named = of_suffix(path.suffix)
     if named is not None and named not in _OWN:
-        return None
-    kind = detect(path, named.name if named else "")
+        return ""
+    return detect(path, named.name if named else "")
+
+
+def _own(kind: str) -> Format | None:
     return next((format for format in _OWN if format.name == kind), None)
+
+
+def _detected(path: Path) -> Format | None:
+    return _own(_kind(path))
 
 
 def formats_read() -> str:

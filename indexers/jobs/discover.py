@@ -6,14 +6,15 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
 from hybrid_core.system.paths import exists
 from hybrid_core.text.plural import counted
-from indexers.formats.registry import format_of, formats, formats_read
+from indexers.formats.format import Format
+from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
 
 _ENDING = re.compile(r"\.\w{1,10}")
@@ -79,7 +80,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     beside = Counter(ending for path, ending in skipped.items() if path not in alone)
     left_out = (f"{_left_out(beside)}; {_advice()}",) if beside else ()
-    notes = (*left_out, *_children(readable), *format_problems())
+    notes = (*left_out, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
@@ -88,10 +89,9 @@ def _advice() -> str:
     return f"what is read is {formats_read()}: convert the others, to PDF for example"
 
 
-def _children(files: Sequence[Path]) -> Iterator[str]:
-    """What is inside files and not read."""
-    parents = Counter(format for file in files if (format := format_of(file)).children)
-    for format, number in parents.items():
+def files_inside(read_as: Iterable[Format]) -> Iterator[str]:
+    """What is inside files of these formats and not read."""
+    for format, number in Counter(format for format in read_as if format.children).items():
         yield f"{counted(number, 'file')} ({format.title}) may hold {format.children}, which are not indexed"
 
 

@@ -9,6 +9,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from indexers.build.stored import StoredContents
+from indexers.formats.registry import format_unchanged
 from indexers.jobs.files import system_stat
 
 _TOGETHER = 1_000  # stamps that are written in one transaction
@@ -31,8 +32,10 @@ class UnchangedFiles:
         if document.error or stored is None or stamp is None:
             return False
         stat = system_stat(file)
-        wanted = self._stored.wanted(file, document.sha256)
-        return stat is not None and stamp.proves(stat) and self._stored.serves(stored, wanted, document.unread)
+        if stat is None or not stamp.proves(stat):
+            return False
+        wanted = self._stored.of_format(document.sha256, format_unchanged(file, document.format))
+        return self._stored.serves(stored, wanted, document.unread)
 
     def read(self, document: Document, stamp: FileStamp) -> None:
         """Note that a file was read and is unchanged."""

@@ -12,6 +12,7 @@ import pytest
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
 from indexers.build import versions
+from indexers.formats import registry
 from indexers.jobs import pipeline
 
 LONG_AGO = 1_000_000_000
@@ -57,6 +58,15 @@ def test_unchanged_files_are_not_read(engine: Engine, folder: Path, read: list[s
     unchanged = dict.fromkeys(names, "unchanged")
     assert indexed(engine, read, folder) == (unchanged, [])
     assert indexed(engine, read, folder, check_hashes=True) == (unchanged, names)
+
+
+def test_unchanged_files_are_not_opened(engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = note(folder / "crane.md", "crane")
+    assert run(engine.index(file, workers=1)).files[0].status == "indexed"
+    opened: list[Path] = []
+    monkeypatch.setattr(registry, "detect", lambda path, _: opened.append(path) or "")
+    assert run(engine.index(file, workers=1)).files[0].status == "unchanged"
+    assert opened == []
 
 
 def test_a_file_of_the_same_size_and_time_is_read(engine: Engine, folder: Path, read: list[str]) -> None:
