@@ -69,6 +69,10 @@ class BusyError(StoreError):
     retryable = True
 
 
+class LeaseLostError(StoreError):
+    """A job was given to another worker, or has ended: what this one made of it is not written."""
+
+
 class UnreachableError(StoreError):
     """A server that holds part of the store does not answer now."""
 

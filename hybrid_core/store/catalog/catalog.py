@@ -20,6 +20,7 @@ from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.versions import ContentVersion
 
 
@@ -32,6 +33,10 @@ class Catalog:
 
     def close(self) -> None:
         self._file.close()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """One consistent view, for what other rooms keep in the same file; see ``snapshot``."""
+        return self._file.reading()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -64,13 +69,20 @@ class Catalog:
         content: IndexedContent | None,
         card: Card,
         stamp: FileStamp,
+        fence: Fence | None = None,
+        advance: Advance = Advance(),
     ) -> None:
         """Switch a document to a version, in one transaction.
 
         ``content`` is None where the catalog is known to hold that version already; raises
-        NotFoundError where it meanwhile does not.
+        NotFoundError where it meanwhile does not. ``fence`` is of the job that made it, and ``advance`` what becomes of
+        the job by that; raises LeaseLostError, and publishes nothing, where another worker has it.
         """
+        from hybrid_core.store.jobs.events import log  # no search needs these
+        from hybrid_core.store.jobs.fencing import advance_job
+
         with self.writing() as connection:
+            happened = [] if fence is None else advance_job(connection, fence, advance)
             content_id = rows.content_id_of(connection, version)
             if content_id is None and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
@@ -91,6 +103,7 @@ class Catalog:
             connection.execute(insert(schema.changes).values(library=library, doc_id=doc_id, content_id=content_id))
             if before and before != content_id:
                 _drop_unreferenced(connection, [before])
+            log(connection, happened)
 
     def move(self, doc_id: str, *, path: str, card: Card, stamp: FileStamp) -> None:
         """Record where an unchanged file now lies."""

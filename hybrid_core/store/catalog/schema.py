@@ -15,7 +15,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
@@ -28,13 +27,12 @@ from sqlalchemy import (
 from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
+from hybrid_core.store.tables import metadata
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
-
-metadata = MetaData()
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
 
@@ -194,6 +192,9 @@ def _prepare(connection: Connection, path: Path) -> None:
         connection.rollback()
         connection = connection.execution_options(writing=True)
         with connection.begin():
+            from hybrid_core.store import counters  # noqa: F401 - they lie in the same file, and no search needs them
+            from hybrid_core.store.jobs import tables  # noqa: F401
+
             metadata.create_all(connection)
             if connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) is None:
                 connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))

@@ -98,4 +98,34 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "UPDATE libraries SET name = id",
     ),
     8: ("ALTER TABLE pages ADD COLUMN places TEXT NOT NULL DEFAULT '[]'",),
+    9: (
+        "CREATE TABLE counters (name VARCHAR NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (name))",
+        "CREATE TABLE jobs (id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, library VARCHAR NOT NULL, owner "
+        "VARCHAR DEFAULT '' NOT NULL, kind VARCHAR NOT NULL, subject TEXT NOT NULL, options TEXT NOT NULL, needs "
+        'TEXT NOT NULL, "key" TEXT NOT NULL, version TEXT NOT NULL, priority INTEGER NOT NULL, turn INTEGER '
+        "DEFAULT '0' NOT NULL, status VARCHAR NOT NULL, stage VARCHAR NOT NULL, done INTEGER DEFAULT '0' NOT "
+        "NULL, total INTEGER DEFAULT '0' NOT NULL, attempts INTEGER DEFAULT '0' NOT NULL, not_before BIGINT "
+        "DEFAULT '0' NOT NULL, worker VARCHAR DEFAULT '' NOT NULL, claim INTEGER DEFAULT '0' NOT NULL, "
+        "lease_until BIGINT DEFAULT '0' NOT NULL, heartbeat_at BIGINT DEFAULT '0' NOT NULL, cancel_requested "
+        "BOOLEAN DEFAULT '0' NOT NULL, detached BOOLEAN DEFAULT '0' NOT NULL, again TEXT DEFAULT '' NOT NULL, "
+        "cause TEXT DEFAULT '' NOT NULL, result TEXT DEFAULT '{}' NOT NULL, created_at BIGINT NOT NULL, "
+        "started_at BIGINT DEFAULT '0' NOT NULL, finished_at BIGINT DEFAULT '0' NOT NULL)",
+        "CREATE UNIQUE INDEX jobs_active_key ON jobs (\"key\") WHERE status IN ('waiting', 'running')",
+        "CREATE INDEX jobs_by_end ON jobs (finished_at, id) WHERE finished_at > 0",
+        "CREATE INDEX jobs_by_lease ON jobs (lease_until) WHERE status = 'running'",
+        "CREATE INDEX jobs_by_library ON jobs (library, status)",
+        "CREATE INDEX jobs_by_needs ON jobs (needs) WHERE status = 'waiting'",
+        "CREATE INDEX jobs_in_order ON jobs (priority DESC, turn, id, needs) WHERE status = 'waiting'",
+        "CREATE TABLE job_events (number INTEGER NOT NULL, job_id INTEGER NOT NULL, library VARCHAR NOT NULL, at "
+        "BIGINT NOT NULL, kind VARCHAR NOT NULL, detail TEXT NOT NULL, PRIMARY KEY (number))",
+        "CREATE INDEX ix_job_events_job_id ON job_events (job_id)",
+        "CREATE TABLE workers (id VARCHAR NOT NULL, host VARCHAR NOT NULL, pid INTEGER NOT NULL, kind VARCHAR "
+        "NOT NULL, abilities TEXT NOT NULL, started_at BIGINT NOT NULL, heartbeat_at BIGINT NOT NULL, PRIMARY "
+        "KEY (id))",
+        "CREATE TABLE job_waiters (worker_id VARCHAR NOT NULL, job_id INTEGER NOT NULL, PRIMARY KEY (worker_id, "
+        "job_id)) WITHOUT ROWID",
+        "CREATE INDEX ix_job_waiters_job_id ON job_waiters (job_id)",
+        "CREATE TABLE pauses (scope VARCHAR NOT NULL, id VARCHAR NOT NULL, at BIGINT NOT NULL, PRIMARY KEY "
+        "(scope, id))",
+    ),
 }

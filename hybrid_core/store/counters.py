@@ -1,0 +1,33 @@
+"""Numbers that rise in the order of commits: one row a counter.
+
+A sequence of PostgreSQL gives numbers before the commit, so that who has read up to 2 never sees a 1 that is committed
+later. The row of a counter is held until the commit: the next writer waits. So take a number last in a transaction.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Connection, String, Table, update
+
+from hybrid_core.store.tables import insert_into, metadata
+
+counters = Table(
+    "counters", metadata,
+    Column("name", String, primary_key=True),
+    Column("n", BigInteger, nullable=False),  # the last number that was given; never goes back
+)  # fmt: skip
+
+
+def take(connection: Connection, name: str, count: int = 1) -> int:
+    """The first of ``count`` new numbers, from 1 on without gaps; given back if the transaction is not committed."""
+    more = (
+        update(counters)
+        .where(counters.c.name == name)
+        .values(n=counters.c.n + count)
+        .returning(counters.c.n)
+        .execution_options(synchronize_session=False)
+    )
+    last = connection.scalar(more)
+    if last is None:
+        connection.execute(insert_into(connection, counters).values(name=name, n=0).on_conflict_do_nothing())
+        last = connection.scalar(more)
+    return int(last or count) - count + 1

@@ -1,0 +1,137 @@
+"""What somebody decides about jobs: pause, resume, cancel, try again, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, delete, select, update
+
+from hybrid_core.store.jobs import rows
+from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.jobs.events import Happening, log
+from hybrid_core.store.jobs.fencing import end, waiting
+from hybrid_core.store.jobs.store import JobStore
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_waiters, jobs, pauses
+from hybrid_core.store.tables import insert_into
+
+Scope = Literal["all", "library", "job"]
+
+
+class JobControl:
+    """Jobs are chosen by ``Chosen``, which is evaluated in the transaction that changes them."""
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+
+    def pause(self, scope: Scope, name: str = "") -> None:
+        """Nothing of it is taken until it is resumed; what runs is given back at its next page range."""
+        with self._store.writing() as connection:
+            connection.execute(
+                insert_into(connection, pauses).values(scope=scope, id=name, at=db_now()).on_conflict_do_nothing()
+            )
+
+    def resume(self, scope: Scope, name: str = "") -> bool:
+        """Whether it was paused. What a wider scope pauses stays paused."""
+        with self._store.writing() as connection:
+            gone = connection.execute(
+                delete(pauses).where(pauses.c.scope == scope, pauses.c.id == name).returning(pauses.c.id)
+            )
+            return gone.one_or_none() is not None
+
+    def pauses(self) -> list[tuple[Scope, str]]:
+        with self._store.reading() as connection:
+            return [(row.scope, row.id) for row in connection.execute(select(pauses).order_by(pauses.c.at))]
+
+    def cancel(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        library: str | None = None,
+        subjects: Sequence[str] | None = None,
+        cause: str = "It was cancelled.",
+    ) -> list[int]:
+        """End what waits, and ask for the end of what runs; the ids of both. What was published stays."""
+        with self._store.writing() as connection:
+            found = _active(connection, ids, library, subjects)
+            log(connection, cancel(connection, found, cause))
+        return [row.id for row in found]
+
+    def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
+        """Let failed jobs, or these that failed or were cancelled, wait again; the ids of those that do.
+
+        One of which another that does the same waits or runs by now stays as it is.
+        """
+        with self._store.writing() as connection:
+            query = select(jobs).where(IS_ENDED).order_by(jobs.c.id).with_for_update()
+            query = query.where(jobs.c.status.in_(["failed"] if ids is None else ["failed", "cancelled"]))
+            if library is not None:
+                query = query.where(jobs.c.library == library)
+            found = _of_ids(connection, query, ids)
+            happened, revived = [], []
+            for row in {row.key: row for row in found}.values():  # of one key the newest
+                busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
+                if busy is not None:
+                    continue
+                values = waiting(not_before=0) | {
+                    "attempts": 0, "turn": 0, "done": 0, "total": 0, "cause": "", "finished_at": 0,
+                    "cancel_requested": False, "detached": True,
+                }  # fmt: skip
+                connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
+                happened.append(Happening(row.id, row.library, "retry", {"asked": True}))
+                revived.append(row.id)
+            log(connection, happened)
+        return revived
+
+    def forget(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> int:
+        """Delete ended jobs with their events; how many. What waits or runs stays."""
+        with self._store.writing() as connection:
+            query = select(jobs.c.id).where(IS_ENDED)
+            if library is not None:
+                query = query.where(jobs.c.library == library)
+            found = [row.id for row in _of_ids(connection, query, ids)]
+            drop(connection, found)
+        return len(found)
+
+
+def cancel(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:
+    """These rows of active jobs; what was asked again of them meanwhile is cancelled too."""
+    happened = []
+    for row in found:
+        values = {"again": "", "cancel_requested": True, "cause": cause}
+        connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
+        if row.status == "waiting":
+            gone = connection.execute(select(jobs).where(jobs.c.id == row.id)).one()
+            happened += end(connection, gone, "cancelled", cause)
+        else:
+            happened.append(Happening(row.id, row.library, "cancel", {"cause": cause}))
+    return happened
+
+
+def drop(connection: Connection, ids: Sequence[int]) -> None:
+    for some in rows.parts(ids):
+        for column in (job_events.c.job_id, job_waiters.c.job_id, jobs.c.id):
+            connection.execute(delete(column.table).where(column.in_(some)))
+
+
+def _active(
+    connection: Connection, ids: Sequence[int] | None, library: str | None, subjects: Sequence[str] | None
+) -> list[Row[Any]]:
+    query = select(jobs).where(IS_ACTIVE).order_by(jobs.c.id).with_for_update()
+    if library is not None:
+        query = query.where(jobs.c.library == library)
+    if subjects is None:
+        return _of_ids(connection, query, ids)
+    found: list[Row[Any]] = []
+    for some in rows.parts(subjects):
+        found += _of_ids(connection, query.where(jobs.c.subject.in_(some)), ids)
+    return found
+
+
+def _of_ids(connection: Connection, query: Any, ids: Sequence[int] | None) -> list[Row[Any]]:
+    if ids is None:
+        return list(connection.execute(query))
+    found: list[Row[Any]] = []
+    for some in rows.parts(ids):
+        found += connection.execute(query.where(jobs.c.id.in_(some)))
+    return found

@@ -1,0 +1,210 @@
+"""The queue: what waits is taken by one worker at a time, kept by a lease, and ends or goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, case, or_, select, update
+
+from hybrid_core.store.jobs import rows
+from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.jobs.enqueue import enqueue, wait_for
+from hybrid_core.store.jobs.events import Happening, log
+from hybrid_core.store.jobs.fencing import Retries, advance_job, end, fail_job, held, waiting
+from hybrid_core.store.jobs.store import JobStore
+from hybrid_core.store.jobs.tables import IS_RUNNING, IS_WAITING, job_waiters, jobs
+from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, Lease
+
+LEASE_MS = 60_000
+
+
+class JobQueue:
+    """Any number of processes may have one over the same database. Times are those of the database's clock alone."""
+
+    def __init__(self, store: JobStore, retries: Retries = Retries(), lease_ms: int = LEASE_MS) -> None:
+        self._store, self._retries, self._lease_ms = store, retries, lease_ms
+
+    def enqueue(self, requests: Sequence[JobRequest], *, waiter: str = "") -> list[Enqueued]:
+        """One for each request, in one transaction. ``waiter`` is the id of the worker that waits for them: they are
+        cancelled when it stops waiting and nobody else has asked; "" where nobody waits."""
+        if not requests:
+            return []
+        with self._store.writing() as connection:
+            found, happened = enqueue(connection, requests, waiter)
+            log(connection, happened)
+        return found
+
+    def wait_for(self, waiter: str, jobs_awaited: Sequence[int]) -> None:
+        with self._store.writing() as connection:
+            wait_for(connection, waiter, jobs_awaited)
+
+    def claim(self, worker: str, abilities: Collection[str], *, only_awaited: bool = False, most: int = 1) -> list[Job]:
+        """Take up to ``most`` jobs that these abilities suffice for, the most urgent first; none where none is due.
+
+        ``only_awaited``: of those that this worker waits for. Leases that have expired are seen to before.
+        """
+        with self._store.reading() as connection:
+            paused = rows.Paused(connection)
+            late = connection.scalar(select(jobs.c.id).where(IS_RUNNING, self._lapsed()).limit(1)) is not None
+            due = self._due(connection, paused, worker, abilities, only_awaited)
+            found = due is not None and connection.scalar(due.limit(1)) is not None
+        if not (late or found):
+            return []
+        with self._store.writing() as connection:
+            happened = self._expire(connection) if late else []
+            paused = rows.Paused(connection)
+            due = self._due(connection, paused, worker, abilities, only_awaited)
+            taken: list[Row[Any]] = []
+            if due is not None:
+                chosen = due.limit(most).with_for_update(skip_locked=True).scalar_subquery()
+                now = db_now()
+                taken = list(
+                    connection.execute(
+                        update(jobs)
+                        .where(jobs.c.id.in_(chosen))
+                        .values(
+                            status="running", worker=worker, claim=jobs.c.claim + 1, lease_until=now + self._lease_ms,
+                            heartbeat_at=now, cause="",
+                            started_at=case((jobs.c.started_at == 0, now), else_=jobs.c.started_at),
+                        )
+                        .returning(*jobs.c, now.label("read_at"))
+                    )
+                )  # fmt: skip
+            taken.sort(key=lambda row: (-row.priority, row.turn, row.id))
+            happened += [
+                Happening(row.id, row.library, "claimed", {"worker": worker, "stage": row.stage, "claim": row.claim})
+                for row in taken
+            ]
+            log(connection, happened)
+            return [rows.to_job(row, paused) for row in taken]
+
+    def leases(self, worker: str) -> list[Lease]:
+        """What a worker has, read without writing; what is missing from it was taken away or has ended."""
+        with self._store.reading() as connection:
+            paused = rows.Paused(connection)
+            found = connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker == worker)).all()
+        return [rows.to_lease(row, paused) for row in found]
+
+    def renew(self, worker: str) -> list[Lease]:
+        """Keep what a worker has for another lease, also what has run out and nobody has taken yet."""
+        with self._store.writing() as connection:
+            paused = rows.Paused(connection)
+            now = db_now()
+            found = connection.execute(
+                update(jobs)
+                .where(IS_RUNNING, jobs.c.worker == worker)
+                .values(lease_until=now + self._lease_ms, heartbeat_at=now)
+                .returning(*jobs.c)
+            ).all()
+        return [rows.to_lease(row, paused) for row in found]
+
+    def progress(self, reports: Sequence[JobProgress]) -> None:
+        """How far jobs are, in one transaction; that of a job which was taken away is dropped. Call it about once a
+        second, not for each page."""
+        if not reports:
+            return
+        with self._store.writing() as connection:
+            happened = []
+            for report in reports:
+                fence = report.fence
+                row = connection.execute(
+                    update(jobs)
+                    .where(jobs.c.id == fence.job, jobs.c.worker == fence.worker, jobs.c.claim == fence.claim)
+                    .where(IS_RUNNING)
+                    .values(done=report.done, total=report.total)
+                    .returning(jobs.c.library, jobs.c.stage)
+                ).one_or_none()
+                if row is not None:
+                    detail = {"stage": row.stage, "done": report.done, "total": report.total}
+                    happened.append(Happening(fence.job, row.library, "progress", detail))
+            log(connection, happened)
+
+    def advance(self, fence: Fence, advance: Advance) -> None:
+        """Write what becomes of a running job. Raises LeaseLostError. See ``Catalog.publish`` for both at once."""
+        with self._store.writing() as connection:
+            log(connection, advance_job(connection, fence, advance))
+
+    def fail(self, fence: Fence, cause: str, *, final: bool = False) -> None:
+        """A try failed: the job waits to be tried again, or fails where that is ``final`` or was its last one.
+
+        Raises LeaseLostError.
+        """
+        with self._store.writing() as connection:
+            log(connection, fail_job(connection, held(connection, fence), cause, self._retries, final=final))
+
+    def release(self, fence: Fence, cause: str = "") -> None:
+        """Give a job back as it was taken: for a pause, or by a worker that ends. Raises LeaseLostError."""
+        with self._store.writing() as connection:
+            row = held(connection, fence)
+            log(connection, release(connection, [row], cause))
+
+    def expire(self) -> int:
+        """Give what nobody keeps any more to the others; how many jobs that were."""
+        with self._store.writing() as connection:
+            happened = self._expire(connection)
+            log(connection, happened)
+        return len({one.job for one in happened})
+
+    def _expire(self, connection: Connection) -> list[Happening]:
+        late = connection.execute(
+            select(jobs).where(IS_RUNNING, self._lapsed()).order_by(jobs.c.id).with_for_update(skip_locked=True)
+        ).all()
+        happened = []
+        for row in late:
+            happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
+            cause = f"The worker {row.worker} gave no sign of life while it had it."
+            happened += fail_job(connection, row, cause, self._retries, final=False)
+        return happened
+
+    def _lapsed(self) -> ColumnElement[bool]:
+        """Also what reaches further than a lease can: it was written before the clock was put back."""
+        return or_(jobs.c.lease_until < db_now(), jobs.c.lease_until > db_now() + 2 * self._lease_ms)
+
+    def _due(
+        self, connection: Connection, paused: rows.Paused, worker: str, abilities: Collection[str], only_awaited: bool
+    ) -> Any | None:
+        """The ids of what this worker may take, in order; None where everything is paused."""
+        if paused.all:
+            return None
+        able = set(abilities)
+        able_sets = [needs for needs in _needs_waiting(connection) if rows.words(needs) <= able]
+        if not able_sets:
+            return None
+        late = 2 * self._retries.most_ms  # nothing waits longer: the clock was put back
+        query = (
+            select(jobs.c.id)
+            .where(IS_WAITING, jobs.c.needs.in_(able_sets))
+            .where(or_(jobs.c.not_before <= db_now(), jobs.c.not_before > db_now() + late))
+            .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
+        )
+        if paused.libraries:
+            query = query.where(jobs.c.library.not_in(paused.libraries))
+        if paused.jobs:
+            query = query.where(jobs.c.id.not_in(paused.jobs))
+        if only_awaited:
+            query = query.where(jobs.c.id.in_(select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)))
+        return query
+
+
+def release(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:
+    """Running jobs wait again, no try the worse; those that were cancelled meanwhile end."""
+    happened = []
+    for row in found:
+        if row.cancel_requested:
+            happened += end(connection, row, "cancelled", row.cause)
+            continue
+        connection.execute(update(jobs).where(jobs.c.id == row.id).values(**waiting(not_before=0), cause=cause))
+        happened.append(Happening(row.id, row.library, "released", {"cause": cause} if cause else {}))
+    return happened
+
+
+def _needs_waiting(connection: Connection) -> list[str]:
+    """What waiting jobs need, each kind once: looked up one by one in the index, however many wait."""
+    found: list[str] = []
+    after = select(jobs.c.needs).where(IS_WAITING).order_by(jobs.c.needs).limit(1)
+    needs = connection.scalar(after)
+    while needs is not None:
+        found.append(needs)
+        needs = connection.scalar(after.where(jobs.c.needs > needs))
+    return found

@@ -1,0 +1,180 @@
+"""Work that is asked for, waits, is done by somebody, and is told about. Times are ms of the database's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobStage = Literal["scan", "parse", "ocr", "enrich", "embed"]
+ACTIVE: tuple[JobStatus, ...] = ("waiting", "running")
+ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
+
+WATCHED, WANTED = 0, 10
+"""Priorities: what a watch found, and what somebody waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What is to be done. ``library`` is an id; ``options`` are JSON values, never a password or a key.
+
+    ``needs`` is what a worker must be able to do («ocr:eng»), words without spaces. Of requests with one ``key`` (by
+    default one for a kind and subject of a library) only one job waits or runs. ``version`` says what the subject was
+    like when this was asked: of a running job it decides whether there is anything to do again.
+    """
+
+    library: str
+    kind: str  # «index» a file, «scan» a folder, «embed» a library
+    subject: str
+    stage: JobStage
+    options: Mapping[str, Any] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+    priority: int = WANTED
+    owner: str = ""  # who asked; "" is the local person
+    version: str = ""
+    key: str = ""
+
+    @property
+    def dedupe_key(self) -> str:
+        return self.key or f"{self.kind}\n{self.library}\n{self.subject}"
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """``new``: a job was made; ``joined``: one does it already; ``again``: one that runs does it again afterwards."""
+
+    job: int
+    outcome: Literal["new", "joined", "again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Who may write of a running job: this worker, and only for as long as nobody has taken the job since."""
+
+    job: int
+    worker: str
+    claim: int  # how often the job has been taken, this time included
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as it was at ``read_at``. ``done`` and ``total`` count pages of the stage, 0 of 0 where unknown.
+
+    ``attempts`` are failed tries of this stage. ``cause`` is why it failed, waits or was cancelled. ``result`` is what
+    came of it (JSON), also what earlier stages published. ``paused``: it, its library or everything is.
+    """
+
+    id: int
+    library: str
+    owner: str
+    kind: str
+    subject: str
+    options: Mapping[str, Any]
+    needs: frozenset[str]
+    priority: int
+    turn: int
+    status: JobStatus
+    stage: JobStage
+    done: int
+    total: int
+    attempts: int
+    not_before: int
+    worker: str
+    claim: int
+    lease_until: int
+    heartbeat_at: int
+    cancel_requested: bool
+    again: bool
+    version: str
+    cause: str
+    result: Mapping[str, Any]
+    created_at: int
+    started_at: int  # 0: not yet
+    finished_at: int
+    read_at: int
+    paused: bool = False
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.id, self.worker, self.claim)
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def stalled(self) -> bool:
+        """Whether whoever has it gives no sign of life. A job that waits, behind others or for a worker, is no such."""
+        return self.status == "running" and self.read_at > self.lease_until
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What becomes of a running job: written in one transaction with what was made of it.
+
+    ``running`` keeps it; ``waiting`` gives it back to the queue for its next ``stage``, a turn behind others; the rest
+    end it. What is None stays as it is.
+    """
+
+    status: JobStatus = "running"
+    stage: JobStage | None = None
+    needs: frozenset[str] | None = None
+    options: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
+    done: int | None = None
+    total: int | None = None
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    fence: Fence
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a supervisor must know of a job that it has."""
+
+    fence: Fence
+    cancel_requested: bool
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """Numbers rise in the order in which events can be seen: who has read up to one has missed none before it."""
+
+    number: int
+    job: int
+    library: str
+    at: int
+    kind: str  # enqueued, joined, again, claimed, stage, progress, released, expired, retry, cancel, done, failed, …
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process that does jobs or waits for some. ``heartbeat_at`` 0 where it has not been registered."""
+
+    id: str
+    host: str
+    pid: int
+    kind: str  # «worker», «command», «server»
+    abilities: frozenset[str] = frozenset()
+    started_at: int = 0
+    heartbeat_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """Of one library, or of all. ``stages`` counts what waits or runs by its stage."""
+
+    waiting: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    stages: Mapping[str, int] = field(default_factory=dict)
