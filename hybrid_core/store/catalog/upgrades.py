@@ -128,4 +128,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "CREATE TABLE pauses (scope VARCHAR NOT NULL, id VARCHAR NOT NULL, at BIGINT NOT NULL, PRIMARY KEY "
         "(scope, id))",
     ),
+    10: (
+        "CREATE TABLE originals (library VARCHAR NOT NULL, path TEXT NOT NULL, container TEXT NOT NULL, "
+        "file VARCHAR NOT NULL, PRIMARY KEY (library, path)) WITHOUT ROWID",
+        "CREATE INDEX originals_by_container ON originals (library, container)",
+        "CREATE INDEX ix_originals_file ON originals (file)",
+    ),
 }
