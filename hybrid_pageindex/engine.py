@@ -38,6 +38,9 @@ from retrievers.pipeline.stage import Stages
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.answers import Answer
+    from hybrid_core.types.sources import Source
+    from hybrid_pageindex.services.sources import LibraryUpdate, Options
+    from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.formats.drawing import ImageFormat, Picture
     from indexers.jobs.report import IndexProgress, IndexReport
@@ -96,26 +99,130 @@ class Engine:
         ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents already published
         stay.
         """
+        from hybrid_pageindex.services.sources import remember_paths
+
         listed, told = several(paths), on_progress or _not_told
+        name = arguments.library(library, self.settings.library)
+        wishes = {"vision": vision, "enrich": enrich, "prune": prune}
+        index = partial(self._index, password=password, check_hashes=check_hashes, on_progress=told, workers=workers)
+
+        def work(stop: threading.Event) -> IndexReport:
+            try:
+                return index(name, listed, stop, prune=prune, vision=vision, enrich=enrich)
+            finally:  # also where it is stopped: an update goes on
+                remember_paths(self._catalog(), self.home, name, listed, wishes)
+
+        return await stoppable(work)
+
+    async def update(
+        self,
+        *,
+        library: str | None = None,
+        workers: int | None = None,
+        password: str | None = None,
+        prune: bool | None = None,
+        check_hashes: bool = False,
+        vision: str | None = None,
+        enrich: str | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> list[LibraryUpdate]:
+        """Bring the sources of a library, or of all, up to date: what ``index`` was told before, with the options of
+        then, but for those that are named now. Files that were removed by hand stay away.
+
+        Raises NotFoundError where nothing was indexed yet. The rest is as ``index`` does it.
+        """
+        from hybrid_pageindex.services.sources import update
+
+        name = None if library is None else arguments.library(library, "")
+        wishes = {"prune": prune, "vision": vision, "enrich": enrich}
+        index = partial(
+            self._index, password=password, check_hashes=check_hashes, on_progress=on_progress or _not_told,
+            workers=workers, prune=False,
+        )  # fmt: skip
+
+        def work(stop: threading.Event) -> list[LibraryUpdate]:
+            def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
+                return index(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
+
+            return update(self._catalog(), self.home, name, wishes, indexed)
+
+        return await stoppable(work)
+
+    def _index(
+        self,
+        library: str,
+        paths: Sequence[str | Path],
+        stop: threading.Event,
+        *,
+        password: str | None,
+        prune: bool,
+        check_hashes: bool,
+        on_progress: Callable[[IndexProgress], None],
+        workers: int | None,
+        vision: Any,
+        enrich: Any,
+    ) -> IndexReport:
         wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
+        return index_paths(
+            self._catalog(), self._cache(), library, paths, settings, password, prune, check_hashes,
+            bool(vision or enrich), on_progress, stop, self._parts().chat,
+        )  # fmt: skip
+
+    async def sources(self, *, library: str | None = None) -> list[Source]:
+        """The files, folders and globs that a library, or all of them, were indexed from."""
+        from hybrid_pageindex.services.sources import sources
+
+        name = None if library is None else arguments.library(library, "")
+        return await asyncio.to_thread(lambda: sources(self._catalog(), name))
+
+    async def watch_folder(
+        self,
+        folder: str | Path,
+        *,
+        library: str | None = None,
+        poll: bool = False,
+        vision: str | None = None,
+        enrich: str | None = None,
+    ) -> Source:
+        """Let ``watch`` keep a library up to date with a folder. ``poll``: by looking again and again, as is done where
+        a network drive gives no events. Raises UsageError where it is no folder.
+        """
+        from hybrid_pageindex.services.sources import watch_folder
+
         name = arguments.library(library, self.settings.library)
-        return await stoppable(
-            lambda stop: index_paths(
-                self._catalog(),
-                self._cache(),
-                name,
-                listed,
-                settings,
-                password,
-                prune,
-                check_hashes,
-                bool(vision or enrich),
-                told,
-                stop,
-                self._parts().chat,
-            )
+        wishes = {"vision": vision, "enrich": enrich}
+        return await asyncio.to_thread(lambda: watch_folder(self._catalog(), name, folder, wishes, poll=poll))
+
+    async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
+        """Watch a folder no longer, and with ``forget`` let no update look at it either. Its documents stay.
+
+        Raises NotFoundError where it is no source of the library.
+        """
+        from hybrid_pageindex.services.sources import unwatch_folder
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: unwatch_folder(self._catalog(), name, folder, forget=forget))
+
+    async def watch(self, *, library: str | None = None, on_event: Callable[[WatchEvent], None] | None = None) -> None:
+        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled.
+
+        Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
+        """
+        from hybrid_pageindex.services.watching import watch_sources
+
+        name = None if library is None else arguments.library(library, "")
+        index = partial(
+            self._index, password=None, check_hashes=False, on_progress=_not_told, workers=None, prune=False
         )
+
+        def work(stop: threading.Event) -> None:
+            def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
+                return index(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
+
+            watch_sources(self._catalog(), self.home, name, indexed, on_event or _not_told, stop)
+
+        await stoppable(work)
 
     async def embed(
         self,

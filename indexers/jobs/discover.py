@@ -6,13 +6,15 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
 from hybrid_core.system.paths import exists
 from hybrid_core.text.plural import counted
+from hybrid_core.types.sources import SourceKind
+from indexers.formats.format import Format
 from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
 
@@ -78,19 +80,23 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     beside = Counter(ending for path, ending in skipped.items() if path not in alone)
-    said = (f"{left_out(beside)}; {advice()}",) if beside else ()
-    notes = (*said, *format_problems())
+    left_out = (f"{_left_out(beside)}; {_advice()}",) if beside else ()
+    notes = (*left_out, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
-def advice() -> str:
-    """What to do about files of a kind that no parser reads."""
+def _advice() -> str:
     return f"what is read is {formats_read()}: convert the others, to PDF for example"
 
 
-def left_out(endings: Counter[str]) -> str:
-    """What is said of files, counted by their endings, of a kind that no parser reads."""
+def files_inside(read_as: Iterable[Format]) -> Iterator[str]:
+    """What is inside files of these formats and not read."""
+    for format, number in Counter(format for format in read_as if format.children).items():
+        yield f"{counted(number, 'file')} ({format.title}) may hold {format.children}, which are not indexed"
+
+
+def _left_out(endings: Counter[str]) -> str:
     kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
     if more := len(endings) - len(kinds):
         kinds.append(f"{counted(more, 'other kind')}")
@@ -103,7 +109,7 @@ def _nothing(endings: Counter[str]) -> str:
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."
-    return f"no documents in this folder: {left_out(endings)}; {advice()}."
+    return f"no documents in this folder: {_left_out(endings)}; {_advice()}."
 
 
 def _expand(given: str) -> list[str]:
@@ -111,6 +117,18 @@ def _expand(given: str) -> list[str]:
     if os.path.lexists(given) or not glob.has_magic(given):
         return [given]
     return sorted(glob.glob(given, recursive=True)) or [given]  # noqa: PTH207 - the pattern may be absolute
+
+
+def source_of(given: str | Path) -> tuple[str, SourceKind | None]:
+    """What a path that was given can be remembered as: absolute, and of which kind; None where nothing is there."""
+    path = os.path.abspath(os.path.expanduser(str(given)))  # noqa: PTH100, PTH111 - as in discover
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return path, None
+    if os.path.lexists(path):
+        return path, "folder" if os.path.isdir(path) else "file"  # noqa: PTH112 - it may be a glob
+    return path, "glob" if glob.has_magic(path) and _expand(path) != [path] else None
 
 
 def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:

@@ -92,15 +92,6 @@ class PictureTask:
 
 
 @dataclass(frozen=True, slots=True)
-class UnpackTask:
-    """Write the members of a file into ``folder``; its value is Unpacked."""
-
-    path: Path
-    folder: Path
-    limits: ParseLimits
-
-
-@dataclass(frozen=True, slots=True)
 class BuildTask:
     """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
 
@@ -113,7 +104,7 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | UnpackTask | BuildTask
+Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,16 +112,6 @@ documents = Table(
     UniqueConstraint("library", "path"),
 )  # fmt: skip
 
-originals = Table(
-    "originals", metadata,  # documents whose bytes the home keeps; a row may be there before its document is
-    Column("library", String, primary_key=True),
-    Column("path", Text, primary_key=True),  # an address
-    Column("container", Text, nullable=False),  # the path of what it lies in, "" for none
-    Column("file", String, nullable=False, index=True),
-    Index("originals_by_container", "library", "container"),
-    sqlite_with_rowid=False,
-)  # fmt: skip
-
 pages = Table(
     "pages", metadata,
     Column("content_id", String, primary_key=True),
@@ -175,6 +165,24 @@ terms = Table(
     Column("content_id", String, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # TermCounts of the pages' text
     Column("headings", LargeBinary, nullable=False),  # TermCounts of the headings beginning on each page
+)  # fmt: skip
+
+sources = Table(
+    "sources", metadata,
+    Column("library", String, ForeignKey("libraries.id"), primary_key=True),
+    Column("path", Text, primary_key=True),  # absolute
+    Column("kind", String, nullable=False),  # file, folder, glob
+    Column("options", Text, nullable=False, server_default="{}"),  # JSON object: what it was indexed with
+    Column("watch", String, nullable=False, server_default=""),  # "", auto, poll
+    Column("mounts", Text, nullable=False, server_default="{}"),  # JSON object: file systems by mount point
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+exclusions = Table(
+    "exclusions", metadata,  # files that somebody removed from a library: no source brings them back
+    Column("library", String, ForeignKey("libraries.id"), primary_key=True),
+    Column("path", Text, primary_key=True),
+    sqlite_with_rowid=False,
 )  # fmt: skip
 
 changes = Table(

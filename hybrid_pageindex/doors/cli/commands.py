@@ -41,6 +41,10 @@ def _library(options: argparse.Namespace) -> str | None:
 
 
 async def _index(engine: Engine, options: argparse.Namespace) -> int:
+    if not options.paths:
+        from hybrid_pageindex.doors.cli.sources import update
+
+        return await update(engine, options)
     with index_progress(quiet=_json(options)) as on_progress:
         report = await engine.index(
             options.paths,
@@ -244,8 +248,14 @@ async def _mcp(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _watch(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.sources import watch
+
+    return await watch(engine, options)
+
+
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "mcp": _mcp,
+    "mcp": _mcp, "watch": _watch,
 }  # fmt: skip

@@ -52,7 +52,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
-    index.add_argument("paths", nargs="+", metavar="PATH")
+    index.add_argument(
+        "paths", nargs="*", metavar="PATH", help="none: what libraries were indexed from is brought up to date"
+    )
     add_option(index, "workers", metavar="N")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
@@ -61,6 +63,18 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     add_option(index, "vision")
     add_option(index, "enrich")
+
+    watch = commands.add_parser("watch", parents=[scoped], help="keep libraries up to date with their folders")
+    watching = watch.add_subparsers(dest="action", metavar="ACTION")
+    add = watching.add_parser("add", parents=[scoped], help="watch a folder from now on")
+    add.add_argument("folder", metavar="FOLDER")
+    add.add_argument("--poll", action="store_true", help="look again and again; by itself on network drives")
+    add_option(add, "vision")
+    add_option(add, "enrich")
+    watching.add_parser("list", parents=[scoped], help="where documents come from, and which folders are watched")
+    unwatch = watching.add_parser("remove", parents=[scoped], help="watch a folder no longer (its documents stay)")
+    unwatch.add_argument("folder", metavar="FOLDER")
+    unwatch.add_argument("--forget", action="store_true", help="nor let index without a PATH look at it")
 
     embed = commands.add_parser("embed", parents=[scoped], help="give the documents of a library vectors")
     embed.add_argument(

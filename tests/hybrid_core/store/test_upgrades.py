@@ -16,6 +16,7 @@ from hybrid_core.errors import StoreError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
+from hybrid_core.store.catalog.sources import all_sources
 from hybrid_core.types.documents import Section, StoredEmbedder
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, run
@@ -52,6 +53,8 @@ def test_a_catalog_of_version_1_keeps_everything_and_takes_weights(tmp_path: Pat
         assert snapshot.embedder("default") == (StoredEmbedder("f1", "hashed:2", 2, sparse=False), None)
         assert snapshot.embedded("f1") == {C1}
         assert snapshot.vectors("f1", ["k"])["k"].tolist() == [0.5, -1] and snapshot.weights("f1", ["k"]) == {}
+    [source] = all_sources(opened[1])
+    assert (source.kind, source.watch, source.library) == ("file", "", "default")
     both = Embeddings(opened[0], "default", StoredEmbedder("f2", "hashed-m3:2", 2, sparse=True))
     both.begin()
     both.put({"k": np.array([1, 0], np.float32)}, {"k": {7: 0.5}})

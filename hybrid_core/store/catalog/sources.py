@@ -1,0 +1,126 @@
+"""The sources of libraries, and the files that somebody took out of a library and that are not to come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.sources import Source
+
+_known = schema.sources.c
+_excluded = schema.exclusions.c
+
+
+def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
+    """Those of a library, or of all, by library and path."""
+    with catalog.reading() as connection:
+        return _sources(connection, library)
+
+
+def exclusions(catalog: Catalog, library: str) -> frozenset[str]:
+    """Paths of files that somebody removed from a library."""
+    with catalog.reading() as connection:
+        return _exclusions(connection, library)
+
+
+def remember(catalog: Catalog, library: str, sources: Sequence[Source]) -> None:
+    """Add sources to a library, or renew what is known of them; whether they are watched stays. A file that lies in a
+    folder of the same options needs no row. Files of theirs that were removed by hand may come back.
+    """
+    with catalog.reading() as connection:
+        if not any(_renewal(connection, library, sources)):
+            return
+    with catalog.writing() as connection:
+        old, new, back = _renewal(connection, library, sources)
+        _delete(connection, library, [*old, *(one.path for one in new)])
+        for one in new:
+            connection.execute(insert(schema.sources).values(library=library, path=one.path, **_values(one)))
+        _each(connection, delete(schema.exclusions).where(_excluded.library == library), _excluded.path, back)
+
+
+def _renewal(
+    connection: Connection, library: str, sources: Sequence[Source]
+) -> tuple[set[str], list[Source], set[str]]:
+    """Which rows go, which come or change, and which files come back."""
+    before = {one.path: one for one in _sources(connection, library)}
+    given = {
+        one.path: replace(one, watch=old.watch, mounts=old.mounts) if (old := before.get(one.path)) else one
+        for one in sources
+    }
+    after = before | given
+    wide = [one for one in after.values() if one.kind != "file"]
+    covered = {
+        path
+        for path, one in after.items()
+        if one.kind == "file" and any(other.options == one.options and other.holds(path) for other in wide)
+    }
+    new = [one for path, one in given.items() if path not in covered and before.get(path) != one]
+    back = {path for path in _exclusions(connection, library) if any(one.holds(path) for one in sources)}
+    return covered & before.keys(), new, back
+
+
+def set_watch(catalog: Catalog, source: Source) -> None:
+    """Watch a source as it says, or no longer; one that is not known yet is added."""
+    with catalog.writing() as connection:
+        here = (_known.library == source.library) & (_known.path == source.path)
+        if not connection.execute(update(schema.sources).where(here).values(watch=source.watch)).rowcount:
+            values = {"library": source.library, "path": source.path, **_values(source)}
+            connection.execute(insert(schema.sources).values(**values))
+
+
+def note_mounts(catalog: Catalog, source: Source, mounts: Mapping[str, str]) -> None:
+    """Record which file systems a source's documents lie on."""
+    here = (_known.library == source.library) & (_known.path == source.path)
+    with catalog.writing() as connection:
+        connection.execute(update(schema.sources).where(here).values(mounts=json.dumps(dict(mounts))))
+
+
+def forget_sources(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+    """Forget sources; their documents stay."""
+    with catalog.writing() as connection:
+        _delete(connection, library, paths)
+
+
+def exclude(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+    """Documents were removed by hand: their files are no sources any more, and no source brings them back."""
+    gone = set(paths)
+    with catalog.writing() as connection:
+        _delete(connection, library, gone)
+        sources = _sources(connection, library)
+        for path in gone - _exclusions(connection, library):
+            if any(one.holds(path) for one in sources):
+                connection.execute(insert(schema.exclusions).values(library=library, path=path))
+
+
+def _sources(connection: Connection, library: str | None) -> list[Source]:
+    query = select(schema.sources).order_by(_known.library, _known.path)
+    found = connection.execute(query if library is None else query.where(_known.library == library))
+    return [
+        Source(row.library, row.path, row.kind, json.loads(row.options), row.watch, json.loads(row.mounts))
+        for row in found
+    ]
+
+
+def _exclusions(connection: Connection, library: str) -> frozenset[str]:
+    return frozenset(connection.scalars(select(_excluded.path).where(_excluded.library == library)))
+
+
+def _values(source: Source) -> dict[str, Any]:
+    options, mounts = json.dumps(dict(source.options), sort_keys=True), json.dumps(dict(source.mounts))
+    return {"kind": source.kind, "options": options, "watch": source.watch, "mounts": mounts}
+
+
+def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
+    _each(connection, delete(schema.sources).where(_known.library == library), _known.path, paths)
+
+
+def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
+    """A statement for each value of a column, as one prepared call."""
+    if rows := [{"value": value} for value in values]:
+        connection.execute(statement.where(column == bindparam("value")), rows)

@@ -1,0 +1,1 @@
+"""Folders that are watched: what is new, changed or gone in them."""

@@ -1,0 +1,65 @@
+"""What sources of a library hold now, beside what the library has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.sources import exclusions
+from hybrid_core.text.plural import counted
+from hybrid_core.types.sources import Source
+from indexers.jobs.discover import discover
+from indexers.watch.gone import gone_files
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScan:
+    """``files`` are there; ``documents`` are the library's of these sources, ``gone`` those whose files were deleted,
+    ``doubtful`` those that are out of reach: paths by doc_id. The rest is as in ``Discovery``.
+    """
+
+    files: tuple[Path, ...]
+    documents: Mapping[str, str]
+    gone: Mapping[str, str]
+    doubtful: Mapping[str, str]
+    problems: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    skipped: Mapping[str, int]
+
+
+def scan(catalog: Catalog, sources: Sequence[Source], home: Path) -> SourceScan:
+    """Sources of one library. What was removed from it by hand, and what lies below ``home``, is left out."""
+    library = sources[0].library
+    found = discover([one.path for one in sources], empty_folders=True)
+    with catalog.snapshot() as snapshot:
+        known = snapshot.paths(library)
+    seen = {str(file) for file in found.files}
+    documents: dict[str, str] = {}
+    gone: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
+    for source in sources:
+        mine = {doc_id: path for doc_id, path in known.items() if source.holds(path)}
+        missed = gone_files(mine, seen, source.root, source.mounts)
+        documents |= mine
+        gone |= missed.sure
+        doubtful |= missed.doubtful
+    also = (path for doc_id, path in documents.items() if doc_id not in gone and doc_id not in doubtful)
+    out = exclusions(catalog, library)
+    files = [Path(path) for path in dict.fromkeys((*map(str, found.files), *also)) if path not in out]
+    named = {one.path for one in sources if one.kind == "file"}
+    return SourceScan(
+        tuple(file for file in files if home not in file.parents), documents, gone, doubtful,
+        tuple((path, why) for path, why in found.problems if path not in named),
+        (*found.notes, *out_of_reach(doubtful.values())), found.skipped,
+    )  # fmt: skip
+
+
+def out_of_reach(paths: Collection[str]) -> Iterator[str]:
+    """What to say of documents whose files may be there or not."""
+    if paths:
+        folders = sorted({str(Path(path).parent) for path in paths})
+        where = folders[0] + (f" and {counted(len(folders) - 1, 'other folder')}" if len(folders) > 1 else "")
+        many = counted(len(paths), "document")
+        yield f"{many} out of reach ({where}): not mounted, or another file system than before; they stay"
