@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hybrid_core.errors import StoreError
 
-CATALOG, CACHE = "catalog.sqlite", "cache.sqlite"
-_FOLDERS = frozenset({"libraries", "locks", "tmp"})
+CATALOG, CACHE, ORIGINALS = "catalog.sqlite", "cache.sqlite", "originals"
+_FOLDERS = frozenset({"libraries", "locks", ORIGINALS, "tmp"})
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog

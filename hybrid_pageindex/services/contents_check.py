@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.store.cache.cache import Cache
@@ -111,7 +110,7 @@ def _mended(one: Comparison, failed: dict[str, str]) -> Check:
 
 
 def _name(one: Comparison) -> str:
-    return f"content of {', '.join(Path(document.path).name for document in one.documents)}"
+    return f"content of {', '.join(document.name for document in one.documents)}"
 
 
 def _untold(_: object) -> None:

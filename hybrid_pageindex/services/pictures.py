@@ -42,13 +42,15 @@ class Pictures:
         """
         with self._catalog.snapshot() as snapshot:
             found = reading.one(snapshot, library, name)
+            held = snapshot.library(library).id
         _check_shown(found)
         reading.check_inside(pages, found)
         shape = f"{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
         key = f"image/{found.sha256}/{','.join(map(str, pages))}/{shape}"
-        if (held := self._cache.get(key)) is not None:
-            return held
-        with _original(found, self._settings.storage_path / "tmp") as original:
+        if (drawn := self._cache.get(key)) is not None:
+            return drawn
+        at = self._catalog.locate(held, found.path)
+        with _original(found, at, self._settings.storage_path / "tmp") as original:
             image = self._drawn(original, pages, picture, password)
         self._cache.put({key: image})
         return image
@@ -85,7 +87,7 @@ def _check_shown(found: Document) -> None:
 
 
 @contextmanager
-def _original(found: Document, scratch: Path) -> Iterator[Path]:
+def _original(found: Document, at: Path, scratch: Path) -> Iterator[Path]:
     """A copy of a document's file, so that it stays what was indexed while it is drawn. Errors name the file.
 
     Raises DocumentError where the file is not the one that was indexed.
@@ -93,13 +95,13 @@ def _original(found: Document, scratch: Path) -> Iterator[Path]:
     from indexers.jobs.files import private_copy
 
     path = Path(found.path)
-    if not os.access(path, os.R_OK):
+    if not os.access(at, os.R_OK):
         raise DocumentError(
             f"{path}: the original is gone or cannot be read, so no page can be drawn.",
             "Its text and outline still work; index the file again where it lies now.",
         )
     try:
-        with scratch_folder(scratch) as folder, private_copy(path, folder) as copy:
+        with scratch_folder(scratch) as folder, private_copy(path, folder, at) as copy:
             if copy.sha256 != found.sha256:
                 raise DocumentError(f"{path}: it has changed since it was indexed.", "Index it again.")
             yield copy.path

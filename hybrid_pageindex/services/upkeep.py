@@ -69,19 +69,22 @@ class Health:
 
 
 def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -> list[Document]:
-    """No update or watch brings their files back. Also forgets which pages models refused, so that indexing a document
-    again asks for them again.
+    """What lies in documents goes with them, and no update or watch brings their files back. Also forgets which pages
+    models refused, so that indexing a document again asks for them again.
     """
     from hybrid_core.store.catalog.sources import exclude
     from indexers.enrich.pages import forget_refusals
 
     with catalog.snapshot() as snapshot:
-        documents = select.by_name(known(snapshot, library), names)
-        known_library = snapshot.library(library).id
-    exclude(catalog, known_library, [document.path for document in documents])
-    catalog.remove([document.doc_id for document in documents])
+        documents = known(snapshot, library)
+        library_id = snapshot.library(library).id
+    named = [document.doc_id for document in select.by_name(documents, names)]
+    removed = dict.fromkeys(catalog.with_members(named))
+    exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
+    catalog.remove(list(removed))
     forget_refusals(cache)
-    return documents
+    by_id = {document.doc_id: document for document in documents}
+    return [by_id[doc_id] for doc_id in removed if doc_id in by_id]
 
 
 def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
@@ -94,6 +97,7 @@ def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library:
         forget_use(home, one.id)
     if library is None:
         cache.clear()
+    catalog.sweep_originals()
     catalog.shrink()
     return [one.name for one in cleared]
 

@@ -40,6 +40,8 @@ _CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
 _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|II[*+]\0|MM\0[*+]|RIFF....WEBP|BM.{4}\0\0\0\0|GIF8[79]a", re.S
 )
+_TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|.{257}ustar", re.S)  # or packed as one often is
+_PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
 _XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)", re.S)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|div|p|h1)\b", re.I | re.S
@@ -54,7 +56,6 @@ _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
     "encrypted": (PasswordError, "encrypted.", "Save it without a password."),
-    "zip": (DocumentError, "an archive; files inside archives are not read.", "Unpack it and index the folder."),
     "ole": (DocumentError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
 }
 """What is told, and not read: the error, what it says, and what to do."""
@@ -63,8 +64,8 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
 def detect(path: Path, named: str) -> str:
     """The format by a file's content; ``named`` is the one that its ending says, which decides between texts.
 
-    Beside formats that are read it tells "encrypted" (an office file with a password), "zip", "ole" and "", where it
-    cannot be told. Reads little of a file: it is called outside the workers.
+    Beside formats that are read it tells "encrypted" (an office file with a password), "ole" and "", where it cannot be
+    told. Reads little of a file: it is called outside the workers.
     """
     try:
         with path.open("rb") as file:
@@ -74,7 +75,10 @@ def detect(path: Path, named: str) -> str:
     if head.startswith(_OLE):
         return _ole(path)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _package(path)
+        found = _package(path)
+        return named if found == "archive" and named in _PACKAGES else found  # whose reader says what it lacks
+    if _TAR.match(head):
+        return "tarball"
     if b"%PDF-" in head[:1024] and (named not in _TEXTS or head.startswith(b"%PDF-")):
         return "pdf"
     if b"{\\rtf" in head[:64]:
@@ -118,7 +122,7 @@ def _package(path: Path) -> str:
                     return format
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
         return ""  # damaged: the reader of what it is named as says so
-    return "zip"
+    return "archive"
 
 
 def _entries(path: Path) -> int:

@@ -12,6 +12,7 @@ from hybrid_core.types.documents import ParsedPage
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
+from indexers.formats.members import Members
 from indexers.formats.page_look import PageLook
 
 
@@ -56,8 +57,7 @@ class Format:
     reader keeps to by itself; what goes by pages is else checked by the worker.
 
     ``place`` is what a numbered place in a file is called: page, slide, sheet, lines, …; its label says which one
-    it is. ``children`` is what files inside a file are called (attachments, members), "" where there can be none:
-    they are not read, and ``index`` says so.
+    it is. ``members`` lists the files inside a file, which become documents of their own; None: there are none.
 
     What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
     (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
@@ -73,7 +73,7 @@ class Format:
     whole: bool = False
     limits: frozenset[str] = frozenset()
     place: str = "page"
-    children: str = ""
+    members: Members | None = None
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None

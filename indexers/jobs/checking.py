@@ -74,11 +74,14 @@ def _compared(
     if stored is None or not stored.version.made_as(version_of(one.sha256, format, chunks)):
         return "older", "an earlier version of the pipeline made it: index makes it again"
     state: State = "gone"
-    for file in (Path(document.path) for document in holders):
-        if not file.exists():
+    for document in holders:
+        with catalog.snapshot() as snapshot:
+            library = snapshot.library(document.library).id
+        at = catalog.locate(library, document.path)
+        if not at.exists():
             continue
         try:
-            with private_copy(file, scratch) as copy:
+            with private_copy(Path(document.path), scratch, at) as copy:
                 if copy.sha256 == one.sha256:
                     wrong = _wrong_pages(catalog, content, one.pages, parser.pages(copy))
                     return ("other", f"pages {ranges(wrong)}") if wrong else ("same", "")

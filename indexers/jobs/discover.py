@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from hybrid_core.errors import UsageError
 from hybrid_core.system.paths import exists
 from hybrid_core.text.plural import counted
 from hybrid_core.types.sources import SourceKind
-from indexers.formats.format import Format
 from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
 
@@ -80,23 +79,19 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     beside = Counter(ending for path, ending in skipped.items() if path not in alone)
-    left_out = (f"{_left_out(beside)}; {_advice()}",) if beside else ()
-    notes = (*left_out, *format_problems())
+    said = (f"{left_out(beside)}; {advice()}",) if beside else ()
+    notes = (*said, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
-def _advice() -> str:
+def advice() -> str:
+    """What to do about files of a kind that no parser reads."""
     return f"what is read is {formats_read()}: convert the others, to PDF for example"
 
 
-def files_inside(read_as: Iterable[Format]) -> Iterator[str]:
-    """What is inside files of these formats and not read."""
-    for format, number in Counter(format for format in read_as if format.children).items():
-        yield f"{counted(number, 'file')} ({format.title}) may hold {format.children}, which are not indexed"
-
-
-def _left_out(endings: Counter[str]) -> str:
+def left_out(endings: Counter[str]) -> str:
+    """What is said of files, counted by their endings, of a kind that no parser reads."""
     kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
     if more := len(endings) - len(kinds):
         kinds.append(f"{counted(more, 'other kind')}")
@@ -109,7 +104,7 @@ def _nothing(endings: Counter[str]) -> str:
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."
-    return f"no documents in this folder: {_left_out(endings)}; {_advice()}."
+    return f"no documents in this folder: {left_out(endings)}; {advice()}."
 
 
 def _expand(given: str) -> list[str]:

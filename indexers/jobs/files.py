@@ -20,13 +20,13 @@ from hybrid_core.types.files import FileStamp
 _CHUNK = 2**20
 
 
-def fingerprint(file: Path) -> tuple[FileStamp, str]:
-    """What the system tells of a file, and the SHA-256 of its bytes.
+def fingerprint(file: Path, at: Path | None = None) -> tuple[FileStamp, str]:
+    """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own.
 
     Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
     """
     began = time.time()
-    stat, sha256 = _read(file, _ignored)
+    stat, sha256 = _read(file, at or file, _ignored)
     return FileStamp.of(stat, began), sha256
 
 
@@ -60,8 +60,9 @@ class PrivateCopy:
 
 
 @contextmanager
-def private_copy(file: Path, folder: Path) -> Iterator[PrivateCopy]:
+def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[PrivateCopy]:
     """A file's bytes, copied below ``folder`` for as long as they are read. Errors about the copy name the file.
+    ``at``: where the bytes lie, if not at its own path.
 
     Raises DocumentError where it cannot be read or copied, ChangedError where it does not hold still.
     """
@@ -71,7 +72,7 @@ def private_copy(file: Path, folder: Path) -> Iterator[PrivateCopy]:
         try:
             place.mkdir()
             with target.open("xb") as stream:
-                stat, sha256 = _read(file, stream.write)
+                stat, sha256 = _read(file, at or file, stream.write)
         except OSError as error:
             message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
             raise DocumentError(message, "Free some space, or choose another --home.") from error
@@ -106,10 +107,10 @@ def size(file: Path) -> int:
     return 0 if found is None else found.st_size
 
 
-def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
+def _read(file: Path, at: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
     digest, buffer = hashlib.sha256(), memoryview(bytearray(_CHUNK))
     with _readable(file):
-        stream = file.open("rb", buffering=0)
+        stream = at.open("rb", buffering=0)
     with stream:
         found = os.fstat(stream.fileno())
         while True:
@@ -119,7 +120,7 @@ def _read(file: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_re
                 break
             digest.update(buffer[:got])
             write(buffer[:got])
-    now = system_stat(file)
+    now = system_stat(at)
     if now is None or _identity(now) != _identity(found):
         raise changed(file)
     return found, digest.hexdigest()

@@ -48,9 +48,11 @@ class Parser:
         self._password, self._range_pages, self._at_once = password, range_pages, at_once
 
     @contextmanager
-    def copy(self, file: Path, sha256: str) -> Iterator[PrivateCopy]:
-        """A file's bytes for as long as they are read. Raises ChangedError where they are not those of the hash."""
-        with private_copy(file, self._folder) as copy:
+    def copy(self, file: Path, sha256: str, at: Path | None = None) -> Iterator[PrivateCopy]:
+        """A file's bytes, which may lie ``at`` another path, for as long as they are read. Raises ChangedError where
+        they are not those of the hash.
+        """
+        with private_copy(file, self._folder, at) as copy:
             if copy.sha256 != sha256:
                 raise changed(file)
             yield copy

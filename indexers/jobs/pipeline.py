@@ -23,10 +23,8 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.chunks import ChunkSize
 from indexers.build.stored import StoredContents
-from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
-from indexers.formats.registry import format_of, format_unchanged
-from indexers.jobs.discover import discover, files_inside
+from indexers.jobs.discover import discover
 from indexers.jobs.files import fingerprint, size
 from indexers.jobs.making import FileProgress, Maker
 from indexers.jobs.parsing import Parser
@@ -112,7 +110,6 @@ def index(
     absent = (f"{counted(len(left), 'document')} whose file is gone: --prune removes what is gone",) if left else ()
     notes = (
         *found.notes,
-        *files_inside(run.read_as(file, result) for file, result in zip(found.files, done, strict=True)),
         *absent,
         *tally.notes,
         *(options.notes if indexed else ()),
@@ -252,11 +249,6 @@ class _Run:
                     "Run the same command again to complete the rest.",
                 )
         return [results[at] for at in sorted(results)]
-
-    def read_as(self, file: Path, result: FileResult) -> Format:
-        """The format of a file; what is unchanged is not read for it."""
-        known = self._by_path.get(str(file)) if result.status == "unchanged" else None
-        return format_of(file) if known is None else format_unchanged(file, known.format)
 
     def _surely_unchanged(self, file: Path, known: Document) -> bool:
         return not self._options.check_hashes and self._unchanged.known(file, known)

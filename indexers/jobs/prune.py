@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.addresses import is_there, outermost
 
 
 def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
@@ -22,10 +23,10 @@ def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str
     return {
         doc_id: path
         for doc_id, path in paths.items()
-        if not Path(path).exists()
+        if not is_there(path)
         and any(
-            root == Path(path)
-            or (root.is_dir() and root in Path(path).parents)  # a missing folder may be a disk not mounted
+            root == Path(outermost(path))
+            or (root.is_dir() and root in Path(outermost(path)).parents)  # a missing folder may be a disk not mounted
             for root in roots
         )
     }

@@ -17,6 +17,7 @@ from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import out_of_memory
 from indexers.formats.registry import format_of, misnamed, open_file
+from indexers.formats.unpack import unpack_members
 from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
@@ -28,6 +29,7 @@ from indexers.workers.protocol import (
     Reply,
     ScanTask,
     Task,
+    UnpackTask,
     portable,
     receive,
     send,
@@ -60,6 +62,8 @@ class _Worker:
         if isinstance(task, ParseTask):
             return self._parse(task)
         format = format_of(task.path)
+        if isinstance(task, UnpackTask):
+            return unpack_members(format, task.path, task.folder, task.limits)
         if isinstance(task, LookTask) and format.look is not None:
             return format.look(task.path, task.password, task.start, task.stop, task.limits)
         if isinstance(task, DrawTask) and format.draw is not None:

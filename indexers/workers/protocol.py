@@ -92,6 +92,15 @@ class PictureTask:
 
 
 @dataclass(frozen=True, slots=True)
+class UnpackTask:
+    """Write the members of a file into ``folder``; its value is Unpacked."""
+
+    path: Path
+    folder: Path
+    limits: ParseLimits
+
+
+@dataclass(frozen=True, slots=True)
 class BuildTask:
     """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
 
@@ -104,7 +113,7 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | BuildTask
+Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | UnpackTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)

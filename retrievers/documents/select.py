@@ -37,7 +37,7 @@ def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Docume
         path = os.path.abspath(os.path.expanduser(name)) if os.sep in name else name  # noqa: PTH100, PTH111 - see discover
         matching = (
             [d for d in documents if name in (d.doc_id, d.name) or d.path == path]
-            or [d for d in documents if fold(name) in (fold(d.name), fold(PurePath(d.name).stem))]
+            or [d for d in documents if fold(name) in (fold(d.name), *_last(d.name))]
             or [d for d in documents if os.sep in name and d.path.endswith(os.sep + name)]
         )  # as results show it
         if not matching:
@@ -77,6 +77,12 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
         "date": (card.date or "",),
     }  # fmt: skip
     return fields
+
+
+def _last(name: str) -> tuple[str, str]:
+    """What a member of an archive is called there («all.zip!/a/notes.md»: notes.md), and the stem of any name."""
+    path = PurePath(name)
+    return fold(path.name), fold(path.stem)
 
 
 def _nearest(name: str, documents: Sequence[Document]) -> str:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.card import card_to_json
-from hybrid_core.errors import NotFoundError
-from hybrid_core.store.catalog import rows, schema
+from hybrid_core.errors import NotFoundError, StoreError
+from hybrid_core.store.catalog import originals, rows, schema
 from hybrid_core.store.catalog.libraries import RENEWED, create_library
+from hybrid_core.store.catalog.originals import Original
+from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.home import ORIGINALS, advice_of
+from hybrid_core.types.addresses import is_address, shown_name
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.jobs import Advance, Fence
@@ -28,7 +32,7 @@ class Catalog:
     """One catalog file. Safe to use from several threads, and by several processes at once."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.originals = path, path.with_name(ORIGINALS)
         self._file = schema.open_catalog(path)
 
     def close(self) -> None:
@@ -91,7 +95,7 @@ class Catalog:
                 rows.insert_content(connection, content_id, version, content)
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
-                "library": library, "path": path, "name": Path(path).name, "content_id": content_id,
+                "library": library, "path": path, "name": shown_name(path), "content_id": content_id,
                 "card": json.dumps(card_to_json(card), ensure_ascii=False), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
@@ -102,26 +106,29 @@ class Catalog:
             )  # fmt: skip
             connection.execute(insert(schema.changes).values(library=library, doc_id=doc_id, content_id=content_id))
             if before and before != content_id:
-                _drop_unreferenced(connection, [before])
+                drop_unreferenced(connection, [before])
             log(connection, happened)
 
     def move(self, doc_id: str, *, path: str, card: Card, stamp: FileStamp) -> None:
         """Record where an unchanged file now lies."""
         values = {
-            "path": path, "name": Path(path).name, "card": json.dumps(card_to_json(card), ensure_ascii=False),
+            "path": path, "name": shown_name(path), "card": json.dumps(card_to_json(card), ensure_ascii=False),
             **asdict(stamp), "error": "",
         }  # fmt: skip
+        unused = set[str]()
         with self.writing() as connection:
-            connection.execute(update(schema.documents).where(schema.documents.c.doc_id == doc_id).values(**values))
+            known = schema.documents.c
             moved = connection.execute(
-                select(schema.documents.c.library, schema.documents.c.content_id).where(
-                    schema.documents.c.doc_id == doc_id
-                )
+                select(known.library, known.content_id, known.path).where(known.doc_id == doc_id)
             ).one_or_none()
+            connection.execute(update(schema.documents).where(known.doc_id == doc_id).values(**values))
             if moved is not None:  # readers refresh names and cards when the log moves
+                left = [moved.path, *originals.members(connection, moved.library, moved.path)]
+                unused = originals.drop_originals(connection, moved.library, left)
                 connection.execute(
                     insert(schema.changes).values(library=moved.library, doc_id=doc_id, content_id=moved.content_id)
                 )
+        self._delete_unused(unused)
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
         """Record what files are like, by doc_id, whose bytes were read and are those that were indexed."""
@@ -141,7 +148,7 @@ class Catalog:
     def record_failure(self, *, library: str, doc_id: str, path: str, size: int, error: str) -> None:
         """Remember why a file could not be indexed; a version published earlier stays."""
         new = {
-            "library": library, "path": path, "name": Path(path).name, "content_id": None, "card": "{}",
+            "library": library, "path": path, "name": shown_name(path), "content_id": None, "card": "{}",
             "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
         }  # fmt: skip
         with self.writing() as connection:
@@ -170,22 +177,56 @@ class Catalog:
                 rows.delete_content(connection, content_id)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents, in one transaction; content that nothing else uses goes with them."""
+        """Remove documents and what lies in them, in one transaction; what nothing else uses goes with them."""
         with self.writing() as connection:
-            contents = []
-            for doc_id in doc_ids:
-                row = connection.execute(
-                    select(schema.documents.c.library, schema.documents.c.content_id).where(
-                        schema.documents.c.doc_id == doc_id
-                    )
-                ).one_or_none()
-                if row is None:
-                    continue
-                connection.execute(delete(schema.documents).where(schema.documents.c.doc_id == doc_id))
-                connection.execute(insert(schema.changes).values(library=row.library, doc_id=doc_id, content_id=None))
-                if row.content_id:
-                    contents.append(row.content_id)
-            _drop_unreferenced(connection, contents)
+            unused = remove_documents(connection, doc_ids)
+        self._delete_unused(unused)
+
+    def with_members(self, doc_ids: Sequence[str]) -> list[str]:
+        """Documents, and those of all that lies in them."""
+        with self._file.reading() as connection:
+            return with_members(connection, doc_ids)
+
+    def keep(self, library: str, container: str, found: Sequence[Original]) -> list[str]:
+        """Keep the bytes of all that lies in a container now, however deep; "": of uploads. What lay in it before and
+        does not now is removed. Returns the addresses of that. Raises StoreError where the bytes cannot be kept.
+        """
+        try:
+            with self.writing() as connection:
+                before = originals.members(connection, library, container) if container else []
+                unused = originals.add_originals(connection, self.originals, library, found)
+                now = {one.path for one in found}
+                gone = [path for path in before if path not in now]
+                unused |= remove_documents(connection, at_paths(connection, library, gone))
+                unused |= originals.drop_originals(connection, library, gone)
+        except OSError as error:
+            advice = advice_of(str(error.strerror), self.path.parent, "Check the folder's permissions.")
+            raise StoreError(f"{self.originals}: cannot be written ({error.strerror}).", advice) from error
+        self._delete_unused(unused)
+        return gone
+
+    def locate(self, library: str, path: str | Path) -> Path:
+        """Where a document's bytes lie: where they are kept, else in the file that its path names."""
+        if is_address(str(path)):
+            with self._file.reading() as connection:
+                name = originals.original_file(connection, library, str(path))
+            if name is not None:
+                return originals.place(self.originals, name)
+        return Path(path)
+
+    def members(self, library: str, container: str) -> list[str]:
+        """The addresses of all that lay in a container when it was last opened, however deep."""
+        with self._file.reading() as connection:
+            return originals.members(connection, library, container)
+
+    def sweep_originals(self) -> None:
+        """Delete kept files that no document uses, such as a killed process leaves."""
+        self._delete_unused([file.name for file in self.originals.glob("*/*")])
+
+    def _delete_unused(self, files: Collection[str]) -> None:
+        if files:
+            with self.writing() as connection:
+                originals.delete_unused(connection, self.originals, files)
 
     def remove_library(self, name: str) -> None:
         """Remove a library with all its documents."""
@@ -193,7 +234,7 @@ class Catalog:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
         self.remove(doc_ids)
         with self.writing() as connection:
-            for table in (schema.sources, schema.exclusions):
+            for table in (schema.originals, schema.sources, schema.exclusions):
                 connection.execute(delete(table).where(table.c.library == name))
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
             rows.drop_unused_vectors(connection)
@@ -205,10 +246,3 @@ class Catalog:
     def check(self) -> str:
         """Schema version and size, after SQLite's own quick check. Raises StoreError where that finds damage."""
         return f"schema {schema.SCHEMA_VERSION}, {self._file.check()}"
-
-
-def _drop_unreferenced(connection: Connection, content_ids: Sequence[str]) -> None:
-    for content_id in set(content_ids):
-        used = select(func.count()).where(schema.documents.c.content_id == content_id)
-        if not connection.scalar(used):
-            rows.delete_content(connection, content_id)

@@ -30,7 +30,7 @@ from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.store.tables import metadata
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -110,6 +110,16 @@ documents = Table(
     Column("indexed_at", String, nullable=False),
     Column("error", Text, nullable=False),
     UniqueConstraint("library", "path"),
+)  # fmt: skip
+
+originals = Table(
+    "originals", metadata,  # documents whose bytes the home keeps; a row may be there before its document is
+    Column("library", String, primary_key=True),
+    Column("path", Text, primary_key=True),  # an address
+    Column("container", Text, nullable=False),  # the path of what it lies in, "" for none
+    Column("file", String, nullable=False, index=True),
+    Index("originals_by_container", "library", "container"),
+    sqlite_with_rowid=False,
 )  # fmt: skip
 
 pages = Table(

@@ -129,6 +129,12 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "(scope, id))",
     ),
     10: (
+        "CREATE TABLE originals (library VARCHAR NOT NULL, path TEXT NOT NULL, container TEXT NOT NULL, "
+        "file VARCHAR NOT NULL, PRIMARY KEY (library, path)) WITHOUT ROWID",
+        "CREATE INDEX originals_by_container ON originals (library, container)",
+        "CREATE INDEX ix_originals_file ON originals (file)",
+    ),
+    11: (
         "CREATE TABLE sources (library VARCHAR NOT NULL REFERENCES libraries (id), path TEXT NOT NULL, "
         "kind VARCHAR NOT NULL, options TEXT DEFAULT '{}' NOT NULL, watch VARCHAR DEFAULT '' NOT NULL, "
         "mounts TEXT DEFAULT '{}' NOT NULL, PRIMARY KEY (library, path)) WITHOUT ROWID",

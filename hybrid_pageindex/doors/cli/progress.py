@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid_core.text.plural import counted
+from hybrid_core.types.addresses import shown_name
 from hybrid_pageindex.doors.cli.output import visible
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _lines(told: _Notes, progress: IndexProgress) -> None:
 
 def line(file: FileResult, note: str) -> str:
     """One file's outcome in a line, with what is to be said of it."""
-    name = Path(file.path).name
+    name = shown_name(file.path)
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
     note = f" ({note})" if note else ""

@@ -14,6 +14,7 @@ from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from hybrid_core.text.plural import counted
+from hybrid_core.types.addresses import is_there, shown_name
 from hybrid_core.types.documents import Document, Section
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import Receipt, SearchResult, SectionFound
@@ -63,7 +64,7 @@ def index_report(report: IndexReport) -> None:
     for file in report.files:
         if file.status == "failed":
             console.print(f"  [red]failed[/] {escape(file.path)}: {escape(file.error or '')}")
-    for said in grouped((Path(file.path).name, file.note) for file in report.files if file.note and not file.error):
+    for said in grouped((shown_name(file.path), file.note) for file in report.files if file.note and not file.error):
         console.print(f"  [yellow]note[/] {escape(said)}")
     if any(file.steps for file in report.files):
         _models(report)
@@ -79,7 +80,7 @@ def _models(report: IndexReport) -> None:
     )  # fmt: skip
     worked = [file for file in report.files if file.steps]
     for name, files, usage in [
-        *((Path(file.path).name, [file], file.usage) for file in worked),
+        *((shown_name(file.path), [file], file.usage) for file in worked),
         *([("together", worked, report.usage)] if len(worked) > 1 else []),
     ]:
         steps = [step for file in files for step in file.steps]
@@ -230,7 +231,7 @@ def documents(found: Sequence[Document], *, filtered: bool) -> None:
         )  # fmt: skip
     nothing = "No document meets these conditions." if filtered else "The library is empty."
     _tables().print(table) if found else console.print(nothing)
-    gone = [document.name for document in found if not Path(document.path).exists()]
+    gone = [document.name for document in found if not is_there(document.path)]
     if gone:
         named = escape(", ".join(gone[:_NAMED])) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
         files = counted(len(gone), "file is", "files are")
@@ -266,7 +267,7 @@ def info(document: Document) -> None:
         elif key == "mtime":
             value = datetime.fromtimestamp(value).astimezone().isoformat(sep=" ", timespec="seconds") if value else "-"
         console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
-    if not Path(document.path).exists():
+    if not is_there(document.path):
         console.print("[yellow]note[/] its file is gone; index its folder with --prune to remove the document")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 from indexers.formats.format import Format, Open, OpenFile
 from indexers.formats.limits import ParseLimits
+from indexers.formats.members import Member, Members
 
 _KEPT = frozenset(
     ("max_pages", "max_page_lines", "max_page_characters", "max_bookmarks", "max_entries", "max_expanded_bytes",
@@ -26,12 +27,23 @@ def _opener(module: str, function: str) -> Open:
     return open
 
 
-def _flow(name: str, title: str, suffixes: str, read: str, place: str, children: str = "") -> Format:
+def _lister(module: str, function: str) -> Members:
+    def members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+        listed: Members = getattr(import_module(f"indexers.formats.{module}"), function)
+        return listed(path, limits)
+
+    return members
+
+
+def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: str = "") -> Format:
     return Format(
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-1", _opener(*read.split(":")),
-        whole=True, limits=_KEPT, place=place, children=children,
+        whole=True, limits=_KEPT, place=place,
+        members=_lister(*members.split(":")) if members else None,
     )  # fmt: skip
 
+
+_TARS = "tar tgz gz tbz2 bz2 txz xz"
 
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs"),
@@ -52,7 +64,9 @@ FLOWS = (
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows"),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain.notebook:read_notebook", "cells"),
     _flow("subtitles", "subtitles", "vtt srt", "plain.subtitles:read_subtitles", "times"),
-    _flow("eml", "mail", "eml", "mail.message:read_eml", "message", "attachments"),
-    _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "attachments"),
-    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "attachments"),
+    _flow("eml", "mail", "eml", "mail.message:read_eml", "message", "mail.attachments:eml_members"),
+    _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.attachments:mbox_members"),
+    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members"),
+    _flow("archive", "archive", "zip", "archive.zip:read_zip", "entries", "archive.zip:zip_members"),
+    _flow("tarball", "packed archive", _TARS, "archive.tar:read_tar", "entries", "archive.tar:tar_members"),
 )

@@ -45,6 +45,11 @@ class Package:
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
 
     @property
+    def entries(self) -> list[zipfile.ZipInfo]:
+        """In the package's order."""
+        return self._zip.infolist()
+
+    @property
     def names(self) -> list[str]:
         return list(self._entries)
 

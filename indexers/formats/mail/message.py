@@ -25,7 +25,7 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     data = path.read_bytes()
     if not data.strip():
         raise DocumentError(f"{path}: the file is empty.")
-    message = _message(data)
+    message = message_of(data)
     if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
         raise DocumentError(f"{path}: not a mail (it has no sender, subject or date).")
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
@@ -39,10 +39,10 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     if not count:
         raise DocumentError(f"{path}: it holds no messages.")
     limits.check("max_pages", count, f"{path}: it has {count:,} messages")
-    return Flow(_parts((_message(box.get_bytes(key)) for key in box.keys()), several=True), close=box.close)  # noqa: SIM118
+    return Flow(_parts((message_of(box.get_bytes(key)) for key in box.keys()), several=True), close=box.close)  # noqa: SIM118
 
 
-def _message(data: bytes) -> EmailMessage:
+def message_of(data: bytes) -> EmailMessage:
     return message_from_bytes(data, policy=policy.default)
 
 
@@ -68,7 +68,7 @@ def message_blocks(message: EmailMessage, place: str, inner: list[EmailMessage])
     attached: list[str] = []
     texts: dict[str, list[str]] = {"plain": [], "html": []}
     for part in _walk(message, inner):
-        name = _safe(lambda part=part: part.get_filename()) or ""
+        name = safe(lambda part=part: part.get_filename()) or ""
         if part.get_content_maintype() == "text" and not (name and part.get_content_disposition() == "attachment"):
             kind = "html" if part.get_content_subtype() == "html" else "plain"
             texts[kind].append(_text(part))
@@ -111,7 +111,7 @@ def _text(part: Any) -> str:
 
 
 def _field(message: Message, name: str) -> str:
-    return " ".join(str(_safe(lambda: message[name]) or "").split())
+    return " ".join(str(safe(lambda: message[name]) or "").split())
 
 
 def _subject(message: Message) -> str:
@@ -126,7 +126,7 @@ def _date(message: Message) -> str:
         return ""
 
 
-def _safe(get: Any) -> Any:
+def safe(get: Any) -> Any:
     """A header's value; the standard library raises many types for damaged ones."""
     try:
         return get()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import re
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,16 @@ from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
 from indexers.formats.limits import ParseLimits
+from indexers.formats.members import Member
 from indexers.formats.web.html import parse_html
 
 _SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
 _SENT = (0x00390040, 0x0E060040)  # submitted, delivered: times in 100 ns since 1601
 _NAME, _SHORT = "3707", "3704"  # of an attachment
 _CODE_PAGE = 0x3FFD0003
+_CONTENT_ID, _HIDDEN = "3712", 0x7FFE000B  # of a picture that the text shows; whether an attachment is not listed
+_FILE = re.compile(r"(?:__attach[^/]*/(?:__substg1\.0_3701000D/)?)+__substg1\.0_37010102")
+_DAMAGED = (OSError, ValueError, IndexError, struct.error)
 
 
 def read_msg(path: Path, limits: ParseLimits) -> Flow:
@@ -28,10 +34,34 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
         with olefile.OleFileIO(str(path)) as file:
             blocks = list(_blocks(file, path))
             subject, date = _string(file, "", _SUBJECT), _date(file)
-    except (OSError, ValueError, IndexError, struct.error) as error:
+    except _DAMAGED as error:
         raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
     metadata = {"title": subject, "date": date}
     return Flow(iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v})
+
+
+def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """The files attached to a message, and to those attached to it. Raises as ``read_msg``."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            names = {"/".join(entry) for entry in file.listdir()}
+            for stream in sorted(name for name in names if _FILE.fullmatch(name)):
+                folder = stream.rpartition("/")[0]
+                hidden = _string(file, f"{folder}/", _CONTENT_ID) and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0]
+                name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
+                if not hidden:
+                    yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
+    except _DAMAGED as error:
+        raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
+
+
+def _file(file: Any, stream: str) -> list[bytes]:
+    try:
+        return [file.openstream(stream).read()]
+    except _DAMAGED as error:
+        raise DocumentError(f"damaged, it cannot be taken out ({error}).") from error
 
 
 def _blocks(file: Any, path: Path) -> Iterator[Block]:
@@ -84,12 +114,12 @@ def _date(file: Any) -> str:
     return ""
 
 
-def _fixed(file: Any, tag: int) -> bytes:
+def _fixed(file: Any, tag: int, folder: str = "") -> bytes:
     """The eight bytes of a property of fixed length; none where it is missing."""
-    if not file.exists("__properties_version1.0"):
+    if not file.exists(f"{folder}__properties_version1.0"):
         return b""
-    data = file.openstream("__properties_version1.0").read()
-    for at in range(32, len(data) - 15, 16):
+    data = file.openstream(f"{folder}__properties_version1.0").read()
+    for at in range(8 if folder else 32, len(data) - 15, 16):
         if struct.unpack_from("<I", data, at)[0] == tag:
             return bytes(data[at + 8 : at + 16])
     return b""

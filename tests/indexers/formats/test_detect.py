@@ -40,8 +40,8 @@ def test_a_text_that_speaks_of_pdfs_stays_a_text(tmp_path: Path) -> None:
     assert registry.format_of(tmp_path / "b.txt").name == "txt"
 
 
-def test_archives_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="Unpack it"):
+def test_an_archive_called_a_document_is_no_archive_of_documents(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="damaged, the document is missing"):
         read(packed(tmp_path / "a.docx", {"readme.txt": "kelp"}))
 
 

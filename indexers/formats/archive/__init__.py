@@ -1,0 +1,1 @@
+"""Archives: their members, and a page that lists them."""

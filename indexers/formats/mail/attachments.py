@@ -1,0 +1,65 @@
+"""Files attached to mails. Pictures that the text itself shows, such as a signature's logo, are none."""
+
+from __future__ import annotations
+
+import mailbox
+import mimetypes
+from collections import Counter
+from collections.abc import Iterator
+from email.message import EmailMessage
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from indexers.formats.limits import ParseLimits
+from indexers.formats.mail.message import message_of, safe
+from indexers.formats.members import Member
+
+_DEEPEST = 50
+_INVITATION = "text/calendar"
+
+
+def eml_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """What is attached to a message, and to those that it forwards whole."""
+    return attached(message_of(path.read_bytes()))
+
+
+def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """What is attached to a mailbox's messages, each behind its message: «message 3/report.pdf»."""
+    box = mailbox.mbox(path, create=False)
+    try:
+        for number, key in enumerate(box.keys(), 1):
+            for member in attached(message_of(box.get_bytes(key))):
+                yield Member(f"message {number}/{member.name}", member.read)
+    finally:
+        box.close()
+
+
+def attached(message: EmailMessage) -> Iterator[Member]:
+    unnamed = Counter[str]()
+    for part in _leaves(message):
+        name = safe(part.get_filename) or ""
+        kind = part.get_content_type()
+        disposition = part.get_content_disposition()
+        shown = part["content-id"] and disposition != "attachment" and part.get_content_maintype() == "image"
+        if shown or kind == _INVITATION or not (name or disposition == "attachment"):
+            continue
+        if not name:
+            unnamed[kind] += 1
+            name = f"attachment {unnamed[kind]}{mimetypes.guess_extension(kind) or ''}"
+        yield Member(str(name), partial(_content, part))
+
+
+def _content(part: Any) -> list[bytes]:
+    data = part.get_payload(decode=True)
+    return [data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "replace")]
+
+
+def _leaves(message: Any, deep: int = 0) -> Iterator[Any]:
+    """The parts of a message that hold no others, in order."""
+    held = message.get_payload() if message.is_multipart() else None
+    if not isinstance(held, list):
+        yield message
+    elif deep < _DEEPEST:
+        for part in held:
+            yield from _leaves(part, deep + 1)

@@ -1,0 +1,91 @@
+"""The members of a file are written to a folder, to be documents of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from hybrid_core.errors import DocumentError, LimitError
+from indexers.formats.format import Format
+from indexers.formats.limits import ParseLimits
+from indexers.formats.members import Member, clean_name, is_hidden
+from indexers.formats.registry import of_suffix
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedMember:
+    """``name`` is the member's within its container, other than those of all the others."""
+
+    name: str
+    file: Path
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """``damaged``: names of members that could not be had, and why. ``skipped`` counts those that no parser reads, by
+    their ending.
+    """
+
+    members: tuple[UnpackedMember, ...] = ()
+    damaged: tuple[tuple[str, str], ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits) -> Unpacked:
+    """Raises DocumentError where the file cannot be opened, LimitError where its members are too many or too large."""
+    if format.members is None:
+        return Unpacked()
+    found: list[UnpackedMember] = []
+    damaged: list[tuple[str, str]] = []
+    skipped, names = Counter[str](), Counter[str]()
+    size = 0
+    for member in format.members(path, limits):
+        name = clean_name(member.name)
+        if not name or is_hidden(name):
+            continue
+        suffix = PurePath(name).suffix.lower()
+        if of_suffix(suffix) is None:
+            skipped[suffix] += 1
+            continue
+        limits.check("max_entries", len(found) + 1, f"{path}: more than {len(found):,} files lie in it")
+        name = _single(name, names)
+        file = folder / f"{len(found)}{suffix}"
+        try:
+            sha256, written = _write(member, file, limits.max_expanded_bytes - size)
+        except LimitError:
+            raise
+        except DocumentError as error:
+            damaged.append((name, str(error)))
+            continue
+        size += written
+        limits.check("max_expanded_bytes", size, f"{path}: the files in it have {size:,} bytes or more")
+        if written:
+            found.append(UnpackedMember(name, file, sha256, written))
+    return Unpacked(tuple(found), tuple(damaged), dict(skipped))
+
+
+def _single(name: str, names: Counter[str]) -> str:
+    """A name that was there before gets a number: «report.pdf», «report (2).pdf»."""
+    names[name] += 1
+    if names[name] == 1:
+        return name
+    path = PurePath(name)
+    return _single(str(path.with_name(f"{path.stem} ({names[name]}){path.suffix}")), names)
+
+
+def _write(member: Member, file: Path, most: int) -> tuple[str, int]:
+    """The hash and the size of what was written: little more than ``most`` bytes where there is more."""
+    digest, size = hashlib.sha256(), 0
+    with file.open("wb") as stream:
+        for piece in member.read():
+            stream.write(piece)
+            digest.update(piece)
+            size += len(piece)
+            if size > most:
+                break
+    return digest.hexdigest(), size
