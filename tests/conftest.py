@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from hybrid_pageindex import Engine, run
-from tests import pdfs
+from tests import pdfs, postgres
 
 pytest_plugins = ["tests.tiers"]
 
@@ -78,3 +78,9 @@ def cli(tmp_path: Path) -> Cli:
         )  # fmt: skip
 
     return call
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url

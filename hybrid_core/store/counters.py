@@ -6,9 +6,10 @@ later. The row of a counter is held until the commit: the next writer waits. So 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Connection, String, Table, update
+from sqlalchemy import BigInteger, Column, Connection, Table, update
 
 from hybrid_core.store.tables import insert_into, metadata
+from hybrid_core.store.text import CleanString as String
 
 counters = Table(
     "counters", metadata,

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.card import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
 from hybrid_core.store.catalog import originals, rows, schema
+from hybrid_core.store.catalog.changes import Changed, log_changes
 from hybrid_core.store.catalog.libraries import RENEWED, create_library
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import ORIGINALS, advice_of
+from hybrid_core.store.text import to_json
 from hybrid_core.types.addresses import is_address, shown_name
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
-from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.versions import ContentVersion
+
+if TYPE_CHECKING:
+    from hybrid_core.types.jobs import Advance, Fence
 
 
 class Catalog:
@@ -74,19 +77,20 @@ class Catalog:
         card: Card,
         stamp: FileStamp,
         fence: Fence | None = None,
-        advance: Advance = Advance(),
+        advance: Advance | None = None,
     ) -> None:
         """Switch a document to a version, in one transaction.
 
         ``content`` is None where the catalog is known to hold that version already; raises
         NotFoundError where it meanwhile does not. ``fence`` is of the job that made it, and ``advance`` what becomes of
-        the job by that; raises LeaseLostError, and publishes nothing, where another worker has it.
+        the job by that (by default it goes on); raises LeaseLostError, and publishes nothing, where another has it.
         """
-        from hybrid_core.store.jobs.events import log  # no search needs these
+        from hybrid_core.store.jobs.events import log  # no search needs these, and they take a while to import
         from hybrid_core.store.jobs.fencing import advance_job
+        from hybrid_core.types.jobs import Advance
 
         with self.writing() as connection:
-            happened = [] if fence is None else advance_job(connection, fence, advance)
+            happened = [] if fence is None else advance_job(connection, fence, advance or Advance())
             content_id = rows.content_id_of(connection, version)
             if content_id is None and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
@@ -96,7 +100,7 @@ class Catalog:
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
                 "library": library, "path": path, "name": shown_name(path), "content_id": content_id,
-                "card": json.dumps(card_to_json(card), ensure_ascii=False), **asdict(stamp),
+                "card": to_json(card_to_json(card)), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
             connection.execute(
@@ -104,15 +108,15 @@ class Catalog:
                     index_elements=["doc_id"], set_=values
                 )
             )  # fmt: skip
-            connection.execute(insert(schema.changes).values(library=library, doc_id=doc_id, content_id=content_id))
             if before and before != content_id:
                 drop_unreferenced(connection, [before])
+            log_changes(connection, [Changed(library, doc_id, content_id)])
             log(connection, happened)
 
     def move(self, doc_id: str, *, path: str, card: Card, stamp: FileStamp) -> None:
         """Record where an unchanged file now lies."""
         values = {
-            "path": path, "name": shown_name(path), "card": json.dumps(card_to_json(card), ensure_ascii=False),
+            "path": path, "name": shown_name(path), "card": to_json(card_to_json(card)),
             **asdict(stamp), "error": "",
         }  # fmt: skip
         unused = set[str]()
@@ -125,9 +129,7 @@ class Catalog:
             if moved is not None:  # readers refresh names and cards when the log moves
                 left = [moved.path, *originals.members(connection, moved.library, moved.path)]
                 unused = originals.drop_originals(connection, moved.library, left)
-                connection.execute(
-                    insert(schema.changes).values(library=moved.library, doc_id=doc_id, content_id=moved.content_id)
-                )
+                log_changes(connection, [Changed(moved.library, doc_id, moved.content_id)])
         self._delete_unused(unused)
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
@@ -163,6 +165,7 @@ class Catalog:
         again.
         """
         documents = schema.documents.c
+        changed: list[Changed] = []
         with self.writing() as connection:
             for content_id in content_ids:
                 users = connection.execute(
@@ -170,11 +173,9 @@ class Catalog:
                 ).all()
                 values = {"content_id": None, "error": error}
                 connection.execute(update(schema.documents).where(documents.content_id == content_id).values(**values))
-                for user in users:
-                    connection.execute(
-                        insert(schema.changes).values(library=user.library, doc_id=user.doc_id, content_id=None)
-                    )
+                changed += (Changed(user.library, user.doc_id, None) for user in users)
                 rows.delete_content(connection, content_id)
+            log_changes(connection, changed)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
         """Remove documents and what lies in them, in one transaction; what nothing else uses goes with them."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.errors import ModelError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.changes import Changed, log_changes
 from hybrid_core.types.documents import StoredEmbedder
 
 Vector = npt.NDArray[np.float32]
@@ -92,10 +93,7 @@ class Embeddings:
                 .select_from(schema.documents.join(schema.libraries))
                 .where(schema.documents.c.content_id == content_id, schema.libraries.c.embedder == fingerprint)
             ).all()
-            for user in users:
-                connection.execute(
-                    insert(schema.changes).values(library=user.library, doc_id=user.doc_id, content_id=content_id)
-                )
+            log_changes(connection, [Changed(user.library, user.doc_id, content_id) for user in users])
 
     def finish(self) -> bool:
         """Let the new embedder serve if every published document has its vectors; whether it serves now."""

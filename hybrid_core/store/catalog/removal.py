@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, select
 
 from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog.changes import Changed, log_changes
 from hybrid_core.store.catalog.originals import drop_originals, members
 
 
@@ -29,7 +30,7 @@ def at_paths(connection: Connection, library: str, paths: Iterable[str]) -> list
 
 def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]:
     """Remove documents and all that lies in them. Returns the names of originals that may not be used now."""
-    known, contents, files = schema.documents.c, list[str](), set[str]()
+    known, contents, files, changed = schema.documents.c, list[str](), set[str](), list[Changed]()
     for doc_id in with_members(connection, doc_ids):
         row = connection.execute(
             select(known.library, known.path, known.content_id).where(known.doc_id == doc_id)
@@ -38,10 +39,11 @@ def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]
             continue
         files |= drop_originals(connection, row.library, [row.path, *members(connection, row.library, row.path)])
         connection.execute(delete(schema.documents).where(known.doc_id == doc_id))
-        connection.execute(insert(schema.changes).values(library=row.library, doc_id=doc_id, content_id=None))
+        changed.append(Changed(row.library, doc_id, None))
         if row.content_id:
             contents.append(row.content_id)
     drop_unreferenced(connection, contents)
+    log_changes(connection, changed)
     return files
 
 

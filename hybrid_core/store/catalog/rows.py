@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, union
 
 from hybrid_core.cards.card import card_from_json
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.text import to_json
 from hybrid_core.types.documents import Document, IndexedContent, Page, Section
 from hybrid_core.types.versions import ContentVersion
 
@@ -36,9 +37,9 @@ def insert_content(connection: Connection, content_id: str, version: ContentVers
         insert(schema.contents).values(
             **key, **asdict(version), pages=len(content.pages),
             sections=len(content.sections), title=content.title, description=content.description,
-            metadata=json.dumps(dict(content.metadata), ensure_ascii=False),
-            warnings=json.dumps(content.warnings, ensure_ascii=False),
-            models=json.dumps(dict(content.models), ensure_ascii=False),
+            metadata=to_json(dict(content.metadata)),
+            warnings=to_json(content.warnings),
+            models=to_json(dict(content.models)),
         )
     )  # fmt: skip
     connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
@@ -87,7 +88,7 @@ def _page_values(page: Page) -> dict[str, Any]:
     return {
         "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
         "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
-        "described": page.described, "places": json.dumps(page.places, ensure_ascii=False),
+        "described": page.described, "places": to_json(page.places),
     }  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def _section_values(section: Section) -> dict[str, Any]:
         "title": section.title, "start_page": section.start_page, "end_page": section.end_page,
         "anchor": section.anchor, "end_anchor": section.end_anchor, "anchor_y": section.anchor_y,
         "source": section.source, "synthetic": section.synthetic, "summary": section.summary,
-        "flags": " ".join(section.flags), "gaps": json.dumps(section.gaps, ensure_ascii=False),
+        "flags": " ".join(section.flags), "gaps": to_json(section.gaps),
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Connection,
@@ -15,9 +16,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    String,
     Table,
-    Text,
     UniqueConstraint,
     insert,
     inspect,
@@ -28,9 +27,11 @@ from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.store.tables import metadata
+from hybrid_core.store.text import CleanString as String
+from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -197,12 +198,11 @@ exclusions = Table(
 
 changes = Table(
     "changes", metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("library", String, nullable=False),
+    Column("library", String, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the library's counter
     Column("doc_id", String, nullable=False),
     Column("content_id", String),  # NULL: removed
-    Index("changes_by_library", "library", "seq"),
-    sqlite_autoincrement=True,  # a position must never be used twice, even after the newest row is deleted
+    sqlite_with_rowid=False,
 )  # fmt: skip
 
 

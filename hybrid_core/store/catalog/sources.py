@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.text import to_json
 from hybrid_core.types.sources import Source
 
 _known = schema.sources.c
@@ -78,7 +79,7 @@ def note_mounts(catalog: Catalog, source: Source, mounts: Mapping[str, str]) -> 
     """Record which file systems a source's documents lie on."""
     here = (_known.library == source.library) & (_known.path == source.path)
     with catalog.writing() as connection:
-        connection.execute(update(schema.sources).where(here).values(mounts=json.dumps(dict(mounts))))
+        connection.execute(update(schema.sources).where(here).values(mounts=to_json(dict(mounts))))
 
 
 def forget_sources(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
@@ -112,7 +113,7 @@ def _exclusions(connection: Connection, library: str) -> frozenset[str]:
 
 
 def _values(source: Source) -> dict[str, Any]:
-    options, mounts = json.dumps(dict(source.options), sort_keys=True), json.dumps(dict(source.mounts))
+    options, mounts = to_json(dict(sorted(source.options.items()))), to_json(dict(source.mounts))
     return {"kind": source.kind, "options": options, "watch": source.watch, "mounts": mounts}
 
 

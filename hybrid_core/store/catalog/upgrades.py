@@ -142,4 +142,12 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "PRIMARY KEY (library, path)) WITHOUT ROWID",
         "INSERT INTO sources (library, path, kind) SELECT library, path, 'file' FROM documents",
     ),
+    12: (
+        "ALTER TABLE changes RENAME TO changes_before",
+        "CREATE TABLE changes (library VARCHAR NOT NULL, seq BIGINT NOT NULL, doc_id VARCHAR NOT NULL, "
+        "content_id VARCHAR, PRIMARY KEY (library, seq)) WITHOUT ROWID",
+        "INSERT INTO changes SELECT library, seq, doc_id, content_id FROM changes_before",
+        "INSERT INTO counters SELECT 'changes of ' || library, MAX(seq) FROM changes_before GROUP BY library",
+        "DROP TABLE changes_before",
+    ),
 }

@@ -14,6 +14,7 @@ from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.events import Happening
 from hybrid_core.store.jobs.tables import IS_ACTIVE, job_waiters, jobs
 from hybrid_core.store.tables import insert_into
+from hybrid_core.store.text import clean, to_json
 from hybrid_core.types.jobs import Enqueued, JobRequest
 
 _ROUNDS = 5  # others may end or make jobs of the same keys between two statements
@@ -23,7 +24,7 @@ def enqueue(
     connection: Connection, requests: Sequence[JobRequest], waiter: str
 ) -> tuple[list[Enqueued], list[Happening]]:
     """One for each request, in their order; "" waits for none: the job goes on whoever stops waiting for it."""
-    asked = {request.dedupe_key: request for request in reversed(requests)}  # of equal keys the first
+    asked = {_key(request): request for request in reversed(requests)}  # of equal keys the first
     outcome: dict[str, Enqueued] = {}
     happened: list[Happening] = []
     for _ in range(_ROUNDS):
@@ -47,7 +48,7 @@ def enqueue(
     first = {id(request) for request in asked.values()}
     found = []
     for request in requests:
-        one = outcome[request.dedupe_key]
+        one = outcome[_key(request)]
         found.append(one if id(request) in first else Enqueued(one.job, "joined"))
     return found, happened
 
@@ -74,7 +75,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
         _asked(request)
         | {
             "library": request.library, "owner": request.owner, "kind": request.kind, "subject": request.subject,
-            "key": request.dedupe_key, "status": "waiting", "detached": detached, "created_at": now,
+            "key": _key(request), "status": "waiting", "detached": detached, "created_at": now,
         }
         for request in requests
     ]  # fmt: skip
@@ -82,9 +83,13 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
     return {row.key: row.id for row in connection.execute(made, values)}
 
 
+def _key(request: JobRequest) -> str:
+    return clean(request.dedupe_key)  # as it comes back
+
+
 def _asked(request: JobRequest) -> dict[str, Any]:
     return {
-        "stage": request.stage, "options": rows.to_json(request.options), "needs": rows.joined(request.needs),
+        "stage": request.stage, "options": to_json(request.options), "needs": rows.joined(request.needs),
         "version": request.version, "priority": request.priority,
     }  # fmt: skip
 
@@ -96,7 +101,7 @@ def _met(
     asked = _asked(request)
     if request.priority < row.priority:
         asked |= {"options": row.options, "needs": row.needs, "priority": row.priority}
-    same = (asked["options"], asked["version"]) == (row.options, row.version)
+    same = json.loads(asked["options"]) == json.loads(row.options) and asked["version"] == row.version
     values: dict[str, Any] = {}
     if detached and not row.detached:
         values["detached"] = True
@@ -111,7 +116,7 @@ def _met(
     elif not same or row.cancel_requested:
         if row.again and request.priority < json.loads(row.again)["priority"]:
             asked |= {name: json.loads(row.again)[name] for name in ("options", "needs", "priority")}
-        values["again"] = rows.to_json(asked)
+        values["again"] = to_json(asked)
         outcome = Enqueued(row.id, "again")
     if not values:
         return outcome, []

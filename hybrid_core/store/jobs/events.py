@@ -12,6 +12,7 @@ from hybrid_core.store.counters import counters, take
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.tables import job_events, job_waiters
+from hybrid_core.store.text import to_json
 from hybrid_core.types.jobs import JobEvent
 
 _COUNTER = "job events"
@@ -35,7 +36,7 @@ def log(connection: Connection, happenings: Sequence[Happening]) -> None:
     first = take(connection, _COUNTER, len(happenings))
     values = [
         {"number": first + n, "job_id": one.job, "library": one.library, "at": at, "kind": one.kind,
-         "detail": rows.to_json(one.detail)}
+         "detail": to_json(one.detail)}
         for n, one in enumerate(happenings)
     ]  # fmt: skip
     connection.execute(insert(job_events), values)

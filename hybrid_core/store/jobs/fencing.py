@@ -13,6 +13,7 @@ from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.events import Happening
 from hybrid_core.store.jobs.tables import IS_RUNNING, job_events, jobs, pauses
+from hybrid_core.store.text import to_json
 from hybrid_core.types.jobs import Advance, Fence, JobStatus
 
 
@@ -57,7 +58,7 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
         values["needs"] = rows.joined(advance.needs)
     for name in ("options", "result"):
         if (value := getattr(advance, name)) is not None:
-            values[name] = rows.to_json(value)
+            values[name] = to_json(value)
     status: JobStatus = advance.status
     if status == "waiting" and row.cancel_requested:
         status = "cancelled"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, Select, select
@@ -24,10 +24,6 @@ def words(text: str) -> frozenset[str]:
 
 def joined(some: Iterable[str]) -> str:
     return " ".join(sorted(some))
-
-
-def to_json(value: Mapping[str, Any]) -> str:
-    return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
 
 
 class Paused:

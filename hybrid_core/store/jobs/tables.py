@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, Table, Text, literal_column
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, literal_column
 
 from hybrid_core.store.tables import metadata
+from hybrid_core.store.text import CleanString as String
+from hybrid_core.store.text import CleanText as Text
 
 _Id = BigInteger().with_variant(Integer, "sqlite")
 

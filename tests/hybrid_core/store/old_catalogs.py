@@ -34,7 +34,10 @@ def older(path: Path, version: int, ids: Mapping[str, str] = {}) -> None:
         known = {row[0] for row in old.execute("SELECT name FROM new.sqlite_master WHERE type = 'table'")}
         for (table,) in old.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
             if table in known and not table.startswith("sqlite_"):
-                columns = ", ".join(f'"{row[1]}"' for row in old.execute(f"PRAGMA main.table_info({table})"))
+                names = [row[1] for row in old.execute(f"PRAGMA main.table_info({table})")]
+                if table == "changes":
+                    names.remove("seq")  # one sequence numbered those of all libraries
+                columns = ", ".join(f'"{name}"' for name in names)
                 old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
                 if "content_id" in columns:
                     values = [(before, now) for now, before in ids.items()]

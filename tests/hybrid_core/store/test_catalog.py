@@ -20,6 +20,7 @@ from hybrid_core.store.home import advice_of
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.versions import ContentVersion
 
 
@@ -39,11 +40,17 @@ C1, C2 = ALPHA.new_id(), BETA.new_id()
 
 
 def publish(
-    catalog: Catalog, doc_id: str, version: ContentVersion, made: IndexedContent | None, library: str = "default"
+    catalog: Catalog,
+    doc_id: str,
+    version: ContentVersion,
+    made: IndexedContent | None,
+    library: str = "default",
+    fence: Fence | None = None,
+    advance: Advance | None = None,
 ) -> None:
     catalog.publish(
         library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", version=version, content=made,
-        card=Card(title="t"), stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
+        card=Card(title="t"), stamp=FileStamp(1, 1.0, 1.0, "1", 9.0), fence=fence, advance=advance,
     )  # fmt: skip
 
 

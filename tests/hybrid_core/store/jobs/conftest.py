@@ -1,4 +1,4 @@
-"""A catalog for jobs, and its clock to be moved."""
+"""A store of jobs whose clock is moved by the test: a catalog, and the same tables on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 
 from hybrid_core.store.catalog.catalog import Catalog
 from tests.hybrid_core.store.jobs.clocks import Clock
+from tests.postgres import PostgresStore
+
+Store = Catalog | PostgresStore
 
 
 @pytest.fixture
@@ -16,10 +19,12 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def catalog(tmp_path: Path, clock: Clock) -> Iterator[Catalog]:
-    made = Catalog(tmp_path / "catalog.sqlite")
-    made.ensure_library("default")
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    if request.param == "sqlite":
+        made: Store = Catalog(tmp_path / "catalog.sqlite")
+    else:
+        made = PostgresStore(request.getfixturevalue("postgres_url"))
     clock.rules(made)
     yield made
     made.close()

@@ -1,0 +1,109 @@
+"""A PostgreSQL server for tests: a private cluster of this machine's programs, gone at the end."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import OperationalError
+
+from hybrid_core.store import counters  # noqa: F401 - so that its table is made with the others
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.jobs import tables  # noqa: F401
+
+_SECONDS = 60
+
+
+def _program(name: str) -> Path | None:
+    versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
+    found = shutil.which(name)
+    return versions[-1] if versions else Path(found) if found else None
+
+
+def _unprivileged() -> str | None:
+    """Whom to be: the server refuses to run as root."""
+    if os.getuid():
+        return None
+    names = {one.pw_name for one in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The URL of a server that has just been made. Skips where PostgreSQL is not installed."""
+    initdb, postgres = _program("initdb"), _program("postgres")
+    if initdb is None or postgres is None:
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    user = _unprivileged()
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    try:
+        if user is not None:
+            shutil.chown(folder, user)
+        quiet = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        data = folder / "data"
+        made = [initdb, "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(made, check=True, timeout=_SECONDS, **quiet)  # type: ignore[call-overload]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        options = ["-clisten_addresses=127.0.0.1", f"-cport={port}", f"-cunix_socket_directories={folder}", "-F"]
+        running = subprocess.Popen([postgres, "-D", data, *options], **quiet)  # type: ignore[call-overload]
+        try:
+            yield _reached(f"postgresql+psycopg://tests@127.0.0.1:{port}/postgres")
+        finally:
+            running.send_signal(signal.SIGINT)  # does not wait for clients
+            running.wait(_SECONDS)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reached(url: str) -> str:
+    engine = create_engine(url)
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            engine.connect().close()
+        except OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            engine.dispose()
+            return url
+
+
+class PostgresStore:
+    """The tables of a catalog in a database of their own, read and written as a catalog's are."""
+
+    def __init__(self, url: str) -> None:
+        admin = create_engine(url, isolation_level="AUTOCOMMIT")
+        name = f"t{time.monotonic_ns()}"
+        with admin.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        admin.dispose()
+        self.engine: Engine = create_engine(url.rpartition("/")[0] + "/" + name, pool_size=20)
+        schema.metadata.create_all(self.engine)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.engine.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
