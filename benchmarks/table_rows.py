@@ -1,0 +1,124 @@
+"""Whether a snippet shows a figure of the gold answer with the name of its row and the head of its column.
+
+    python benchmarks/table_rows.py financebench [--data DIR] [--home DIR] [--depth 5] [--json] [--misses N]
+
+Counted are the hits among the first ``--depth`` pages of the gold documents (the set's gold pages, where it names some)
+that hold a gold figure in a row of a table. Where it stands, and the names of its row and its column, are told from the
+words of the file by their places alone: of the row the words to its left, of the column the nearest words above it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymupdf
+
+from eval.datasets import load
+from eval.measures.judges.numbers import Figure, asked_scale, figures, same
+from eval.records.questions import EvalQuestion
+from hybrid_core.text import tokens
+from hybrid_pageindex import Engine, run
+
+_LABEL_HELD = 0.6  # share of the row's words that the snippet must hold
+_PROSE = 14  # words of a line from which it is running text
+_TELLING = 3  # digits of a figure, unless it is a share: smaller ones stand on every page
+_FIGURE = re.compile(r"[($€£+−-]*\d[\d,.]*[)%]*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_Word = tuple[float, float, float, float, str]  # x0, y0, x1, y1, text
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A gold figure in a table: as it is written, the words of its row's name, the word at its column's head."""
+
+    written: str
+    row: tuple[str, ...]
+    head: str
+
+
+def cells(words: Sequence[_Word], gold: Sequence[Figure], asked: int | None) -> list[Cell]:
+    found = []
+    for x0, y0, x1, y1, word in words:
+        values = figures(word) if _FIGURE.fullmatch(word) and not word.endswith(",") else []
+        if len(values) != 1 or not any(same(one, values[0], asked) for one in gold):
+            continue
+        middle = (y0 + y1) / 2
+        level = sorted((w for w in words if w[1] < middle < w[3]), key=lambda w: w[0])
+        named = [w[4] for w in level if w[2] <= x0 and _LETTERS.search(w[4])]
+        others = [w for w in level if w[0] != x0 and _FIGURE.fullmatch(w[4])]
+        if not named or not others or sum(bool(_LETTERS.search(w[4])) for w in level) > _PROSE:
+            continue
+        above = [w for w in words if w[3] <= y0 + 1 and w[0] < x1 + 2 and w[2] > x0 - 2]
+        heads = [w for w in sorted(above, key=lambda w: -w[1]) if _YEAR.search(w[4]) or _LETTERS.search(w[4])]
+        if heads:
+            found.append(Cell(word, tuple(named), heads[0][4]))
+    return found
+
+
+def shown(cell: Cell, snippet: str) -> tuple[bool, bool, bool]:
+    """Whether the snippet holds the figure, besides the name of its row, besides the head of its column."""
+    held = set(tokens.tokenise(snippet))
+    figure = cell.written.strip("$()%,.") in snippet
+    names = set(tokens.tokenise(" ".join(cell.row)))
+    row = figure and len(names & held) >= _LABEL_HELD * len(names)
+    return figure, row, row and cell.head.strip("(),:") in snippet
+
+
+def judged(engine: Engine, question: EvalQuestion, paths: dict[str, Path], depth: int, library: str) -> Iterator[
+    tuple[tuple[bool, bool, bool], str]
+]:  # fmt: skip
+    asked = asked_scale(question.text)
+    gold = [one for one in figures(question.answer) if one.scale == -2 or sum(map(str.isdigit, one.digits)) >= _TELLING]
+    places = {(g.document, page) for g in question.evidence if g.page for page in (g.page, *g.also)}
+    found = engine.search_now(
+        question.text, documents=list(question.documents), library=library, top_k=depth, effort="fast"
+    )
+    for page in found.results:
+        if places and (page.doc_name, page.page) not in places:
+            continue
+        with pymupdf.open(paths[page.doc_name]) as document:
+            words = [word[:5] for word in document[page.page - 1].get_text("words")]
+        here = cells(words, gold, asked)
+        if here:
+            best = max(shown(cell, page.snippet) for cell in here)
+            yield best, f"{question.text[:150]}\n  {page.doc_name} {page.page} {here[:3]}\n  {page.snippet}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("set")
+    parser.add_argument("--data")
+    parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
+    parser.add_argument("--depth", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--misses", type=int, default=0, help="show so many snippets that do not hold all three")
+    options = parser.parse_args()
+    dataset = load(options.set, options.data)
+    paths = {path.name: path for path in dataset.files}
+    counts, characters, left = [0, 0, 0, 0], 0, options.misses
+    with tempfile.TemporaryDirectory() as temporary, closing(Engine(Path(options.home or temporary))) as engine:
+        run(engine.index(dataset.files, library=options.set, enrich="never"))
+        for question in dataset.questions:
+            if not question.answerable:
+                continue
+            for held, told in judged(engine, question, paths, options.depth, options.set):
+                counts = [count + one for count, one in zip(counts, (True, *held), strict=True)]
+                characters += len(told.split("\n")[2]) - 2
+                if not held[2] and left:
+                    print(f"{held} {told}\n")
+                    left -= 1
+    names = ("hits", "figure", "with its row", "and its column")
+    said = dict(zip(names, counts, strict=True)) | {"characters": round(characters / max(1, counts[0]))}
+    print(json.dumps(said) if options.json else "\n".join(f"{name:<16}{count}" for name, count in said.items()))
+
+
+if __name__ == "__main__":
+    main()
