@@ -64,3 +64,60 @@ def test_a_term_is_found_however_it_is_written(asked: str, line: str) -> None:
     assert set(query) <= set(tokenise(line))
     offset, shown = best_window(filler + line, query)
     assert line in shown and offset == len(filler)
+
+
+_STATEMENT = """CONSOLIDATED STATEMENTS OF OPERATIONS
+(in millions, except per share data)
+Year Ended December 31,
+2017  2018  2019
+Net product sales  $  118,573  $  141,915  $  160,408
+Net service sales  59,293  90,972  120,114
+Total net sales  177,866  232,887  280,522
+Operating expenses:
+Cost of sales  111,934  139,156  165,536
+Fulfillment  25,249  34,027  40,232
+Technology and content  22,620  28,837  35,931
+Marketing  10,069  13,814  18,878
+Income before income taxes  3,806  11,261  13,976
+Provision for income taxes  (769)  (1,197)  (2,374)
+Net income  $  3,033  $  10,073  $  11,588"""
+
+
+def _terms(question: str) -> dict[str, float]:
+    return dict.fromkeys(tokenise(question), 1.0)
+
+
+def test_a_row_of_a_table_is_shown_with_the_heads_of_its_columns() -> None:
+    offset, shown = best_window(_STATEMENT, _terms("net income in the statement of operations"), numeric=True)
+    assert shown == "Year Ended December 31, 2017 2018 2019 … Net income $ 3,033 $ 10,073 $ 11,588"
+    assert offset == _STATEMENT.index("Net income")
+
+
+def test_of_the_rows_after_it_those_that_match_are_shown_first() -> None:
+    shown = best_window(_STATEMENT, _terms("cost of sales and provision for income taxes"))[1]
+    assert shown.startswith("Year Ended December 31, 2017 2018 2019 … Cost of sales 111,934")
+    assert "Provision for income taxes (769)" in shown and "Marketing" not in shown
+
+
+def test_heads_may_stand_one_below_the_other_and_a_table_ends_with_its_prose() -> None:
+    heads = "Three Months Ended  Change\nJuly 1,\n2023\nJune 25,\n2022\n"
+    prose = "The Company sells to many and describes at length how it does so, in lines that are long.\n" * 3
+    page = f"{heads}Tablets  5,791  7,224  (20)%\n{prose}Owls  11  12"
+    assert best_window(page, _terms("tablets"))[1].startswith(
+        "Three Months Ended Change July 1, 2023 June 25, 2022 Tablets 5,791 7,224 (20)%"
+    )
+    assert best_window(page, _terms("owls"))[1] == "Owls 11 12"
+
+
+def test_rows_of_markdown_tables_have_their_heads_too() -> None:
+    rows = "\n".join(f"| Pump {number} | {number * 17} |" for number in range(1, 60))
+    page = f"# Stock\n\n| Item | Pieces |\n|---|---|\n{rows}\n"
+    assert best_window(page, _terms("42"))[1].startswith("| Item | Pieces | … | Pump 42 | 714 |")
+    assert best_window(page.split("|---|---|\n")[1], _terms("42"))[1].startswith("| Pump 42 | 714 |")
+
+
+def test_a_name_over_two_lines_stays_with_its_figures() -> None:
+    page = f"  2018  2017\n{'Inventories  57  58'}\nProceeds from sale of businesses, net of\ncash sold  846  1,065\n"
+    assert best_window(page, _terms("cash sold"))[1] == (
+        "2018 2017 … Proceeds from sale of businesses, net of cash sold 846 1,065"
+    )

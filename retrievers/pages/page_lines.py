@@ -1,0 +1,61 @@
+"""The lines of a page, each with the terms of a question that it holds."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Set
+from typing import NamedTuple
+
+from hybrid_core.text import tokens as words
+
+WINDOW_CHARS = 280
+_NOTHING: frozenset[str] = frozenset()
+_LINE_END = re.compile("\n")
+_PIECE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s+|$)|.{{1,{WINDOW_CHARS}}}")
+
+
+class PageLine(NamedTuple):
+    offset: int  # in the page's text
+    text: str
+    held: Set[str]  # terms of the question
+    heading: bool
+
+
+def page_lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[PageLine]:
+    """The lines of a text; those longer than a window in pieces."""
+    folded = words.fold(text)
+    likely = _lines_with(_beginnings(query), folded.replace(",", "").replace("'", ""))
+    lines = []
+    offset = 0
+    for number, (whole, plain) in enumerate(zip(text.split("\n"), folded.split("\n"), strict=True)):
+        if len(whole) <= WINDOW_CHARS:
+            held = query.keys() & words.folded_terms(plain) if number in likely else _NOTHING
+            lines.append(PageLine(offset, whole, held, offset in headings))
+        else:
+            for match in _PIECE.finditer(whole):
+                at, piece = offset + match.start(), match.group()
+                held = query.keys() & words.tokenise(piece) if number in likely else _NOTHING
+                lines.append(PageLine(at, piece, held, at in headings))
+        offset += len(whole) + 1
+    return lines
+
+
+def _lines_with(parts: Collection[str], text: str) -> set[int]:
+    """The numbers of the lines that hold one of these parts. A page has many lines, and few with one."""
+    found: set[int] = set()
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            line = bisect_right(starts, at) - 1
+            found.add(line)
+            at = text.find(part, starts[line + 1])
+    return found
+
+
+def _beginnings(terms: Collection[str]) -> set[str]:
+    """Of each term what a line must hold to hold it, commas and apostrophes aside: stemming changes only endings, and
+    years stand after FY in short."""
+    parts = {term[:-1] if len(term) > 2 and term.isascii() and not term[0].isdigit() else term for term in terms}
+    return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
