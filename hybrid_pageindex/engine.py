@@ -38,7 +38,9 @@ from retrievers.pipeline.stage import Stages
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.answers import Answer
+    from hybrid_core.types.jobs import JobStatus
     from hybrid_core.types.sources import Source
+    from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
@@ -484,6 +486,52 @@ class Engine:
         """Delete one library, or all of them. Returns their names. Original files stay."""
         name = None if library is None else arguments.library(library, "")
         return await asyncio.to_thread(lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name))
+
+    async def jobs(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
+        """What runs and waits in the queue, and what came of the last that ended; of one library or all."""
+        from hybrid_pageindex.services.jobs import Jobs
+
+        return await asyncio.to_thread(lambda: Jobs(self._catalog()).listed(library, status, most))
+
+    async def job(self, id: int) -> JobHistory:
+        """One job with all that happened to it. Raises NotFoundError."""
+        from hybrid_pageindex.services.jobs import Jobs
+
+        return await asyncio.to_thread(lambda: Jobs(self._catalog()).history(id))
+
+    async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Leave jobs, a library's or all of them as they are until ``resume``, also over a restart. What runs stops at
+        its next pages.
+
+        This and the next four raise UsageError where it is not clear which jobs are meant, NotFoundError for an
+        unknown one.
+        """
+        return await self._decided("pause", ids, library, everything)
+
+    async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Let go on what was paused; ``everything`` ends every pause."""
+        return await self._decided("resume", ids, library, everything)
+
+    async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """End jobs that wait, and within seconds those that run. What was published stays."""
+        return await self._decided("cancel", ids, library, everything)
+
+    async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Let failed jobs wait again; of named ones also those that were cancelled."""
+        return await self._decided("retry", ids, library, everything)
+
+    async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Delete what is kept of jobs that have ended; documents stay as they are."""
+        return await self._decided("forget", ids, library, everything)
+
+    async def _decided(
+        self, action: JobAction, ids: tuple[int, ...], library: str | None, everything: bool
+    ) -> JobDecision:
+        from hybrid_pageindex.services.jobs import JobChoice, Jobs  # a search needs none of it
+
+        return await asyncio.to_thread(
+            lambda: Jobs(self._catalog()).decide(action, JobChoice(ids, library, everything))
+        )
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
         """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with

@@ -73,6 +73,7 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
     models refused, so that indexing a document again asks for them again.
     """
     from hybrid_core.store.catalog.sources import exclude
+    from hybrid_core.store.jobs.control import JobControl
     from indexers.enrich.pages import forget_refusals
 
     with catalog.snapshot() as snapshot:
@@ -81,21 +82,30 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
     named = [document.doc_id for document in select.by_name(documents, names)]
     removed = dict.fromkeys(catalog.with_members(named))
     exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
+    by_id = {document.doc_id: document for document in documents}
+    paths = [by_id[doc_id].path for doc_id in removed if doc_id in by_id]
+    JobControl(catalog).revoke(library=library_id, subjects=paths, cause="Its document was removed.")
     catalog.remove(list(removed))
     forget_refusals(cache)
-    by_id = {document.doc_id: document for document in documents}
     return [by_id[doc_id] for doc_id in removed if doc_id in by_id]
 
 
 def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
+    """Whoever works for a library can write nothing of it from now on."""
+    from hybrid_core.store.jobs.control import JobControl
+
+    jobs = JobControl(catalog)
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for one in cleared:
+        jobs.revoke(library=one.id, cause="Its library was cleared.")
         catalog.remove_library(one.id)
+        jobs.erase(one.id)
         indexes.forget(one.id)
         forget_use(home, one.id)
     if library is None:
+        jobs.erase()
         cache.clear()
     catalog.sweep_originals()
     catalog.shrink()

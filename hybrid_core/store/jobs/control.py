@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import end, waiting
 from hybrid_core.store.jobs.store import JobStore
@@ -19,7 +20,7 @@ Scope = Literal["all", "library", "job"]
 
 
 class JobControl:
-    """Jobs are chosen by ``Chosen``, which is evaluated in the transaction that changes them."""
+    """Jobs are chosen by their ids, a library, subjects, or not at all: then all are meant."""
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
@@ -32,12 +33,12 @@ class JobControl:
             )
 
     def resume(self, scope: Scope, name: str = "") -> bool:
-        """Whether it was paused. What a wider scope pauses stays paused."""
+        """Whether it was paused. What a wider scope pauses stays paused; with all, everything goes on."""
+        query = delete(pauses).returning(pauses.c.id)
+        if scope != "all":
+            query = query.where(pauses.c.scope == scope, pauses.c.id == name)
         with self._store.writing() as connection:
-            gone = connection.execute(
-                delete(pauses).where(pauses.c.scope == scope, pauses.c.id == name).returning(pauses.c.id)
-            )
-            return gone.one_or_none() is not None
+            return bool(connection.execute(query).all())
 
     def pauses(self) -> list[tuple[Scope, str]]:
         with self._store.reading() as connection:
@@ -53,9 +54,29 @@ class JobControl:
     ) -> list[int]:
         """End what waits, and ask for the end of what runs; the ids of both. What was published stays."""
         with self._store.writing() as connection:
+            take_turn(connection)
             found = _active(connection, ids, library, subjects)
             log(connection, cancel(connection, found, cause))
         return [row.id for row in found]
+
+    def revoke(self, *, library: str, subjects: Sequence[str] | None = None, cause: str) -> list[int]:
+        """End jobs at once, also those that run: whoever has one can write nothing of it from now on."""
+        with self._store.writing() as connection:
+            take_turn(connection)
+            found = _active(connection, None, library, subjects)
+            log(connection, [told for row in found for told in _ended(connection, row, cause)])
+        return [row.id for row in found]
+
+    def erase(self, library: str | None = None) -> None:
+        """Forget all jobs of a library, or of all, whatever they are doing, and what is paused of them."""
+        with self._store.writing() as connection:
+            query = select(jobs.c.id) if library is None else select(jobs.c.id).where(jobs.c.library == library)
+            drop(connection, connection.execute(query).scalars().all())
+            if library is None:
+                for table in (pauses, job_events, job_waiters):
+                    connection.execute(delete(table))
+            else:
+                connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
 
     def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
         """Let failed jobs, or these that failed or were cancelled, wait again; the ids of those that do.
@@ -63,6 +84,7 @@ class JobControl:
         One of which another that does the same waits or runs by now stays as it is.
         """
         with self._store.writing() as connection:
+            take_turn(connection)
             query = select(jobs).where(IS_ENDED).order_by(jobs.c.id).with_for_update()
             query = query.where(jobs.c.status.in_(["failed"] if ids is None else ["failed", "cancelled"]))
             if library is not None:
@@ -98,14 +120,17 @@ def cancel(connection: Connection, found: Sequence[Row[Any]], cause: str) -> lis
     """These rows of active jobs; what was asked again of them meanwhile is cancelled too."""
     happened = []
     for row in found:
+        if row.status == "waiting":
+            happened += _ended(connection, row, cause)
+            continue
         values = {"again": "", "cancel_requested": True, "cause": cause}
         connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
-        if row.status == "waiting":
-            gone = connection.execute(select(jobs).where(jobs.c.id == row.id)).one()
-            happened += end(connection, gone, "cancelled", cause)
-        else:
-            happened.append(Happening(row.id, row.library, "cancel", {"cause": cause}))
+        happened.append(Happening(row.id, row.library, "cancel", {"cause": cause}))
     return happened
+
+
+def _ended(connection: Connection, row: Row[Any], cause: str) -> list[Happening]:
+    return end(connection, row, "cancelled", cause, {"cancel_requested": True}, again=False)
 
 
 def drop(connection: Connection, ids: Sequence[int]) -> None:

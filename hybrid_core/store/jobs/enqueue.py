@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from hybrid_core.errors import BusyError
+from hybrid_core.store.counters import take
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.events import Happening
@@ -17,18 +18,22 @@ from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import clean, to_json
 from hybrid_core.types.jobs import Enqueued, JobRequest
 
-_ROUNDS = 5  # others may end or make jobs of the same keys between two statements
+_TURN = "enqueue"
+_ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 
 def enqueue(
     connection: Connection, requests: Sequence[JobRequest], waiter: str
 ) -> tuple[list[Enqueued], list[Happening]]:
     """One for each request, in their order; "" waits for none: the job goes on whoever stops waiting for it."""
-    asked = {_key(request): request for request in reversed(requests)}  # of equal keys the first
+    take_turn(connection)
+    asked: dict[str, JobRequest] = {}
+    for request in requests:
+        asked.setdefault(_key(request), request)
     outcome: dict[str, Enqueued] = {}
     happened: list[Happening] = []
     for _ in range(_ROUNDS):
-        left = sorted(asked.keys() - outcome.keys())  # in one order, so that no two wait for each other
+        left = [key for key in asked if key not in outcome]
         if not left:
             break
         for keys in rows.parts(left):
@@ -39,7 +44,7 @@ def enqueue(
             new = [asked[key] for key in keys if key not in known]
             for key, job in _insert(connection, new, detached=not waiter).items():
                 outcome[key] = Enqueued(job, "new")
-                detail = {"kind": asked[key].kind, "subject": asked[key].subject, "stage": asked[key].stage}
+                detail = {"subject": asked[key].subject, "stage": asked[key].stage}
                 happened.append(Happening(job, asked[key].library, "enqueued", detail))
     else:
         raise BusyError("Others keep enqueueing and ending the same jobs.", "Try again.")
@@ -53,6 +58,11 @@ def enqueue(
     return found, happened
 
 
+def take_turn(connection: Connection) -> None:
+    """Whoever makes jobs active or locks many does so one after the other: no two can wait for each other."""
+    take(connection, _TURN)
+
+
 def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -> None:
     values = [{"worker_id": waiter, "job_id": job} for job in jobs_awaited]
     if values:
@@ -61,7 +71,7 @@ def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -
 
 def _active(connection: Connection, keys: Sequence[str]) -> Mapping[str, Row[Any]]:
     found = connection.execute(
-        select(jobs).where(jobs.c.key.in_(keys), IS_ACTIVE).order_by(jobs.c.key).with_for_update()
+        select(jobs).where(jobs.c.key.in_(keys), IS_ACTIVE).order_by(jobs.c.id).with_for_update()
     )
     return {row.key: row for row in found}
 
@@ -80,7 +90,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
         for request in requests
     ]  # fmt: skip
     made = insert_into(connection, jobs).on_conflict_do_nothing().returning(jobs.c.key, jobs.c.id)
-    return {row.key: row.id for row in connection.execute(made, values)}
+    return {row.key: row.id for row in sorted(connection.execute(made, values), key=lambda row: row.id)}
 
 
 def _key(request: JobRequest) -> str:

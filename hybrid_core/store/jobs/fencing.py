@@ -86,17 +86,23 @@ def fail_job(connection: Connection, row: Row[Any], cause: str, retries: Retries
 
 
 def end(
-    connection: Connection, row: Row[Any], status: JobStatus, cause: str, values: dict[str, Any] | None = None
+    connection: Connection,
+    row: Row[Any],
+    status: JobStatus,
+    cause: str,
+    values: dict[str, Any] | None = None,
+    *,
+    again: bool = True,
 ) -> list[Happening]:
-    """End a job, or let it begin anew where it was asked for again while it ran."""
+    """End a job, or let it begin anew where it was asked for again while it ran, unless that is not to be."""
     told = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(delete(job_events).where(job_events.c.job_id == row.id, job_events.c.kind == "progress"))
-    if row.again:
+    if row.again and again:
         asked = json.loads(row.again)
         anew = waiting(not_before=0) | asked | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
         _write(connection, row.id, (values or {}) | anew | {"cancel_requested": False, "cause": ""})
         return [told, Happening(row.id, row.library, "again", {"stage": asked["stage"]})]
-    ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0}
+    ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0, "again": ""}
     _write(connection, row.id, (values or {}) | ended)
     connection.execute(delete(pauses).where(pauses.c.scope == "job", pauses.c.id == str(row.id)))
     return [told]

@@ -71,20 +71,16 @@ class JobReader:
                 found += [rows.to_job(row, paused) for row in connection.execute(query)]
         return found
 
-    def before(self, id: int) -> int:
-        """How many jobs wait before one that waits."""
+    def ahead(self, ids: Collection[int]) -> dict[int, int]:
+        """Of those of these that wait, how many wait before each."""
+        place = func.row_number().over(order_by=(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id))
+        order = select(jobs.c.id, (place - 1).label("ahead")).where(IS_WAITING).subquery()
         with self._store.reading() as connection:
-            row = connection.execute(
-                select(jobs.c.priority, jobs.c.turn, jobs.c.id).where(jobs.c.id == id, IS_WAITING)
-            ).one_or_none()
-            if row is None:
-                return 0
-            order = (
-                (jobs.c.priority > row.priority)
-                | ((jobs.c.priority == row.priority) & (jobs.c.turn < row.turn))
-                | ((jobs.c.priority == row.priority) & (jobs.c.turn == row.turn) & (jobs.c.id < row.id))
-            )
-            return connection.scalar(select(func.count()).select_from(jobs).where(IS_WAITING, order)) or 0
+            return {
+                row.id: row.ahead
+                for some in rows.parts(ids)
+                for row in connection.execute(select(order).where(order.c.id.in_(some)))
+            }
 
     def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
         query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)

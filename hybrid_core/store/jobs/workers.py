@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, u
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.control import cancel
+from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import log
 from hybrid_core.store.jobs.fencing import end
 from hybrid_core.store.jobs.queue import LEASE_MS, release
@@ -63,6 +64,7 @@ class Workers:
     def abandon(self, worker: str) -> list[int]:
         """Stop waiting, and cancel what only this one waits for and nobody asked for without waiting; their ids."""
         with self._store.writing() as connection:
+            take_turn(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
             mine = select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)
             alone = connection.execute(

@@ -254,8 +254,14 @@ async def _watch(engine: Engine, options: argparse.Namespace) -> int:
     return await watch(engine, options)
 
 
+async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.jobs import jobs
+
+    return await jobs(engine, options)
+
+
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "mcp": _mcp, "watch": _watch,
+    "mcp": _mcp, "jobs": _jobs, "watch": _watch,
 }  # fmt: skip

@@ -132,6 +132,22 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     alias.add_argument("name", metavar="NAME")
     alias.add_argument("alias", metavar="ALIAS", help="'' takes it away")
 
+    jobs = commands.add_parser("jobs", parents=[scoped], help="what is being indexed and what waits; decide about it")
+    decisions = jobs.add_subparsers(dest="action", metavar="ACTION")
+    listed = decisions.add_parser("list", parents=[scoped], help="running, waiting and ended jobs")
+    listed.add_argument("--status", action="append", default=[], metavar="S", help="only these; several times for more")
+    listed.add_argument("--most", type=count, default=50, metavar="N", help="how many are shown (default: 50)")
+    shown = decisions.add_parser("show", parents=[common], help="a job with all that happened to it")
+    shown.add_argument("job", type=count, metavar="JOB")
+    for name, what in (
+        ("pause", "leave jobs as they are until resumed"), ("resume", "let paused jobs go on"),
+        ("cancel", "end jobs; what was published stays"), ("retry", "try failed jobs again"),
+        ("forget", "delete what is kept of ended jobs"),
+    ):  # fmt: skip
+        decision = decisions.add_parser(name, parents=[scoped], help=what)
+        decision.add_argument("jobs", nargs="*", type=count, metavar="JOB")
+        decision.add_argument("--all", action="store_true", help="all jobs of all libraries")
+
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")
 

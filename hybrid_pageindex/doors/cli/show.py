@@ -45,7 +45,7 @@ _TITLE_WIDTH = 60  # characters of a title in a table
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
 
 
-def _tables() -> Console:
+def tables() -> Console:
     return _Console(highlight=False, width=None if console.is_terminal else _PIPED_WIDTH)
 
 
@@ -90,7 +90,7 @@ def _models(report: IndexReport) -> None:
             f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}",
             f"{usage.cost:.4f}" if usage.cost else "-", f"{sum(file.model_seconds for file in files):.1f}",
         )  # fmt: skip
-    _tables().print(table)
+    tables().print(table)
 
 
 def embed_report(report: EmbedReport | None) -> None:
@@ -230,7 +230,7 @@ def documents(found: Sequence[Document], *, filtered: bool) -> None:
             str(document.sections), error or escape(_card(document)), document.indexed_at,
         )  # fmt: skip
     nothing = "No document meets these conditions." if filtered else "The library is empty."
-    _tables().print(table) if found else console.print(nothing)
+    tables().print(table) if found else console.print(nothing)
     gone = [document.name for document in found if not is_there(document.path)]
     if gone:
         named = escape(", ".join(gone[:_NAMED])) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
@@ -317,7 +317,7 @@ def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
             megabytes,
             escape(_embedder(size)),
         )
-    _tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
+    tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
 
 
 def _embedder(size: LibrarySize) -> str:
@@ -331,7 +331,7 @@ def migrations(moved: Sequence[Migration]) -> None:
     table = Table("library", "now", "vectors", "catalog", "seconds", box=None, header_style="bold", pad_edge=False)
     for one in moved:
         table.add_row(escape(one.library), one.to, str(one.vectors), str(one.expected), f"{one.seconds:.1f}")
-    _tables().print(table) if moved else console.print("There is no library to move.")
+    tables().print(table) if moved else console.print("There is no library to move.")
     for one in moved:
         for note in one.notes:
             console.print(f"[yellow]note[/] {escape(one.library)}: {escape(note)}")

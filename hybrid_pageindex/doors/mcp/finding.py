@@ -23,7 +23,6 @@ _IMAGES = 3  # in one answer: an image costs a model about 1,500 tokens
 _AHEAD = 50  # pages that are read to fill one answer
 _PAGE_FRAME = 150  # tokens around a page's text
 
-Library = Annotated[str, "Default library if empty"]
 DocumentName = Annotated[str, "doc_id, name or path"]
 
 
@@ -33,13 +32,13 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations=READING,
-        output_schema=schema(untrusted="s", evidence="o", results="a", notes="a?", cursor="s?", next="a"),
+        output_schema=schema(untrusted="s", evidence="o", results="a", notes="a?", next="a"),
     )
     @told
     async def search(
         question: str,
         ctx: Context,
-        library: Library = "",
+        library: Annotated[str, "Default library if empty"] = "",
         libraries: Annotated[tuple[str, ...], "Several as one; * is all"] = (),
         documents: tuple[str, ...] = (),
         where: Annotated[tuple[str, ...], "Filters such as year=2023, type=annual*, organisation=…"] = (),
@@ -74,7 +73,7 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations=READING,
-        output_schema=schema(untrusted="s", documents="a", nodes="a", notes="a?", cursor="s?", next="a"),
+        output_schema=schema(untrusted="s", documents="a", nodes="a", notes="a?", next="a"),
     )
     @told
     async def outline(
@@ -82,7 +81,7 @@ def register(server: FastMCP, door: Door) -> None:
         question: Annotated[str, "Score every section for it"] = "",
         depth: Annotated[int, "Levels to unfold"] = 2,
         node: Annotated[str, "Only below this node_id"] = "",
-        library: Library = "",
+        library: str = "",
         cursor: str = "",
     ) -> dict[str, Any]:
         """Section trees; with a question scored (compare siblings), with best pages. Open folded nodes with node."""
@@ -106,7 +105,7 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations=READING,
-        output_schema=schema(untrusted="s", document="s", doc_id="s", pages="a", cursor="s?", next="a"),
+        output_schema=schema(untrusted="s", document="s", doc_id="s", pages="a", next="a"),
     )
     @told
     async def read(
@@ -114,7 +113,7 @@ def register(server: FastMCP, door: Door) -> None:
         pages: Annotated[str, "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
         format: Annotated[Literal["text", "image", "sheet"], "sheet: 12 small pages in a picture"] = "text",
-        library: Library = "",
+        library: str = "",
         cursor: str = "",
     ) -> ToolResult:
         """The text of pages, or pictures of them (for tables, charts, scans)."""

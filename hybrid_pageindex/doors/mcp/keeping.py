@@ -14,7 +14,7 @@ from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.mcp import budget, shapes
 from hybrid_pageindex.doors.mcp.door import Door, patience, short, teller, told
-from hybrid_pageindex.doors.mcp.finding import READING, Library
+from hybrid_pageindex.doors.mcp.finding import READING
 from hybrid_pageindex.doors.mcp.shapes import hint, schema, without_empty
 from hybrid_pageindex.doors.mcp.tasks import as_task
 
@@ -29,11 +29,11 @@ _MOST_REMOVED = 100
 
 
 def register(server: FastMCP, door: Door) -> None:
-    @server.tool(annotations=READING, output_schema=schema(total="i", documents="a", cursor="s?"))
+    @server.tool(annotations=READING, output_schema=schema(total="i", documents="a"))
     @told
     async def list_documents(
-        library: Library = "",
-        filter: Annotated[str, "Words of name, title or organisation, or a condition such as year=2023"] = "",
+        library: str = "",
+        filter: Annotated[str, "Words of name, title, organisation; or year=2023"] = "",
         sort: Annotated[str, "name, newest or pages"] = "name",
         cursor: str = "",
     ) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def register(server: FastMCP, door: Door) -> None:
         more = budget.cursor(call, end) if end < len(found) else ""
         return {"total": len(found), "documents": shown} | without_empty({"cursor": more})
 
-    @server.tool(annotations=READING, output_schema=schema(libraries="a", cursor="s?"))
+    @server.tool(annotations=READING, output_schema=schema(libraries="a"))
     @told
     async def list_libraries(name: Annotated[str, "Part of a name or alias"] = "", cursor: str = "") -> dict[str, Any]:
         """The libraries, last used first."""
@@ -84,7 +84,7 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(annotations=READING, output_schema=schema(libraries="a", building="a", failed="a", roots="a"))
     @told
-    async def index_status(library: Library = "") -> dict[str, Any]:
+    async def index_status(library: str = "") -> dict[str, Any]:
         """What is being indexed, what failed, and the folders this server may read."""
         sizes = [size for size in await door.engine.libraries() if library in ("", size.name, size.alias)]
         building = [
@@ -112,9 +112,7 @@ def register(server: FastMCP, door: Door) -> None:
         task=as_task(),
     )
     @told
-    async def add_documents(
-        paths: Annotated[tuple[str, ...], "Files and folders"], ctx: Context, library: Library = ""
-    ) -> dict[str, Any]:
+    async def add_documents(paths: tuple[str, ...], ctx: Context, library: str = "") -> dict[str, Any]:
         """Index files and folders in the background; long ones answer status "building"."""
         door.access.check_writing()
         if not 1 <= len(paths) <= _MOST_PATHS:
@@ -147,7 +145,7 @@ def register(server: FastMCP, door: Door) -> None:
     )
     @told
     async def remove_documents(
-        documents: tuple[str, ...], ctx: Context, library: Library = ""
+        documents: tuple[str, ...], ctx: Context, library: str = ""
     ) -> dict[str, Any] | mcp_types.InputRequiredResult:
         """Remove documents from a library; the files stay. Asks the user where the client can."""
         door.access.check_writing()

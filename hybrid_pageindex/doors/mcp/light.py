@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -15,7 +15,6 @@ from hybrid_pageindex.doors.mcp.progress import Progress
 from hybrid_pageindex.doors.mcp.shapes import hint, page_range, quoted, relevance, schema, without_empty
 from hybrid_pageindex.doors.mcp.tasks import as_task
 
-FilePath = Annotated[str, "Path of a document"]
 _SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
 _AHEAD = 200  # pages that are read to fill one answer
 
@@ -24,13 +23,12 @@ def register(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         output_schema=schema(
-            status="s", file_path="s", total_pages="i", untrusted="s", indexed_at="s?", query="s?", pages="a?",
-            results="a?", cursor="s?", next="a",
+            status="s", file_path="s", total_pages="i", untrusted="s", pages="a?", results="a?", next="a",
         ),
     )  # fmt: skip
     @told
     async def get_index(
-        file_path: FilePath, ctx: Context, query: str = "", top_k: int = 5, cursor: str = ""
+        file_path: str, ctx: Context, query: str = "", top_k: int = 5, cursor: str = ""
     ) -> dict[str, Any]:
         """One file: with query its best pages, without it every page's summary. Indexes the file on first use."""
         document = await door.at_path(file_path, ctx)
@@ -47,12 +45,10 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations={"readOnlyHint": True, "openWorldHint": False},
-        output_schema=schema(
-            file_path="s", page="i", untrusted="s", text="s", summary="s", indexed_at="s", described="s?", cursor="s?"
-        ),
+        output_schema=schema(file_path="s", page="i", untrusted="s", text="s", summary="s", indexed_at="s"),
     )
     @told
-    async def get_detail(file_path: FilePath, page: int, image: bool = False, cursor: str = "") -> ToolResult:
+    async def get_detail(file_path: str, page: int, image: bool = False, cursor: str = "") -> ToolResult:
         """One page of an indexed file: text and summary, with image=true also the page drawn."""
         document = await _indexed(door, file_path)
         (read,) = await door.engine.pages(document.doc_id, page)
@@ -70,11 +66,11 @@ def register(server: FastMCP, door: Door) -> None:
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-        output_schema=schema(status="s", file_path="s", total_pages="i?", indexed_at="s?", progress="s?", next="a"),
+        output_schema=schema(status="s", file_path="s", progress="s?", next="a"),
         task=as_task(),
     )
     @told
-    async def build_index(file_path: FilePath, ctx: Context) -> dict[str, Any]:
+    async def build_index(file_path: str, ctx: Context) -> dict[str, Any]:
         """Index a file in the background; a long one answers status "building": ask index_status later."""
         door.access.check_writing()
         file = door.access.file(short("file_path", file_path, 2000))

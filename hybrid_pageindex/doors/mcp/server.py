@@ -16,7 +16,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import ValidationError as PydanticValidationError
 
 from hybrid_pageindex import __version__
-from hybrid_pageindex.doors.mcp import finding, keeping, light, prompts, resources, tasks
+from hybrid_pageindex.doors.mcp import finding, jobs, keeping, light, prompts, resources, tasks
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.budget import BUDGET
 from hybrid_pageindex.doors.mcp.builds import Builds
@@ -55,7 +55,7 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
         middleware=[Heartbeat(), _Calls(turn)],
         mask_error_details=True,  # of errors that are not ours
     )
-    for part in (finding, light, keeping, resources, prompts):
+    for part in (finding, light, keeping, jobs, resources, prompts):
         part.register(server, door)
     tasks.add(server, builds)
     return server

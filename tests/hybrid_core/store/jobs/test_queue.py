@@ -45,6 +45,12 @@ def test_what_is_wanted_comes_before_what_was_found_and_later_stages_behind_both
     assert [job.subject for job in queue.claim("w", ["ocr:eng"], most=9)] == ["/second", "/first", "/watched"]
 
 
+def test_files_are_taken_in_the_order_in_which_they_were_named(store: Store) -> None:
+    subjects = [f"/{name}" for name in ("m", "b", "z", "a", "b", "k")]
+    JobQueue(store).enqueue([request(one) for one in subjects])
+    assert [job.subject for job in JobQueue(store).claim("w", [], most=9)] == ["/m", "/b", "/z", "/a", "/k"]
+
+
 def test_a_worker_takes_what_it_is_able_to_do(store: Store) -> None:
     queue = JobQueue(store)
     queue.enqueue([request("/scan", needs=frozenset({"ocr:eng", "llm:x"})), request("/plain")])
@@ -204,6 +210,22 @@ def test_cancelled_jobs_end_where_they_wait_and_are_asked_to_where_they_run(stor
     assert control.cancel([job.id]) == [] and control.retry([job.id]) == [job.id]
 
 
+def test_what_is_removed_while_it_is_worked_at_is_not_written_any_more(store: Store) -> None:
+    queue, control = JobQueue(store), JobControl(store)
+    queue.enqueue([request("/a"), request("/b"), request("/a", "elsewhere")])
+    a, b = queue.claim("w", [], most=2)
+    queue.enqueue([request("/a", version="2")])
+    assert control.revoke(library="default", subjects=["/a"], cause="it was removed") == [a.id]
+    with pytest.raises(LeaseLostError):
+        queue.advance(a.fence, Advance("done"))
+    assert JobReader(store).job(a.id).status == "cancelled" and [one.fence for one in queue.leases("w")] == [b.fence]
+    control.pause("library", "default")
+    control.erase("default")
+    assert [job.library for job in JobReader(store).listed()] == ["elsewhere"] and control.pauses() == []
+    control.erase()
+    assert JobReader(store).listed() == [] and JobReader(store).events() == []
+
+
 def test_what_is_asked_for_after_a_cancel_is_done(store: Store) -> None:
     queue = JobQueue(store)
     queue.enqueue([request()])
@@ -226,7 +248,8 @@ def test_nothing_that_is_paused_is_taken_and_a_pause_lasts(store: Store) -> None
     assert all(job.paused for job in reader.listed()) and JobControl(store).pauses() == [
         ("library", "default"), ("all", ""),
     ]  # fmt: skip
-    assert control.resume("all") and not control.resume("all") and control.resume("library", "default")
+    assert control.resume("library", "default") and not control.resume("library", "default")
+    assert control.resume("all") and not control.resume("all")
     control.pause("job", str(made[0].job))
     assert [job.subject for job in queue.claim("w", [], most=9)] == ["/b"]
     control.cancel([made[0].job])
@@ -303,7 +326,10 @@ def test_progress_is_told_and_not_kept(store: Store) -> None:
 
 def test_how_many_wait_before_one(store: Store) -> None:
     made = JobQueue(store).enqueue([request("/watched", priority=WATCHED), request("/a"), request("/b")])
-    assert [JobReader(store).before(one.job) for one in made] == [2, 0, 1]
+    [running] = JobQueue(store).enqueue([request("/c", priority=20)])
+    claimed(store)
+    ids = [one.job for one in made]
+    assert JobReader(store).ahead([*ids, running.job]) == dict(zip(ids, [2, 0, 1], strict=True))
 
 
 def test_many_at_once_take_each_job_once(store: Store) -> None:

@@ -1,0 +1,164 @@
+"""Jobs through the doors: what is shown of them, and what somebody decides about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import LeaseLostError, NotFoundError, UsageError
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.types.jobs import Advance, Job, JobProgress, JobRequest, Worker
+from hybrid_pageindex import Engine, run
+from tests.conftest import Cli
+from tests.doors.mcp_client import answer, refusal, stdio
+
+
+@pytest.fixture
+def queue(engine: Engine) -> Iterator[JobQueue]:
+    """Three jobs of two libraries, of which nothing is done."""
+    run(engine.create_library("reports"))
+    run(engine.create_library("letters"))
+    made = JobQueue(engine._catalog())
+    made.enqueue([request("/a.pdf"), request("/b.pdf"), request("/c.pdf", "letters", frozenset({"ocr:deu"}))])
+    yield made
+
+
+def request(subject: str, library: str = "reports", needs: frozenset[str] = frozenset()) -> JobRequest:
+    return JobRequest(library, "index", subject, "parse", needs=needs)
+
+
+def states(engine: Engine, library: str | None = None) -> dict[str, str]:
+    return {view.job.subject: view.state for view in run(engine.jobs(library=library)).jobs}
+
+
+def claimed(engine: Engine, queue: JobQueue, worker: str = "w") -> Job:
+    Workers(engine._catalog()).register(Worker(worker, "here", 1, "worker"))
+    [job] = queue.claim(worker, [])
+    return job
+
+
+def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:
+    none = "waiting for a worker: none runs (hybrid-pageindex worker)"
+    assert states(engine) == {"/a.pdf": none, "/b.pdf": none, "/c.pdf": none}
+    job = claimed(engine, queue)
+    assert states(engine) == {"/a.pdf": "parse", "/b.pdf": "next", "/c.pdf": "waiting for a worker that has ocr:deu"}
+    queue.progress([JobProgress(job.fence, 7, 42)])
+    queue.enqueue([request("/d.pdf")])
+    assert states(engine, "reports") == {
+        "/a.pdf": "parse, page 7 of 42", "/b.pdf": "next", "/d.pdf": "waiting behind 2 others",
+    }  # fmt: skip
+    queue.fail(job.fence, "the disk was full.")
+    assert states(engine)["/a.pdf"] in {
+        f"tried again in {seconds} s, after 1 failure: the disk was full." for seconds in (1, 0)
+    } | {"next"}
+    listed = run(engine.jobs(library="letters"))
+    assert (listed.counts.waiting, len(listed.jobs), [worker.id for worker in listed.workers]) == (1, 1, ["w"])
+
+
+def test_only_what_gives_no_sign_of_life_is_stalled(engine: Engine, queue: JobQueue) -> None:
+    job = claimed(engine, queue)
+    with engine._catalog().writing() as connection:
+        connection.exec_driver_sql("UPDATE jobs SET lease_until = 1, heartbeat_at = heartbeat_at - 75000 WHERE id = 1")
+    shown = run(engine.jobs()).jobs
+    assert [view.job.stalled for view in shown] == [True, False, False]
+    assert shown[0].job.id == job.id and shown[0].state.startswith("stalled: no sign of life for 7")
+
+
+def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -> None:
+    assert run(engine.pause(1)).said == "Job 1: paused until resumed."
+    assert run(engine.pause(library="letters")).said == "Library letters: paused until resumed."
+    assert list(states(engine).values()).count("paused") == 2
+    assert run(engine.jobs()).paused == ("job 1", "library letters")
+    job = claimed(engine, queue)
+    assert job.subject == "/b.pdf"
+    run(engine.pause(everything=True))
+    assert states(engine)["/b.pdf"] == "parse, paused at its next pages"
+    assert run(engine.resume(everything=True)).said == "All jobs: resumed."
+    assert run(engine.resume(1)).said == "Job 1: not paused."
+    cancelled = run(engine.cancel(library="reports"))
+    assert cancelled.said == "2 jobs cancelled; 1 of them still run and end within seconds. What was published stays."
+    assert states(engine, "reports") == {"/b.pdf": "ending: it was cancelled", "/a.pdf": "cancelled: It was cancelled."}
+    queue.advance(job.fence, Advance("cancelled", cause="It was cancelled."))
+    assert run(engine.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
+    assert run(engine.retry(1, 2)).said == "2 jobs wait again."
+    with pytest.raises(UsageError, match=r"Job 1 has not ended.*Cancel it first"):
+        run(engine.forget(1))
+    run(engine.cancel(everything=True))
+    assert run(engine.forget(everything=True)).said == "3 jobs forgotten."
+    assert run(engine.jobs()).jobs == ()
+
+
+def test_what_is_meant_has_to_be_said(engine: Engine, queue: JobQueue) -> None:
+    for decide in (engine.pause, engine.resume, engine.cancel, engine.retry, engine.forget):
+        with pytest.raises(UsageError, match="not clear which jobs"):
+            run(decide())
+        with pytest.raises(UsageError, match="not clear which jobs"):
+            run(decide(1, library="reports"))
+        with pytest.raises(NotFoundError, match="No job 99"):
+            run(decide(99))
+        with pytest.raises(NotFoundError, match="No library 'nowhere'"):
+            run(decide(library="nowhere"))
+    with pytest.raises(UsageError, match="'lost' is no status"):
+        run(engine.jobs(status=["lost"]))  # type: ignore[list-item]
+
+
+def test_a_job_tells_its_history(engine: Engine, queue: JobQueue) -> None:
+    job = claimed(engine, queue)
+    queue.fail(job.fence, "it is encrypted", final=True)
+    told = run(engine.job(job.id)).to_dict()
+    assert (told["status"], told["state"], told["library"]) == ("failed", "failed: it is encrypted", "reports")
+    assert [event["kind"] for event in told["events"]] == ["enqueued", "claimed", "failed"]
+    assert told["events"][1]["worker"] == "w" and told["events"][0]["at"] == told["created_at"]
+
+
+def test_removing_and_clearing_take_the_work_away(engine: Engine, filings: list[Path]) -> None:
+    run(engine.index(filings[:2], library="reports"))
+    queue = JobQueue(engine._catalog())
+    queue.enqueue([request(str(filings[0]))])
+    job = claimed(engine, queue)
+    run(engine.remove([filings[0].name], library="reports"))
+    with pytest.raises(LeaseLostError):
+        queue.advance(job.fence, Advance("done"))
+    assert run(engine.job(job.id)).view.state == "cancelled: Its document was removed."
+    queue.enqueue([request(str(filings[1]))])
+    job = claimed(engine, queue)
+    run(engine.pause(library="reports"))
+    run(engine.clear(library="reports"))
+    with pytest.raises(LeaseLostError):
+        queue.advance(job.fence, Advance("done"))
+    assert run(engine.jobs()).jobs == () and run(engine.jobs()).paused == ()
+
+
+def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cli) -> None:
+    listed = cli("jobs")
+    assert listed.returncode == 0 and "a.pdf" in listed.stdout and "3 waiting" in listed.stdout
+    told = json.loads(cli("jobs", "list", "--library", "letters", "--json").stdout)
+    assert [(job["id"], job["status"]) for job in told["jobs"]] == [(3, "waiting")] and told["counts"]["waiting"] == 1
+    assert cli("jobs", "pause", "--all").stdout == "All jobs: paused until resumed.\n"
+    assert "paused everything: jobs resume" in cli("jobs").stdout
+    assert json.loads(cli("jobs", "resume", "--all", "--json").stdout)["said"] == "All jobs: resumed."
+    assert "2 jobs cancelled" in cli("jobs", "cancel", "1", "2").stdout
+    assert cli("jobs", "list", "--status", "cancelled", "--status", "failed").stdout.count("cancelled:") == 2
+    assert "enqueued" in cli("jobs", "show", "1").stdout
+    unclear = cli("jobs", "cancel")
+    assert unclear.returncode == 2 and "not clear which jobs are meant" in unclear.stderr
+    assert cli("jobs", "show", "77").returncode == 1
+
+
+def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine, queue: JobQueue) -> None:
+    with stdio(engine.home, "--read-only") as reader:
+        shown = answer(reader.call("jobs"))["jobs"]
+        assert [job["job"] for job in shown] == [1, 2, 3] and shown[0]["state"].startswith("waiting for a worker")
+        events = answer(reader.call("jobs", action="show", jobs=[2]))["jobs"][0]["events"]
+        assert events[0].endswith("enqueued")
+        assert "read-only" in refusal(reader.call("jobs", action="cancel", jobs=[2]))
+    run(engine.pause(everything=True))  # nothing is begun meanwhile
+    with stdio(engine.home, "--root", engine.home) as agent:
+        assert answer(agent.call("jobs"))["said"] == "paused: everything"
+        assert answer(agent.call("jobs", action="cancel", jobs=[2]))["jobs"] == [2]
+        assert answer(agent.call("jobs", action="cancel", library="letters"))["jobs"] == [3]
+        assert "No job 99" in refusal(agent.call("jobs", action="show", jobs=[99]))
