@@ -15,6 +15,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
+from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
@@ -24,7 +25,7 @@ from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.config.usual import usual_fields
 from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
-from hybrid_pageindex.services.indexing import embed_documents, index_paths
+from hybrid_pageindex.services.indexing import IndexCall, embed_documents, index_paths
 from hybrid_pageindex.services.migrating import Migration, migrate
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
@@ -32,6 +33,7 @@ from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+from hybrid_pageindex.services.working import work
 from retrievers.pipeline.row import STAGES
 from retrievers.pipeline.stage import Stages
 
@@ -91,6 +93,7 @@ class Engine:
         check_hashes: bool = False,
         vision: str | None = None,
         enrich: str | None = None,
+        detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
         """Index files, folders and globs. Failures are in the report, not raised.
@@ -98,15 +101,17 @@ class Engine:
         Every file is published as the rules read it; models that are configured then improve it. ``vision`` ("auto",
         "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
-        ``on_progress`` is called from worker threads. Cancelling the task stops the work; documents already published
-        stay.
+        ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
+        documents already published stay. ``detach`` only asks for it, and leaves it to workers.
         """
         from hybrid_pageindex.services.sources import remember_paths
 
         listed, told = several(paths), on_progress or _not_told
         name = arguments.library(library, self.settings.library)
         wishes = {"vision": vision, "enrich": enrich, "prune": prune}
-        index = partial(self._index, password=password, check_hashes=check_hashes, on_progress=told, workers=workers)
+        index = partial(
+            self._index, password=password, check_hashes=check_hashes, on_progress=told, workers=workers, detach=detach
+        )
 
         def work(stop: threading.Event) -> IndexReport:
             try:
@@ -163,13 +168,12 @@ class Engine:
         workers: int | None,
         vision: Any,
         enrich: Any,
+        detach: bool = False,
     ) -> IndexReport:
         wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
-        return index_paths(
-            self._catalog(), self._cache(), library, paths, settings, password, prune, check_hashes,
-            bool(vision or enrich), on_progress, stop, self._parts().chat,
-        )  # fmt: skip
+        call = IndexCall(password, prune, check_hashes, bool(vision or enrich), detach)
+        return index_paths(self._parts(), library, paths, settings, call, on_progress, stop)
 
     async def sources(self, *, library: str | None = None) -> list[Source]:
         """The files, folders and globs that a library, or all of them, were indexed from."""
@@ -226,6 +230,25 @@ class Engine:
 
         await stoppable(work)
 
+    async def work(
+        self,
+        *,
+        concurrency: int | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+        enough: Callable[[], bool] | None = None,
+    ) -> None:
+        """Do what waits in the queue, for whoever asked, until the task is cancelled: what is under way then goes back.
+
+        ``concurrency`` is how many processes read files (default: the setting ``workers``). With ``enough`` it ends by
+        itself once nothing is left to do and ``enough()`` is true.
+        """
+        told, over = on_progress or _not_told, enough or (lambda: False)
+        await stoppable(lambda stop: work(self._parts(), self.settings, concurrency, told, stop, over))
+
+    async def waits(self) -> bool:
+        """Whether work waits in the queue."""
+        return await asyncio.to_thread(lambda: JobReader(self._catalog()).counts().waiting > 0)
+
     async def embed(
         self,
         model: str | None = None,
@@ -241,11 +264,7 @@ class Engine:
         """
         name = arguments.library(library, self.settings.library)
         told = on_progress or _not_told
-        return await stoppable(
-            lambda stop: embed_documents(
-                self._catalog(), self._parts().embedders, name, model, self.settings, told, stop
-            )
-        )
+        return await stoppable(lambda stop: embed_documents(self._parts(), name, model, self.settings, told, stop))
 
     async def search(
         self,
@@ -553,11 +572,13 @@ class Engine:
             return found
         from hybrid_pageindex.services.contents_check import check_contents  # with the pipeline
 
-        chat, told = self._parts().chat, on_progress or _not_told
-        checks = await stoppable(
-            lambda stop: check_contents(self._catalog(), self._cache(), self.settings, chat, mend, told, stop)
-        )
+        told = on_progress or _not_told
+        checks = await stoppable(lambda stop: check_contents(self._parts(), self.settings, mend, told, stop))
         return replace(found, checks=(*found.checks, *checks))
+
+    def hand_back(self) -> None:
+        """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""
+        self._parts().leaving.set()
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""

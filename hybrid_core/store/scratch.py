@@ -22,20 +22,34 @@ _ALIVE = ".alive"
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """A new folder below ``parent``, removed at the end. Raises StoreError where it cannot be made."""
     sweep(parent)
-    folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
-    lock = FileLock(
-        folder.with_name(folder.name + _ALIVE), mode=0o600
-    )  # beside the folder: it is there before the folder is
-    try:
-        make_folder(parent)
-        lock.acquire(timeout=0)
-        make_folder(folder)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
+    folder, lock = _new(parent)
     try:
         yield folder
     finally:
         _remove(folder, lock)
+
+
+def _new(parent: Path) -> tuple[Path, FileLock]:
+    while True:
+        folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
+        lock = FileLock(  # beside the folder: it is there before the folder is
+            folder.with_name(folder.name + _ALIVE), mode=0o600
+        )
+        try:
+            make_folder(parent)
+            lock.acquire(timeout=0)
+            make_folder(folder)
+            return folder, lock
+        except Timeout:  # somebody who sweeps was quicker to lock the new file
+            continue
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
+
+
+def living(parent: Path) -> set[str]:
+    """The names of the folders whose process lives."""
+    sweep(parent)
+    return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
 
 
 def sweep(parent: Path) -> None:

@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.chatting import Chat
-from hybrid_pageindex.services.indexing import index_paths
+from hybrid_pageindex.services.indexing import IndexCall, index_paths
+from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.reading import known
 from hybrid_pageindex.services.upkeep import Check
 
@@ -29,15 +28,14 @@ _NOT_COMPARED: dict[State, str] = {
 
 
 def check_contents(
-    catalog: Catalog,
-    cache: Cache,
+    parts: Parts,
     settings: Settings,
-    chat: Chat,
     mend: bool,
     told: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Check]:
     """Every content of a home compared with its file; ``told`` hears how many of how many are done."""
+    catalog, cache = parts.catalog, parts.cache
     found = _compared(catalog, settings, told, cancelled)
     wrong = [one for one in found if one.state == "other"]
     same = sum(one.state == "same" for one in found)
@@ -51,7 +49,7 @@ def check_contents(
     for one in wrong:
         for kind in ("ocr", "image"):  # what was kept of the same bytes may be wrong too
             cache.clear(f"{kind}/{one.documents[0].sha256}/")
-    failed = _made_again(catalog, cache, settings, chat, wrong, cancelled)
+    failed = _made_again(parts, settings, wrong, cancelled)
     return checks + [_mended(one, failed) for one in wrong]
 
 
@@ -79,12 +77,7 @@ def _compared(
 
 
 def _made_again(
-    catalog: Catalog,
-    cache: Cache,
-    settings: Settings,
-    chat: Chat,
-    wrong: Sequence[Comparison],
-    cancelled: threading.Event,
+    parts: Parts, settings: Settings, wrong: Sequence[Comparison], cancelled: threading.Event
 ) -> dict[str, str]:
     """Why files could not be indexed again, by path."""
     by_library: dict[str, list[str]] = {}
@@ -93,9 +86,7 @@ def _made_again(
             by_library.setdefault(document.library, []).append(document.path)
     failed: dict[str, str] = {}
     for library, paths in by_library.items():
-        report = index_paths(
-            catalog, cache, library, paths, settings, None, False, False, False, _untold, cancelled, chat
-        )
+        report = index_paths(parts, library, paths, settings, IndexCall(), _untold, cancelled)
         failed |= {file.path: file.error or "" for file in report.files if file.status == "failed"}
     return failed
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex.config.settings import Settings
@@ -13,7 +16,8 @@ from hybrid_pageindex.services.chatting import Chat
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.versions import Kind
-    from indexers.enrich.options import EnrichModels, EnrichOptions
+    from indexers.enrich.options import EnrichModels
+    from indexers.jobs.options import ModelPlan
 
 _WITHOUT = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
@@ -24,10 +28,8 @@ _UNSEEN = "vision is switched off (vision): pictures of pages are not described"
 _CALLED = {"llm": "language model", "vlm": "vision model"}
 
 
-def improvers(
-    chat: Chat, settings: Settings
-) -> tuple[tuple[Future[EnrichModels], EnrichOptions] | None, tuple[str, ...]]:
-    """The models being tried out and how they are used, None where there are none; and what is done without."""
+def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
+    """The models and how they are used, None where there are none; and what is done without."""
     if settings.enrich == "never":
         return None, (_OFF,)
     named, missing = _named(chat, settings)
@@ -36,6 +38,7 @@ def improvers(
     from indexers.build.chunks import ChunkSize
     from indexers.enrich.options import EnrichOptions
     from indexers.formats.drawing import Drawing
+    from indexers.jobs.options import ModelPlan
 
     options = EnrichOptions(
         vision=settings.vision,
@@ -44,9 +47,19 @@ def improvers(
         pages=settings.max_concurrent_pages,
         chunks=settings.part(ChunkSize),
     )
-    tried: Future[EnrichModels] = Future()
-    threading.Thread(target=_try, args=(chat, named, tried), name="index-try-models", daemon=True).start()
-    return (tried, options), missing
+
+    @cache
+    def tried() -> Future[EnrichModels]:
+        outcome: Future[EnrichModels] = Future()
+        threading.Thread(target=_try, args=(chat, named, outcome), name="index-try-models", daemon=True).start()
+        return outcome
+
+    return ModelPlan(named, tried, options), missing
+
+
+def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
+    """What a worker must have for these models to improve what it indexed."""
+    return frozenset(f"{kind}:{quote(name, safe='')}" for kind, name in named.items())
 
 
 def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:

@@ -6,60 +6,99 @@ The pipeline is imported on first use: a search needs none of it.
 from __future__ import annotations
 
 import functools
+import shutil
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import UsageError
-from hybrid_core.store.cache.cache import Cache
-from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.chatting import Chat
-from hybrid_pageindex.services.embedding import Embedders
-from hybrid_pageindex.services.improving import improvers, unseen
+from hybrid_pageindex.services.improving import improvers, model_needs, unseen
+from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
+    from hybrid_core.types.jobs import JobRequest
     from indexers.build.embed import EmbedProgress, EmbedReport
+    from indexers.jobs.options import IndexOptions
     from indexers.jobs.report import IndexProgress, IndexReport
+
+_ASKED = ("ocr", "ocr_languages", "vision", "enrich")  # settings that a job is asked with
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCall:
+    """What one call of ``index`` says besides its paths. ``wished``: it said itself what models are to do."""
+
+    password: str | None = None
+    prune: bool = False
+    check_hashes: bool = False
+    wished: bool = False
+    detach: bool = False
 
 
 def index_paths(
-    catalog: Catalog,
-    cache: Cache,
+    parts: Parts,
     library: str,
     paths: Sequence[str | Path],
     settings: Settings,
-    password: str | None,
-    prune: bool,
-    check_hashes: bool,
-    wished: bool,
+    call: IndexCall,
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
-    chat: Chat,
 ) -> IndexReport:
-    """``wished``: this call said itself what models are to do."""
-    from indexers.build.chunks import ChunkSize
-    from indexers.formats.limits import ParseLimits
-    from indexers.jobs.pipeline import IndexOptions, index
-    from indexers.ocr.tesseract import find_ocr
+    """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
+    from indexers.jobs.pipeline import index
 
-    models, without = improvers(chat, settings)
+    if call.detach and call.password is not None:
+        raise UsageError(
+            "A password is never stored, so no other process can index these files.", "Leave --detach or --password."
+        )
+    catalog, home = parts.catalog, settings.storage_path
+    options, without = index_options(parts, settings)
     with catalog.snapshot() as snapshot:
         libraries = snapshot.named_libraries()
         known = library_called(library, libraries)
         told = bool(libraries)  # what is done without is said once in a home, unless it was asked for
-    options = IndexOptions(
+    options = replace(
+        options, password=call.password, prune=call.prune, check_hashes=call.check_hashes,
+        notes=() if told and not call.wished else without,
+    )  # fmt: skip
+    if known is None:
+        check_name(library)
+    library_id = known.id if known else new_id(library, [one.id for one in libraries])
+    asked = {name: getattr(settings, name) for name in _ASKED}
+    asked["models"] = dict(options.models.names) if options.models else {}
+    report = index(
+        catalog, parts.cache, library_id, paths, options, home / "tmp", on_progress, cancelled, parts.leaving, asked,
+        detach=call.detach, works=call.password is not None or not parts.works,
+    )  # fmt: skip
+    if report.files:
+        mark_used(home, library_id)
+    unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
+    embedded = () if call.detach else _embedded(parts, library_id, report, settings, cancelled)
+    return replace(report, notes=report.notes + unmet + embedded)
+
+
+def index_options(
+    parts: Parts, settings: Settings, asked: Mapping[str, Any] | None = None
+) -> tuple[IndexOptions, tuple[str, ...]]:
+    """How files are indexed with these settings, or as a job was ``asked`` for; and which models there are not."""
+    from indexers.build.chunks import ChunkSize
+    from indexers.formats.limits import ParseLimits
+    from indexers.jobs.options import IndexOptions
+    from indexers.ocr.tesseract import find_ocr
+
+    settings = replace(settings, **{name: asked[name] for name in _ASKED if asked and name in asked})
+    models, without = improvers(parts.chat, settings)
+    names = models.names if models else {}
+    return IndexOptions(
         workers=settings.workers,
-        password=password,
-        prune=prune,
-        check_hashes=check_hashes,
         range_pages=settings.range_pages,
         seconds_per_task=settings.seconds_per_task,
         seconds_per_file=settings.seconds_per_file,
@@ -68,30 +107,69 @@ def index_paths(
         chunks=settings.part(ChunkSize),
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
+        needs=_ocr_needs(settings),
+        enrich_needs=model_needs(asked["models"] if asked else names),
         models=models,
-        notes=() if told and not wished else without,
-    )
-    if known is None:
-        check_name(library)
-    library_id = known.id if known else new_id(library, [one.id for one in libraries])
-    report = index(catalog, cache, library_id, paths, options, settings.storage_path / "tmp", on_progress, cancelled)
-    if report.files:
-        mark_used(settings.storage_path, library_id)
-    unmet = tuple(note for note in unseen(chat, settings) if note not in report.notes)
-    return replace(report, notes=report.notes + unmet)
+    ), without
+
+
+def _ocr_needs(settings: Settings) -> frozenset[str]:
+    """Where this machine could read scans, whoever takes the job instead must be able to."""
+    if settings.ocr == "never" or shutil.which("tesseract") is None:
+        return frozenset()
+    return frozenset(f"ocr:{language}" for language in settings.ocr_languages.split("+"))
+
+
+def _embedded(
+    parts: Parts, library: str, report: IndexReport, settings: Settings, cancelled: threading.Event
+) -> tuple[str, ...]:
+    """Have what is new embedded in a library that has vectors; what to know where that cannot be done here."""
+    if not any(file.status == "indexed" for file in report.files):
+        return ()
+    spec, waiting, published = _unembedded(parts, library)
+    if not waiting:
+        return ()
+    told = f"{waiting} of {published} documents are new or changed since they were embedded: run embed"
+    if not spec:
+        return (told,)
+    try:
+        _embed(parts, library, spec, settings, _untold, cancelled)
+    except PageIndexError as error:
+        if cancelled.is_set():
+            raise
+        return (f"{told} ({error})",)
+    return ()
+
+
+def embedding_of(parts: Parts, library: str) -> JobRequest | None:
+    """To embed what is new in a library that has vectors; None where nothing is."""
+    from indexers.jobs.embedding import request
+
+    spec, waiting, _ = _unembedded(parts, library)
+    return request(parts.catalog, library, spec) if spec and waiting else None
+
+
+def _unembedded(parts: Parts, library: str) -> tuple[str, int, int]:
+    """A library's embedder, "" while another one is to take its place, and of how many of how many documents it has not
+    made the vectors; none without one.
+    """
+    with parts.catalog.snapshot() as snapshot:
+        serving, coming = snapshot.embedder(library)
+        if serving is None:
+            return "", 0, 0
+        published, done = snapshot.published(library).values(), snapshot.embedded(serving.fingerprint)
+    return "" if coming else serving.name, sum(version not in done for version in published), len(published)
 
 
 def embed_documents(
-    catalog: Catalog,
-    embedders: Embedders,
+    parts: Parts,
     library: str,
     model: str | None,
     settings: Settings,
     on_progress: Callable[[EmbedProgress], None],
     cancelled: threading.Event,
 ) -> EmbedReport | None:
-    from indexers.build.embed import embed_library
-
+    catalog = parts.catalog
     with catalog.snapshot() as snapshot:
         library_id = snapshot.library(library).id
         serving, coming = snapshot.embedder(library_id)
@@ -102,4 +180,24 @@ def embed_documents(
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
         raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
-    return embed_library(catalog, library_id, embedders.load(spec), on_progress, cancelled)
+    return _embed(parts, library_id, spec, settings, on_progress, cancelled)
+
+
+def _embed(
+    parts: Parts,
+    library: str,
+    spec: str,
+    settings: Settings,
+    on_progress: Callable[[EmbedProgress], None],
+    cancelled: threading.Event,
+) -> EmbedReport:
+    from indexers.jobs.embedding import embed, request
+
+    embedder = parts.embedders.load(spec)
+    asked = request(parts.catalog, library, spec)
+    scratch = settings.storage_path / "tmp"
+    return embed(parts.catalog, asked, embedder, scratch, on_progress, cancelled, parts.leaving)
+
+
+def _untold(_: object) -> None:
+    """Progress that nobody asked for."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
 from hybrid_core.llm.client.chat_model import ChatModel
@@ -22,6 +25,10 @@ class Parts:
     """Catalog, cache, vector indexes, embedders, pictures, language models and the searcher of one home."""
 
     def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
+        self._lock = threading.Lock()
+        self._workers = 0
+        self.leaving = threading.Event()
+        """Whether this process ends: jobs that it stops waiting for stay."""
         self.catalog = Catalog(settings.storage_path / CATALOG)
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
@@ -40,6 +47,21 @@ class Parts:
             reading,
             stages,
         )
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """While this process does what waits in the queue; calls that wait leave it to that."""
+        with self._lock:
+            self._workers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._workers -= 1
+
+    @property
+    def works(self) -> bool:
+        return self._workers > 0
 
     def close(self) -> None:
         self.pictures.close()

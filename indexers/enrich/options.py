@@ -46,8 +46,8 @@ class EnrichOptions:
     pages: int = 5
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
-    def tags(self, models: EnrichModels) -> dict[Kind, str]:
-        """For each model that is wanted, a hash of everything that decides what it adds."""
+    def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
+        """For each model that is wanted, by its name a hash of everything that decides what it adds."""
         pictures: list[object] = [
             self.vision,
             self.drawing.dpi,
@@ -57,9 +57,9 @@ class EnrichOptions:
         ]
         decisive: dict[Kind, tuple[list[object], tuple[str, ...]]] = {"llm": ([], _READING), "vlm": (pictures, _SEEING)}
         return {
-            kind: _hashed([_VERSION, models.names[kind], *more, [_ids(name) for name in prompts]])
+            kind: _hashed([_VERSION, names[kind], *more, [_ids(name) for name in prompts]])
             for kind, (more, prompts) in decisive.items()
-            if kind in models.names
+            if kind in names
         }
 
 

@@ -78,9 +78,13 @@ class _Made(Generic[T]):
 class _RunModel:
     """A model for a whole run, shared by all of its documents."""
 
-    def __init__(self, model: ChatModel, replies: ReplyCache, stopped: threading.Event) -> None:
+    def __init__(self, model: ChatModel, replies: ReplyCache) -> None:
         self.model, self._breaker = model, Breaker(math.inf, _IN_A_ROW)
-        self.scope = CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=replies)
+        self._replies = replies
+
+    def scope(self, stopped: threading.Event) -> CallScope:
+        """Of one document's step."""
+        return CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=self._replies)
 
     @property
     def down(self) -> str:
@@ -98,11 +102,10 @@ class Enricher:
         options: EnrichOptions,
         replies: ReplyCache,
         page_threads: Executor,
-        stopped: threading.Event,
     ) -> None:
-        self._tags = options.tags(models)
+        self._tags = options.tags(models.names)
         given: dict[Kind, ChatModel | None] = {"llm": models.llm, "vlm": models.vlm}
-        self._models = {kind: _RunModel(model, replies, stopped) for kind, model in given.items() if model is not None}
+        self._models = {kind: _RunModel(model, replies) for kind, model in given.items() if model is not None}
         self._options, self._threads = options, page_threads
 
     def tags_for(self, pictured: bool) -> dict[Kind, str]:
@@ -123,13 +126,20 @@ class Enricher:
         ]
 
     def enrich(
-        self, base: IndexedContent, sight: Sight | None, tags: Mapping[Kind, str], told: Told, moot: str = ""
+        self,
+        base: IndexedContent,
+        sight: Sight | None,
+        tags: Mapping[Kind, str],
+        told: Told,
+        stopped: threading.Event,
+        moot: str = "",
     ) -> Enrichment:
-        """``sight`` is None where pages cannot be drawn; ``tags`` are of the models to ask. Raises Cancelled.
+        """``sight`` is None where pages cannot be drawn; ``tags`` are of the models to ask. Raises Cancelled once
+        ``stopped`` is set.
 
         ``moot`` is a warning that falls away where every page has text then.
         """
-        work = _Work(self._models)
+        work = _Work(self._models, stopped)
         pages, sections, description = base.pages, base.sections, base.description
         seen: tuple[int, ...] = ()
         if "vlm" in tags and sight is not None:
@@ -177,8 +187,8 @@ class Enricher:
 class _Work:
     """The steps of one document."""
 
-    def __init__(self, models: Mapping[Kind, _RunModel]) -> None:
-        self._models = models
+    def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
+        self._models, self._stopped = models, stopped
         self.steps: list[StepDone] = []
         self.notes: list[str] = []
         self.unfinished = False  # another run may do more
@@ -196,7 +206,7 @@ class _Work:
             self.steps.append(StepDone(name, failed=1))
             self._note(f"given up in this run: {asked.down}")
             return before
-        scope, began = asked.scope.part(), time.monotonic()
+        scope, began = asked.scope(self._stopped), time.monotonic()
         try:
             made = work(asked.model, scope)
         except Cancelled:

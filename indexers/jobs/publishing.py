@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.jobs import Advance
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import StoredContents, card_of
 from indexers.build.versions import with_ocr
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.files import system_stat
-from indexers.jobs.making import FileProgress, Maker
+from indexers.jobs.making import Maker
 from indexers.jobs.parsing import Parser
 from indexers.jobs.report import FileResult
 from indexers.jobs.scans import ReadScans
+from indexers.jobs.turn import Turn
 from indexers.ocr.tesseract import Tesseract
 
 
@@ -31,51 +33,51 @@ class MadeVersion:
 
 
 class Publisher:
+    """``ending`` tells what becomes of the job with a result: it is written with what was published."""
+
     def __init__(
         self,
         catalog: Catalog,
-        library: str,
         parser: Parser,
         maker: Maker,
         stored: StoredContents,
         limits: ParseLimits,
+        ending: Callable[[Turn, FileResult], Advance],
     ) -> None:
-        self._catalog, self._library, self._maker, self._stored = catalog, library, maker, stored
-        self.parser, self._limits = parser, limits
+        self._catalog, self._maker, self._stored = catalog, maker, stored
+        self.parser, self._limits, self._ending = parser, limits, ending
         self._content_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def publish(
-        self,
-        file: Path,
-        stamp: FileStamp,
-        sha256: str,
-        doc_id: str,
-        ocr_seconds: float,
-        progress: FileProgress | None,
+        self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
         """Publish what the catalog holds of the same bytes, or what is made of them now."""
-        with self.content_lock(sha256):  # the same bytes twice in one run are parsed once
-            if (shared := self._shared(file, sha256)) is not None:
-                card = self._stored.card(file, shared.content_id)
-                self.switch(file, stamp, doc_id, shared.version, None, card)
+        with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
+            if (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
                 note = "same bytes as a file indexed before"
-                return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note)
-            made = self.make(file, sha256, ocr_seconds, progress)
-            self.switch(file, stamp, doc_id, made.version, made.content, card_of(file, made.content))
-        pages, sections, note = len(made.content.pages), len(made.content.sections), "; ".join(made.content.warnings)
-        if (now := system_stat(file)) is None or not stamp.fits(now):
-            note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
-        unread = 0 if made.scans.stopped else made.scans.left
-        return FileResult(str(file), "indexed", None, doc_id, pages, sections, note=note, unread=unread)
+                result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
+                card = self._stored.card(turn.file, shared.content_id)
+                return self.switch(turn, stamp, shared.version, None, card, result)
+            made = self.make(turn, sha256, ocr_seconds, on_page)
+            content = made.content
+            note = "; ".join(content.warnings)
+            if (now := system_stat(turn.file)) is None or not stamp.fits(now):
+                note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
+            unread = 0 if made.scans.stopped else made.scans.left
+            pages, sections = len(content.pages), len(content.sections)
+            result = FileResult(
+                str(turn.file), "indexed", None, doc_id, pages, sections, note=note, unread=unread
+            )  # fmt: skip
+            return self.switch(turn, stamp, made.version, content, card_of(turn.file, content), result)
 
-    def make(self, file: Path, sha256: str, ocr_seconds: float, progress: FileProgress | None) -> MadeVersion:
+    def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
         """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
-        with self.parser.copy(file, sha256) as copy:
-            made = self._maker.make(file, copy, ocr_seconds, progress)
-        version = self._stored.wanted(file, sha256)
+        with self.parser.copy(turn.file, sha256) as copy:
+            made = self._maker.make(turn, copy, ocr_seconds, on_page)
+        version = self._stored.wanted(turn.file, sha256)
         if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
             tried, left = made.scans.tried, made.scans.left
             version = with_ocr(version, ocr, tried if left else None)
@@ -83,32 +85,37 @@ class Publisher:
 
     def switch(
         self,
-        file: Path,
+        turn: Turn,
         stamp: FileStamp,
-        doc_id: str,
         version: ContentVersion,
         content: IndexedContent | None,
         card: Card,
-    ) -> None:
-        """Point a document to a version, whose ``content`` is None where the catalog holds it."""
+        result: FileResult,
+    ) -> FileResult:
+        """Point the result's document to a version, whose ``content`` is None where the catalog holds it; what becomes
+        of the job is written with it. Raises LeaseLostError where another process has taken the job over.
+        """
+        result = turn.timed(result)
         self._catalog.publish(
-            library=self._library, doc_id=doc_id, path=str(file), version=version, content=content,
-            card=card, stamp=stamp,
+            library=turn.library, doc_id=result.doc_id or "", path=str(turn.file), version=version, content=content,
+            card=card, stamp=stamp, fence=turn.job.fence, advance=self._ending(turn, result),
         )  # fmt: skip
+        turn.written = True
+        return result
 
     def content_lock(self, content: str) -> threading.Lock:
         """Held by whoever makes something of the same bytes."""
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 
-    def _shared(self, file: Path, sha256: str) -> StoredVersion | None:
+    def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
         """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
-        found = self._stored.best(self._stored.wanted(file, sha256))
+        found = self._stored.best(self._stored.wanted(turn.file, sha256))
         if found is None:
             return None
         pages = found.pages  # it may have been read under other limits
-        self._limits.check("max_pages", pages, f"{file}: it has {pages:,} pages")
+        self._limits.check("max_pages", pages, f"{turn.file}: it has {pages:,} pages")
         if self._stored.encrypted(found.content_id):  # who does not know the password does not get the text
-            with self.parser.copy(file, sha256) as copy:
+            with self.parser.copy(turn.file, sha256) as copy:
                 self.parser.opens(copy)
         return found

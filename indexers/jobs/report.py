@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from hybrid_core.types.usage import Usage
 from indexers.enrich.steps import Stage, StepDone
@@ -33,6 +33,15 @@ class FileResult:
     model_seconds: float = 0.0
     steps: tuple[StepDone, ...] = ()
     usage: Usage = field(default_factory=Usage)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept with a job."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> FileResult:
+        steps = tuple(StepDone(**step | {"usage": Usage(**step["usage"])}) for step in said["steps"])
+        return cls(**said | {"steps": steps, "usage": Usage(**said["usage"])})  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
 from typing import cast
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.cache.cache import Cache
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.files import PrivateCopy
-from indexers.jobs.report import FileStage, Tally
+from indexers.jobs.turn import Turn
 from indexers.ocr.pages import cache_key
 from indexers.ocr.tesseract import NoOcr, Tesseract
 from indexers.workers.pool import Allowance, WorkerPool
@@ -59,15 +58,14 @@ class _File:
 
 
 class ScanReader:
-    def __init__(self, cache: Cache, pool: WorkerPool, options: ScanOptions, at_once: int, tally: Tally) -> None:
-        self._cache, self._pool, self._options = cache, pool, options
-        self._at_once, self._tally = at_once, tally
+    def __init__(self, cache: Cache, pool: WorkerPool, options: ScanOptions, at_once: int) -> None:
+        self._cache, self._pool, self._options, self._at_once = cache, pool, options, at_once
         self._files: dict[str, _File] = {}
         self._lock = threading.Lock()
 
     def read(
         self,
-        file: Path,
+        turn: Turn,
         copy: PrivateCopy,
         numbers: Sequence[int],
         seconds: float,
@@ -84,14 +82,15 @@ class ScanReader:
         sha256 = copy.sha256
         with self._lock:
             of_file = self._files.setdefault(sha256, _File(self._pool.allowance()))
+            of_file.allowance.stop = turn.stop
         keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
         read = {number: page for number, key in keys.items() if (page := self._cache.get(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
-        self._show(file, of_file, len(read), len(numbers))
+        self._show(turn, of_file, len(read), len(numbers))
         for number, page in self._new(copy, ocr, waiting, of_file, seconds):
             self._cache.put({keys[number]: page})
             read[number] = page
-            self._show(file, of_file, len(read), len(numbers))
+            self._show(turn, of_file, len(read), len(numbers))
         left = len(numbers) - len(read) - len(of_file.failed)
         return ReadScans(
             pages=tuple(read[number] for number in numbers if number in read),
@@ -101,18 +100,22 @@ class ScanReader:
             stopped=bool(of_file.stopped),
         )
 
-    def _show(self, file: Path, of_file: _File, read: int, pages: int) -> None:
+    def forget(self, sha256: str) -> None:
+        """What is remembered of a file whose turns are over."""
+        with self._lock:
+            self._files.pop(sha256, None)
+
+    def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
         """Bring the progress of all files up to what this one's is."""
         done = read + len(of_file.failed)
-        at = FileStage(str(file), "ocr", pages, done)
-        self._tally.add(scans=done - of_file.shown[0], unread=pages - of_file.shown[1], at=at)
-        of_file.shown = done, pages
+        shown, of_file.shown = of_file.shown, (done, pages)
+        turn.tally.add(scans=done - shown[0], unread=pages - shown[1], at=turn.at("ocr", done, pages))
 
     def _new(
         self, copy: PrivateCopy, ocr: Tesseract, numbers: Sequence[int], of_file: _File, seconds: float
     ) -> Iterator[tuple[int, bytes]]:
         """Pages as they are read, a few begun at a time: a long file leaves room for others."""
-        until, running = monotonic() + seconds, of_file.running
+        until, running, stop = monotonic() + seconds, of_file.running, of_file.allowance.stop
         waiting = deque(number for number in numbers if number not in running)
         try:
             while not of_file.stopped:
@@ -127,6 +130,12 @@ class ScanReader:
                     page = cast(bytes, running[number].result(max(0.0, until - monotonic())))
                 except TimeoutError:  # the next turn takes it
                     break
+                except (Cancelled, CancelledError):
+                    del running[number]
+                    if stop.asked.is_set():
+                        raise Cancelled("Indexing was stopped.") from None
+                    waiting.append(number)  # it was stopped with the turn before
+                    continue
                 except DocumentError as error:
                     if of_file.allowance.left() <= 0:
                         of_file.stopped = str(error)

@@ -10,7 +10,7 @@ from indexers.formats.drawing import Drawing
 from indexers.formats.limits import ParseLimits
 from indexers.formats.page_look import PageLook
 from indexers.jobs.files import PrivateCopy
-from indexers.workers.pool import WorkerPool
+from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask
 
 _RANGE = 50  # pages that one task looks at
@@ -27,10 +27,10 @@ class WorkerSight:
         pages: int,
         limits: ParseLimits,
         drawing: Drawing,
+        allowance: Allowance,
     ) -> None:
         self._pool, self._copy, self._password, self._pages = pool, copy, password, pages
-        self._limits, self._drawing = limits, drawing
-        self._allowance = pool.allowance()
+        self._limits, self._drawing, self._allowance = limits, drawing, allowance
 
     def looks(self) -> Sequence[PageLook]:
         tasks = [

@@ -8,6 +8,7 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
+from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
 from indexers.formats.registry import format_unchanged
 from indexers.jobs.files import system_stat
@@ -16,19 +17,21 @@ _TOGETHER = 1_000  # stamps that are written in one transaction
 
 
 class UnchangedFiles:
-    """The stamps of a library's files. Those of files that were read and found unchanged are written by ``save``."""
+    """What a library's files were like when they were read last."""
 
     def __init__(self, catalog: Catalog, library: str, stored: StoredContents) -> None:
-        self._catalog, self._stored = catalog, stored
-        self._lock = threading.Lock()
-        self._new: dict[str, FileStamp] = {}
+        self._stored = stored
         with catalog.snapshot() as snapshot:
             self._stamps = snapshot.stamps(library)
             self._versions = snapshot.published_versions(library)
 
+    def version(self, document: Document) -> StoredVersion | None:
+        """What a document is published with."""
+        return self._versions.get(document.content_id)
+
     def known(self, file: Path, document: Document) -> bool:
-        """Whether a document is surely what this run would make of its file, which is not read."""
-        stored, stamp = self._versions.get(document.content_id), self._stamps.get(document.doc_id)
+        """Whether a document is surely what would be made of its file now, which is not read."""
+        stored, stamp = self.version(document), self._stamps.get(document.doc_id)
         if document.error or stored is None or stamp is None:
             return False
         stat = system_stat(file)
@@ -37,8 +40,16 @@ class UnchangedFiles:
         wanted = self._stored.of_format(document.sha256, format_unchanged(file, document.format))
         return self._stored.serves(stored, wanted, document.unread)
 
-    def read(self, document: Document, stamp: FileStamp) -> None:
-        """Note that a file was read and is unchanged."""
+
+class NewStamps:
+    """Those of files that were read and found unchanged, written many at once. Safe for several threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._new: dict[str, FileStamp] = {}
+
+    def add(self, document: Document, stamp: FileStamp) -> None:
         with self._lock:
             self._new[document.doc_id] = stamp
             if len(self._new) < _TOGETHER:

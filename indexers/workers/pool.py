@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import BinaryIO, cast
@@ -15,6 +18,7 @@ from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexEr
 from indexers.formats.limits import MAX_SLOW_PAGES
 from indexers.workers.protocol import ParseTask, Reply, Task, receive, send
 from indexers.workers.slow_pages import ended, too_many
+from indexers.workers.stop import Stop
 from indexers.workers.watch import Verdict, Watch, resident_bytes
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
@@ -32,10 +36,11 @@ class WorkerLimits:
 
 
 class Allowance:
-    """The seconds and the slow pages that a file may still use, shared by its tasks."""
+    """The seconds and the slow pages that a file may still use, shared by its tasks until ``stop`` is asked for."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, stop: Stop) -> None:
         self._left, self._slow = seconds, MAX_SLOW_PAGES
+        self.stop = stop
         self._lock = threading.Lock()
 
     def left(self) -> float:
@@ -80,11 +85,19 @@ class WorkerPool:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
+        self._busy: dict[subprocess.Popen[bytes], Stop] = {}
         self._closed = False
 
-    def allowance(self) -> Allowance:
+    def allowance(self, stop: Stop | None = None) -> Allowance:
         """A new file's time."""
-        return Allowance(self._limits.seconds_per_file)
+        return Allowance(self._limits.seconds_per_file, stop or Stop())
+
+    def end(self, stop: Stop) -> None:
+        """End the workers that are still at a file whose stop was asked for, with whatever they started."""
+        with self._lock:
+            running = [process for process, of in self._busy.items() if of is stop]
+        for process in running:
+            _kill(process)
 
     def submit(
         self, task: Task, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None, stretches: int = 1
@@ -101,7 +114,7 @@ class WorkerPool:
             self._closed = True
             running = list(self._processes)
         for process in running:
-            process.kill()
+            _kill(process)
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._watch.close()
         for process in running:
@@ -121,10 +134,14 @@ class WorkerPool:
                 task, told = task.without(pages.read), max(told, pages.read)
 
     def _once(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
-        most, left = self._limits.seconds_per_task * stretches, allowance.left()
+        most, left, stop = self._limits.seconds_per_task * stretches, allowance.left(), allowance.stop
         if left <= 0:
             raise self._too_slow(whole_file=True)
         process = self._worker()
+        with self._lock:
+            if stop.asked.is_set():
+                raise _stopped()
+            self._busy[process] = stop
         began = monotonic()
         self._watch.begin(process, min(most, left))
         try:
@@ -132,10 +149,12 @@ class WorkerPool:
         finally:
             verdict, largest = self._watch.finish(process)
             allowance.spend(monotonic() - began)
+            with self._lock:
+                del self._busy[process]
         if reply is None or verdict is not None or resident_bytes(process.pid) > _WORN * self._limits.max_worker_memory:
             self._forget(process)
         if reply is None:
-            raise self._cause(process, verdict, largest, whole_file=left < most)
+            raise _stopped() if stop.asked.is_set() else self._cause(process, verdict, largest, whole_file=left < most)
         if reply.kind == "failed":
             raise cast(PageIndexError, reply.value)
         return reply.value
@@ -145,7 +164,7 @@ class WorkerPool:
     ) -> PageIndexError:
         """Why a worker went away without an answer."""
         if self._closed:
-            return Cancelled("Indexing was stopped.")
+            return _stopped()
         if ended(process.returncode):
             return _SlowPageError("a page took too long.")
         if verdict == "time":
@@ -177,7 +196,7 @@ class WorkerPool:
             self._forget(process)
         with self._lock:
             if self._closed:
-                raise Cancelled("Indexing was stopped.")
+                raise _stopped()
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "indexers.workers.start", str(self._limits.max_worker_memory)],
                 stdin=subprocess.PIPE,
@@ -192,7 +211,7 @@ class WorkerPool:
         return process
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        process.kill()
+        _kill(process)
         _reap(process)
         with self._lock:
             self._processes.discard(process)
@@ -210,6 +229,16 @@ def _converse(process: subprocess.Popen[bytes], task: Task, on_page: Callable[[i
     except BrokenPipeError:
         pass
     return None
+
+
+def _stopped() -> Cancelled:
+    return Cancelled("Indexing was stopped.")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """A worker and what it started: it leads a process group of its own."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from typing import IO, Any
 import pytest
 from fastmcp import Client
 
+from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.access import Access
-from hybrid_pageindex.doors.mcp.locks import DocumentLocks
 from hybrid_pageindex.doors.mcp.server import build_server
+from indexers.jobs.workplace import workplace
 from tests import pdfs
 from tests.doors.conftest import LONG, LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
@@ -91,18 +93,23 @@ async def test_progress_reaches_clients_of_every_revision_and_nobody_else(tmp_pa
 
 def test_waiting_for_another_process_is_told_and_ends_with_it(tmp_path: Path) -> None:
     file = pdfs.numbered(tmp_path / "a.pdf", 2, "reeds")
-    locks = DocumentLocks(tmp_path / "home")
-    with stdio(tmp_path / "home", "--root", tmp_path) as client:
-        assert locks.take("default", file)
+    catalog = Engine(tmp_path / "home")._catalog()
+    asked = JobRequest("default", "index", str(file), "parse")
+    with (
+        workplace(catalog, tmp_path / "home" / "tmp", "command", (), 1) as place,
+        stdio(tmp_path / "home", "--root", tmp_path) as client,
+    ):
+        place.queue.enqueue([asked])
+        (job,) = place.queue.claim(place.worker.id, ())
         call = {"name": "build_index", "arguments": {"file_path": str(file)}, "_meta": {"progressToken": "t"}}
         number = client.send("tools/call", call)
         for _ in range(4):
             message = client.receive()
             assert message.get("id") != number
-        assert "another call" in message["params"]["message"]
-        locks.give("default", file)
+        assert "waiting for its turn" in message["params"]["message"]
+        place.queue.release(job.fence)
         assert answer(client.answer(number)["result"])["total_pages"] == 2
-    locks.close()
+    catalog.close()
 
 
 def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(tmp_path: Path, long_file: LongFile) -> None:
@@ -132,7 +139,7 @@ def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(tmp_pat
         if added["status"] == "success":  # else it said after twenty seconds that it goes on
             assert added["indexed"] == 2 and [Path(each["path"]).name for each in added["failed"]] == ["b.pdf"]
         said = [m["params"]["message"] for m in one.notified if m["params"]["progressToken"] == "u"]
-        assert any("another call that indexes the same: 2 of 3 files" in line for line in said), said
+        assert any(re.search(rf"c\.pdf: page \d+ of {LONG}", line) for line in said), said
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

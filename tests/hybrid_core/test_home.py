@@ -14,7 +14,6 @@ import pytest
 from hybrid_core.store.home import open_home
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.doors.mcp.locks import DocumentLocks
 from tests.conftest import Cli
 
 
@@ -42,9 +41,8 @@ def test_a_new_home_is_private_whatever_the_umask(tmp_path: Path, filings: list[
         run(engine.index(filings[:2], workers=1))
         assert run(engine.search("net sales")).results
         assert run(other.search("net sales")).results, "from a copy of the index in a private folder"
-        assert DocumentLocks(engine.home).take("default", filings[0])
         made = {place.name for place in engine.home.rglob("*")}
-        assert {"catalog.sqlite", "catalog.sqlite-wal", "state.json", "builds", "owner.lock", "private"} <= made
+        assert {"catalog.sqlite", "catalog.sqlite-wal", "state.json", "owner.lock", "private"} <= made
         assert not modes(engine.home)
     finally:
         other.close()

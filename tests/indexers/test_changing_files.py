@@ -14,7 +14,7 @@ import pytest
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.pictures import Pictures
-from indexers.jobs import files, making, pipeline, sight
+from indexers.jobs import file_stages, files, making, sight
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.enrich.test_pages import describing
@@ -99,7 +99,7 @@ def test_a_file_that_holds_still_at_last_is_tried_again(
 ) -> None:
     file, _, b = three
     hashed = iter([lambda: copied(b, file), lambda: None])
-    monkeypatch.setattr(pipeline, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(file_stages, "_PAUSES", (0.0, 0.0))
     changing(monkeypatch, lambda: next(hashed, lambda: None)())
     result = run(engine.index(file)).files[0]
     assert result.status == "indexed" and "quagga" in text(engine) and left_behind(engine) == []
@@ -112,7 +112,7 @@ def test_a_file_that_never_holds_still_is_refused_with_the_reason(
     engine: Engine, three: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, _, _ = three
-    monkeypatch.setattr(pipeline, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(file_stages, "_PAUSES", (0.0, 0.0))
 
     def grow() -> None:
         with file.open("ab") as stream:
@@ -136,7 +136,7 @@ def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> l
         change()
         return found
 
-    monkeypatch.setattr(pipeline, "fingerprint", then)
+    monkeypatch.setattr(file_stages, "fingerprint", then)
     return hashed
 
 

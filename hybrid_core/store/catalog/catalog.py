@@ -113,24 +113,27 @@ class Catalog:
             log_changes(connection, [Changed(library, doc_id, content_id)])
             log(connection, happened)
 
-    def move(self, doc_id: str, *, path: str, card: Card, stamp: FileStamp) -> None:
-        """Record where an unchanged file now lies."""
+    def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
+        """Record where an unchanged file now lies that lay at ``before``; False where it does so no more."""
         values = {
             "path": path, "name": shown_name(path), "card": to_json(card_to_json(card)),
             **asdict(stamp), "error": "",
         }  # fmt: skip
         unused = set[str]()
         with self.writing() as connection:
-            known = schema.documents.c
+            documents = schema.documents.c
             moved = connection.execute(
-                select(known.library, known.content_id, known.path).where(known.doc_id == doc_id)
+                update(schema.documents)
+                .where(documents.doc_id == doc_id, documents.path == before)
+                .values(**values)
+                .returning(documents.library, documents.content_id)
             ).one_or_none()
-            connection.execute(update(schema.documents).where(known.doc_id == doc_id).values(**values))
             if moved is not None:  # readers refresh names and cards when the log moves
-                left = [moved.path, *originals.members(connection, moved.library, moved.path)]
+                left = [before, *originals.members(connection, moved.library, before)]
                 unused = originals.drop_originals(connection, moved.library, left)
                 log_changes(connection, [Changed(moved.library, doc_id, moved.content_id)])
         self._delete_unused(unused)
+        return moved is not None
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
         """Record what files are like, by doc_id, whose bytes were read and are those that were indexed."""

@@ -96,6 +96,21 @@ class Snapshot:
         row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
         return None if row is None else rows.to_document(row)
 
+    def document_at(self, library: str, path: str) -> Document | None:
+        """The document of a file, published or not."""
+        documents = schema.documents.c
+        query = _DOCUMENT_COLUMNS.where(documents.library == library, documents.path == path)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else rows.to_document(row)
+
+    def documents_of_bytes(self, library: str, sha256: str, format: str) -> list[Document]:
+        """The published documents of a library that these bytes, read as a format, were indexed as; by path."""
+        documents, contents = schema.documents.c, schema.contents.c
+        query = _DOCUMENT_COLUMNS.where(
+            documents.library == library, contents.sha256 == sha256, contents.format == format
+        )
+        return [rows.to_document(row) for row in self._connection.execute(query.order_by(documents.path))]
+
     def paths(self, library: str) -> dict[str, str]:
         """doc_id -> where the file of every document lay, by path."""
         known = schema.documents.c

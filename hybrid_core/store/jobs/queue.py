@@ -14,7 +14,7 @@ from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import Retries, advance_job, end, fail_job, held, waiting
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_RUNNING, IS_WAITING, job_waiters, jobs
-from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, Lease
+from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
 
 LEASE_MS = 60_000
 
@@ -39,22 +39,31 @@ class JobQueue:
         with self._store.writing() as connection:
             wait_for(connection, waiter, jobs_awaited)
 
-    def claim(self, worker: str, abilities: Collection[str], *, only_awaited: bool = False, most: int = 1) -> list[Job]:
+    def claim(
+        self,
+        worker: str,
+        abilities: Collection[str],
+        *,
+        stages: Collection[JobStage] = (),
+        only_awaited: bool = False,
+        most: int = 1,
+    ) -> list[Job]:
         """Take up to ``most`` jobs that these abilities suffice for, the most urgent first; none where none is due.
 
-        ``only_awaited``: of those that this worker waits for. Leases that have expired are seen to before.
+        ``stages``: only of these. ``only_awaited``: of those that this worker waits for. Leases that have expired are
+        seen to before.
         """
         with self._store.reading() as connection:
             paused = rows.Paused(connection)
             late = connection.scalar(select(jobs.c.id).where(IS_RUNNING, self._lapsed()).limit(1)) is not None
-            due = self._due(connection, paused, worker, abilities, only_awaited)
+            due = self._due(connection, paused, worker, abilities, stages, only_awaited)
             found = due is not None and connection.scalar(due.limit(1)) is not None
         if not (late or found):
             return []
         with self._store.writing() as connection:
             happened = self._expire(connection) if late else []
             paused = rows.Paused(connection)
-            due = self._due(connection, paused, worker, abilities, only_awaited)
+            due = self._due(connection, paused, worker, abilities, stages, only_awaited)
             taken: list[Row[Any]] = []
             if due is not None:
                 chosen = due.limit(most).with_for_update(skip_locked=True).scalar_subquery()
@@ -146,6 +155,13 @@ class JobQueue:
             log(connection, happened)
         return len({one.job for one in happened})
 
+    def lapse(self, gone: Collection[str]) -> None:
+        """End the leases of workers that are known to have died: nobody has to wait until they run out."""
+        with self._store.writing() as connection:
+            mine = (IS_RUNNING, jobs.c.worker.in_(gone))
+            connection.execute(update(jobs).where(*mine).values(lease_until=0))
+            log(connection, self._expire(connection))
+
     def _expire(self, connection: Connection) -> list[Happening]:
         late = connection.execute(
             select(jobs).where(IS_RUNNING, self._lapsed()).order_by(jobs.c.id).with_for_update(skip_locked=True)
@@ -162,7 +178,13 @@ class JobQueue:
         return or_(jobs.c.lease_until < db_now(), jobs.c.lease_until > db_now() + 2 * self._lease_ms)
 
     def _due(
-        self, connection: Connection, paused: rows.Paused, worker: str, abilities: Collection[str], only_awaited: bool
+        self,
+        connection: Connection,
+        paused: rows.Paused,
+        worker: str,
+        abilities: Collection[str],
+        stages: Collection[JobStage],
+        only_awaited: bool,
     ) -> Any | None:
         """The ids of what this worker may take, in order; None where everything is paused."""
         if paused.all:
@@ -178,6 +200,8 @@ class JobQueue:
             .where(or_(jobs.c.not_before <= db_now(), jobs.c.not_before > db_now() + late))
             .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
         )
+        if stages:
+            query = query.where(jobs.c.stage.in_(stages))
         if paused.libraries:
             query = query.where(jobs.c.library.not_in(paused.libraries))
         if paused.jobs:

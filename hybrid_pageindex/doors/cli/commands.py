@@ -6,6 +6,8 @@ import argparse
 import asyncio
 import gc
 import json
+import signal
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.types.requests import OPTIONS, SearchRequest
 from hybrid_pageindex.doors.cli import answers, show
 from hybrid_pageindex.doors.cli.output import dump
-from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress, index_progress
+from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress, index_progress, worker_progress
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             check_hashes=options.check_hashes,
             vision=options.vision,
             enrich=options.enrich,
+            detach=options.detach,
             on_progress=on_progress,
         )
     if _json(options):
@@ -62,6 +65,15 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
     else:
         show.index_report(report)
     return 1 if any(file.status == "failed" for file in report.files) else 0
+
+
+async def _worker(engine: Engine, options: argparse.Namespace) -> int:
+    work = asyncio.current_task()
+    if work is not None:  # a signal ends it in order: what it has goes back to the queue
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+    with suppress(asyncio.CancelledError), worker_progress(quiet=_json(options)) as on_progress:
+        await engine.work(concurrency=options.concurrency, on_progress=on_progress)
+    return 0
 
 
 async def _embed(engine: Engine, options: argparse.Namespace) -> int:
@@ -263,5 +275,5 @@ async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "mcp": _mcp, "jobs": _jobs, "watch": _watch,
+    "mcp": _mcp, "jobs": _jobs, "watch": _watch, "worker": _worker,
 }  # fmt: skip

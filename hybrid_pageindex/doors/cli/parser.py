@@ -63,6 +63,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     add_option(index, "vision")
     add_option(index, "enrich")
+    index.add_argument("--detach", action="store_true", help="only ask for it: workers index the files")
+
+    worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
+    worker.add_argument("--concurrency", type=count, metavar="N", help="files read at once (default: one a core)")
 
     watch = commands.add_parser("watch", parents=[scoped], help="keep libraries up to date with their folders")
     watching = watch.add_subparsers(dest="action", metavar="ACTION")

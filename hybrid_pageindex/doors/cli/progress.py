@@ -57,6 +57,18 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 
 @contextmanager
+def worker_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
+    """A callback for ``Engine.work``: a line for each file, unless ``quiet``."""
+    told = _Notes()
+
+    def show(progress: IndexProgress) -> None:
+        if progress.finished is not None and not progress.finished.unread:
+            _say(line(progress.finished, told.unsaid(progress.finished)))
+
+    yield _ignore if quiet else show
+
+
+@contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
     """A callback for ``Engine.embed``: a bar on a terminal, now and then a line elsewhere unless ``quiet``."""
     if not sys.stderr.isatty():
@@ -197,9 +209,13 @@ def _lines(told: _Notes, progress: IndexProgress) -> None:
         told.seldom.say(f"{progress.scans_done} of {progress.scans} scans read{left and f', {left} left'}")
     if progress.finished is not None and not progress.finished.unread:  # else it has further turns
         said = line(progress.finished, told.unsaid(progress.finished))
-        with suppress(OSError):  # whoever reads the progress may go away; the work goes on
-            sys.stderr.write(f"[{progress.files_done}/{progress.files}] {visible(said)}\n")
-            sys.stderr.flush()
+        _say(f"[{progress.files_done}/{progress.files}] {said}")
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # whoever reads the progress may go away; the work goes on
+        sys.stderr.write(f"{visible(line)}\n")
+        sys.stderr.flush()
 
 
 def line(file: FileResult, note: str) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid_core.errors import StoreError
+from hybrid_core.errors import PageIndexError, StoreError
 from hybrid_core.text.plural import counted
-from hybrid_pageindex.doors.mcp.locks import DocumentLocks
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
-_POLL = 0.1  # seconds between two tries of a lock that another build has
-_AT_ONCE = 4  # builds that work: each has worker processes of its own
+_LOOK = 5.0  # and two looks at what others left in the queue
 _KEPT = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
            "summaries": "writing summaries"}  # fmt: skip
@@ -28,15 +27,11 @@ Leave = Callable[[], Awaitable[bool]]
 
 
 class Build:
-    """The indexing of some files: all of them at once, but for those that another build has in work."""
+    """The indexing of some files, on behalf of the calls that ask for just these."""
 
     def __init__(self, files: tuple[Path, ...], library: str) -> None:
         self.files, self.library = files, library
-        self.results: list[FileResult] = []
-        self.blocked = False  # another build has all that is left in work
-        self.behind: Build | None = None  # that one, where it is of this server
-        self.progress: IndexProgress | None = None  # of the run of the engine that goes on now
-        self.pages = 0  # of earlier runs
+        self.progress: IndexProgress | None = None
         self.kept = False  # goes on without anybody waiting
         self.waiting = 0
         self.stopping = False
@@ -48,22 +43,15 @@ class Build:
         if self.task.done():
             return 1.0
         now = self.progress
-        running = now.files * now.bytes_done / now.bytes if now and now.bytes else 0.0
-        return (len(self.results) + running) / len(self.files)
+        return now.bytes_done / now.bytes if now and now.bytes else 0.0
 
     def said(self) -> str:
         now = self.progress
-        if len(self.results) == len(self.files):
-            return f"{len(self.results)} of {counted(len(self.files), 'file')}, {counted(self.pages, 'page')}"
-        if self.blocked:
-            where = f": {self.behind.said()}" if self.behind and not self.behind.blocked else ""
-            return f"waiting for another call that indexes the same{where}"
-        if now is None:
+        if now is None or not (now.file or now.files_done):
             return "waiting for its turn"
-        files, pages = counted(len(self.files), "file"), counted(self.pages + now.pages_done, "page")
-        said = f"{len(self.results) + now.files_done} of {files}, {pages}"
+        said = f"{now.files_done} of {counted(len(self.files), 'file')}, {counted(now.pages_done, 'page')}"
         scans = f", {now.scans_done} by OCR" if now.scans_done else ""
-        return f"{said}{scans}{_place(now)}"
+        return f"{said}{scans}" if self.task.done() else f"{said}{scans}{_place(now)}"
 
     async def watch(self, tell: Tell, leave: Leave) -> list[FileResult] | None:
         """Wait for what became of each file, telling how far it is; None where ``leave`` says that it need not be
@@ -92,16 +80,26 @@ class Build:
 
 
 class Builds:
-    """The builds of one server."""
+    """The builds of one server, which is a worker too: it does what its calls ask for, and what others left behind."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._locks = DocumentLocks(engine.home)
-        self._holders: dict[tuple[str, Path], Build] = {}  # of each lock that this server has
         self._running: dict[tuple[object, ...], Build] = {}
         self._finished: list[Build] = []
-        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._asked = asyncio.Event()
         self._closed = False
+
+    async def work(self) -> None:
+        """Whenever there is something to do; between that no process is kept. Until it is cancelled."""
+        while True:
+            try:
+                if self._running or await self._engine.waits():
+                    await self._engine.work(enough=lambda: not self._running)
+            except PageIndexError as error:
+                logging.getLogger(__name__).warning("%s", error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), _LOOK)
+            self._asked.clear()
 
     def start(self, files: tuple[Path, ...], library: str | None) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
@@ -113,7 +111,8 @@ class Builds:
         if held is not None and not held.stopping:
             return held
         build = self._running[key] = Build(files, name)
-        build.task = asyncio.create_task(self._work(build))
+        build.task = asyncio.create_task(self._index(build))
+        self._asked.set()
         build.task.add_done_callback(lambda task: self._ended(key, build))
         return build
 
@@ -131,56 +130,20 @@ class Builds:
         ]
 
     async def close(self) -> None:
-        """Stop everything; what was published stays. Safe to call twice."""
+        """Stop everything and leave it to whoever works next; what was published stays. Safe to call twice."""
         self._closed = True
+        self._engine.hand_back()
         tasks = [build.task for build in self._running.values()]
         for build in self.running():
             build.stop()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._locks.close()
 
-    async def _work(self, build: Build) -> list[FileResult]:
-        left = set(build.files)
-        while True:
-            began = time.monotonic()
-            mine: dict[str, Path] = {}
-            try:
-                mine.update((str(file), file) for file in build.files if file in left and self._take(build, file))
-                left -= set(mine.values())
-                build.blocked = not mine
-                if mine:
-                    async with self._turn:
-                        await self._index(build, mine)
-            finally:
-                while mine:
-                    self._give(build, mine.popitem()[1])
-            if not left:
-                return build.results
-            build.behind = self._holders.get((build.library, next(file for file in build.files if file in left)))
-            await asyncio.sleep(max(_POLL, 10 * (time.monotonic() - began) if build.blocked else 0))
-
-    def _take(self, build: Build, file: Path) -> bool:
-        if not self._locks.take(build.library, file):
-            return False
-        self._holders[build.library, file] = build
-        return True
-
-    def _give(self, build: Build, file: Path) -> None:
-        del self._holders[build.library, file]
-        self._locks.give(build.library, file)
-
-    async def _index(self, build: Build, held: dict[str, Path]) -> None:
-        """Index files whose locks are held, and give up each file's lock once nothing is left to do for it."""
-
+    async def _index(self, build: Build) -> list[FileResult]:
         def told(progress: IndexProgress) -> None:
             build.progress = progress
-            if done := held.pop(progress.over, None):
-                self._give(build, done)
 
-        report = await self._engine.index(list(held.values()), library=build.library, on_progress=told)
-        build.pages += build.progress.pages_done if build.progress else 0
-        build.progress = None
-        build.results += report.files
+        report = await self._engine.index(list(build.files), library=build.library, on_progress=told)
+        return list(report.files)
 
     def _ended(self, key: tuple[object, ...], build: Build) -> None:
         if self._running.get(key) is build:

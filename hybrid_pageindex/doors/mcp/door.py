@@ -83,8 +83,7 @@ class Door:
         """Index a file: the build, and whether the file can be searched.
 
         A call waits until nothing is left to do, but not longer than its patience for what OCR or models still add
-        or, unless it must be ``published``, for anything; and not for what another call has in work once it is
-        published. Raises DocumentError for a file that cannot be indexed.
+        or, unless it must be ``published``, for anything. Raises DocumentError for a file that cannot be indexed.
         """
         build, late = self.builds.start((file,), None), patience(ctx)
         ready = False
@@ -92,11 +91,9 @@ class Door:
         async def leave() -> bool:
             nonlocal ready
             waited = late()
-            if build.blocked or (waited and published):
+            if waited and published:
                 now = await self._known(str(file))
                 ready = now is not None and self.access.unchanged(file, now)
-            if ready and build.blocked:
-                return True  # the other call goes on with it
             enough = waited and (ready or not published)
             build.kept = build.kept or enough
             return enough

@@ -42,10 +42,14 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
+        work = None if access.read_only else asyncio.create_task(builds.work())
         try:
             yield
         finally:
             await builds.close()
+            if work is not None:
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
 
     server: FastMCP = FastMCP(
         "hybrid-pageindex",

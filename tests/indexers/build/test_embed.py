@@ -9,8 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -28,6 +30,19 @@ from tests.conftest import Cli
 pytestmark = pytest.mark.slow
 
 QUESTION = "The word for this page"
+
+
+@contextmanager
+def embedder_away(engine: Engine) -> Iterator[None]:
+    """As long as no embedder can be had."""
+
+    def away(_: str) -> NoReturn:
+        raise ModelError("it is away.")
+
+    embedders = engine._parts().embedders
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(embedders, "load", away)
+        yield
 
 
 def written(tmp_path: Path, count: int, pages: int = 3) -> list[Path]:
@@ -91,7 +106,8 @@ def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_pa
     after = run(engine.search(QUESTION))
     assert after.embedded_share == 1 and all(r.receipt.dense is not None for r in after.results)
     assert 0 < max(r.receipt.dense or 0 for r in after.results) <= 1.0001
-    run(engine.index(second))
+    with embedder_away(engine):
+        run(engine.index(second))
     partly = run(engine.search(QUESTION))
     assert partly.embedded_share == 0.5 and {r.doc_name for r in partly.results} == {"0.pdf", "1.pdf"}
     assert {r.doc_name: r.receipt.dense is not None for r in partly.results} == {"0.pdf": True, "1.pdf": False}
@@ -146,9 +162,19 @@ def test_unchanged_text_keeps_its_vectors_in_a_new_version(
     run(engine.embed("hashed:64"))
     paid = len(counting[0].asked)
     pdfs.numbered(path, 7, "deltas")  # one page more
-    run(engine.index(path))
-    report = run(engine.embed())
-    assert report is not None and 0 < report.vectors < paid / 2 and report.reused > paid / 2
+    with embedder_away(engine):
+        report = run(engine.index(path))
+    assert "1 of 1 documents are new or changed since they were embedded: run embed (it is away.)" in report.notes
+    again = run(engine.embed())
+    assert again is not None and 0 < again.vectors < paid / 2 and again.reused > paid / 2
+
+
+def test_what_is_new_in_an_embedded_library_is_embedded_with_it(engine: Engine, tmp_path: Path) -> None:
+    first, second = written(tmp_path, 2)
+    run(engine.index(first))
+    run(engine.embed("hashed:64"))
+    run(engine.index(second))
+    assert run(engine.search(QUESTION)).embedded_share == 1
 
 
 def test_the_old_embedder_serves_until_the_new_one_is_complete(

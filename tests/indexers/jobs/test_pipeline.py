@@ -15,7 +15,8 @@ import pytest
 
 from hybrid_core.errors import Cancelled, UsageError
 from hybrid_pageindex import Engine, Settings, run
-from indexers.jobs.pipeline import IndexOptions, index
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.pipeline import index
 from indexers.jobs.report import IndexProgress, IndexReport
 from tests import pdfs
 

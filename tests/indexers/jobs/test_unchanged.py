@@ -13,7 +13,7 @@ from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
 from indexers.build import versions
 from indexers.formats import registry
-from indexers.jobs import pipeline
+from indexers.jobs import file_stages
 
 LONG_AGO = 1_000_000_000
 
@@ -22,13 +22,13 @@ LONG_AGO = 1_000_000_000
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files whose bytes are read, as they are."""
     names: list[str] = []
-    fingerprint = pipeline.fingerprint
+    fingerprint = file_stages.fingerprint
 
     def noted(file: Path) -> object:
         names.append(file.name)
         return fingerprint(file)
 
-    monkeypatch.setattr(pipeline, "fingerprint", noted)
+    monkeypatch.setattr(file_stages, "fingerprint", noted)
     return names
 
 

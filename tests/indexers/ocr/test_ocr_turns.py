@@ -14,7 +14,8 @@ import pytest
 
 from hybrid_core.errors import Cancelled
 from hybrid_pageindex import Engine, run
-from indexers.jobs.pipeline import IndexOptions, index
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.pipeline import index
 from indexers.jobs.report import FileResult, IndexProgress
 from indexers.ocr.pages import pack, unpack
 from indexers.ocr.tesseract import NoOcr, Tesseract, find_ocr, find_tesseract

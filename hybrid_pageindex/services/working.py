@@ -1,0 +1,62 @@
+"""A worker through the engine: what this process is able to do, and what it does when files are done."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.indexing import embedding_of, index_options
+from hybrid_pageindex.services.parts import Parts
+
+if TYPE_CHECKING:
+    from indexers.jobs.report import IndexProgress
+
+_EMBEDDERS = {
+    "hashed": "", "hashed-m3": "", "sentence-transformers": "sentence_transformers", "bge-m3": "FlagEmbedding",
+    "openai": "openai",
+}  # fmt: skip
+"""Forms of embedders, and the package that each needs."""
+
+
+def work(
+    parts: Parts,
+    settings: Settings,
+    concurrency: int | None,
+    on_progress: Callable[[IndexProgress], None],
+    stopped: threading.Event,
+    enough: Callable[[], bool],
+) -> None:
+    """Do what waits in the queue, until ``stopped``, or nothing is left and it is ``enough``."""
+    from indexers.jobs.embedding import lane
+    from indexers.jobs.working import work as do
+
+    parsers = concurrency or settings.workers or os.cpu_count() or 1
+    usual, _ = index_options(parts, settings)
+    able, scratch = _abilities(settings, usual.enrich_needs), settings.storage_path / "tmp"
+    embedding = lane(parts.catalog, parts.embedders.load, lambda _: None)
+    with parts.working():
+        do(
+            parts.catalog, parts.cache, scratch, able, parsers, usual,
+            lambda asked: index_options(parts, settings, asked)[0], lambda library: embedding_of(parts, library),
+            [embedding], on_progress, stopped, enough,
+        )  # fmt: skip
+
+
+def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
+    from indexers.jobs.embedding import NEED
+    from indexers.ocr.tesseract import Tesseract, find_ocr
+
+    able = set(models)
+    try:
+        ocr = find_ocr(settings.ocr, settings.ocr_languages)
+    except PageIndexError:  # it lacks the data of a language
+        ocr = None
+    if isinstance(ocr, Tesseract):
+        able |= {f"ocr:{language}" for language in ocr.known}
+    able |= {NEED + form for form, package in _EMBEDDERS.items() if not package or find_spec(package)}
+    return frozenset(able)

@@ -1,0 +1,173 @@
+"""What each stage does with the job of one file. None knows of other files, nor who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLostError, NotFoundError
+from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.workers import SESSION
+from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import Advance
+from hybrid_core.types.versions import ContentVersion
+from indexers.build.stored import StoredContents
+from indexers.jobs.files import fingerprint, size
+from indexers.jobs.identity import document_at, moved_from, new_id
+from indexers.jobs.making import Maker
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.parsing import Parser
+from indexers.jobs.publishing import Publisher
+from indexers.jobs.report import FileResult, FileStage, Tally
+from indexers.jobs.runner import Lane
+from indexers.jobs.scans import ScanOptions, ScanReader
+from indexers.jobs.turn import Turn
+from indexers.jobs.unchanged import NewStamps
+from indexers.jobs.workplace import Workplace
+
+_PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
+
+
+class FileStages:
+    def __init__(self, catalog: Catalog, cache: Cache, place: Workplace, options: IndexOptions, tally: Tally) -> None:
+        pool, at_once = place.pool, place.parsers + 1  # tasks of a file that are given to the parsers ahead
+        self._at_once = at_once
+        self._catalog, self._options, self._tally = catalog, options, tally
+        self._stored = StoredContents(catalog, options.ocr, options.chunks)
+        self._stamps = NewStamps(catalog)
+        self._scans = ScanReader(
+            cache, pool, ScanOptions(options.password, options.parse, options.ocr), at_once
+        )  # fmt: skip
+        parser = Parser(pool, place.folder, options.parse, options.password, options.range_pages, at_once)
+        maker = Maker(pool, parser, self._scans, options.chunks)
+        self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
+        self._improver = None
+        if options.models is not None:
+            from indexers.jobs.improving import Improver  # with pydantic and the prompts, which others do not wait for
+
+            self._improver = Improver(
+                catalog, cache, pool, self._publisher, self._stored, options, options.models, tally
+            )
+
+    def lanes(self) -> list[Lane]:
+        """Files are read a few at a time; models improve others meanwhile."""
+        reading = Lane(frozenset({"parse", "ocr"}), self._at_once, self.work)
+        models = self._options.models
+        return (
+            [reading] if models is None else [reading, Lane(frozenset({"enrich"}), models.options.documents, self.work)]
+        )
+
+    def work(self, turn: Turn) -> Advance:
+        return {"parse": self.parse, "ocr": self.ocr, "enrich": self.enrich}[turn.job.stage](turn)
+
+    def close(self) -> None:
+        self._stamps.save()
+        if self._improver is not None:
+            self._improver.close()
+
+    def parse(self, turn: Turn) -> Advance:
+        """Publish a file as it can be read at once; the scans that take longer are left to ``ocr``."""
+        known = document_at(self._catalog, turn.library, turn.file)
+        result = self._reported(turn, known.doc_id if known else "", lambda: self._parsed(turn))
+        self._tally.add(size=turn.unshown, finished=result)
+        return self._ending(turn, result)
+
+    def ocr(self, turn: Turn) -> Advance:
+        """Read on in a file's scans, twice as long as the turn before."""
+        before = turn.before or FileResult(str(turn.file), "indexed")
+        doc_id = before.doc_id or ""
+
+        def again() -> FileResult:
+            with self._catalog.snapshot() as snapshot:
+                if doc_id not in snapshot.published(turn.library, [doc_id]):
+                    return replace(before, unread=0, note="it was removed while its pages were read by OCR")
+            stamp, sha256 = fingerprint(turn.file)
+            seconds = self._options.ocr_seconds * 2**turn.job.turn
+            return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, _untold)
+
+        result = self._reported(turn, doc_id, again)
+        self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "ocr"))
+        return self._ending(turn, result)
+
+    def enrich(self, turn: Turn) -> Advance:
+        """Have models improve what is published."""
+        before = turn.before or self._as_published(turn)
+        return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
+
+    def _ending(self, turn: Turn, result: FileResult) -> Advance:
+        """What becomes of a job with this result: its next stage, or its end."""
+        said = result.to_json()
+        if result.status == "failed":
+            return Advance("failed", result=said, cause=result.error or "")
+        if result.unread:
+            return Advance("waiting", "ocr", result=said)
+        if turn.job.stage != "enrich" and self._options.enrich_needs:
+            secret = {need for need in turn.job.needs if need.startswith(SESSION)}
+            return Advance("waiting", "enrich", needs=self._options.enrich_needs | secret, result=said)
+        return Advance("done", result=said)
+
+    def _as_published(self, turn: Turn) -> FileResult:
+        """What is known of a file whose text is unchanged."""
+        known = document_at(self._catalog, turn.library, turn.file)
+        return FileResult(str(turn.file), "unchanged") if known is None else unchanged(turn.file, known)
+
+    def _reported(self, turn: Turn, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
+        """What comes of work on a file; a failure is recorded. ``doc_id``: its document's, "" where there is none."""
+        try:
+            result = _held_still(work, turn)
+            return result if turn.written else turn.timed(result)
+        except (Cancelled, LeaseLostError):
+            raise
+        except (DocumentError, NotFoundError) as error:
+            message = str(error).removeprefix(f"{turn.file}: ")
+            doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
+            self._catalog.record_failure(
+                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.file), error=message
+            )
+            with self._catalog.snapshot() as snapshot:
+                published = doc_id in snapshot.published(turn.library, [doc_id])
+            return turn.timed(FileResult(str(turn.file), "failed", message, doc_id if published else None))
+
+    def _parsed(self, turn: Turn) -> FileResult:
+        file, library = turn.file, turn.library
+        stamp, sha256 = fingerprint(file)
+        wanted = self._stored.wanted(file, sha256)
+        known = document_at(self._catalog, library, file)
+        if known is not None and self._serves(known, wanted):
+            self._stamps.add(known, stamp)
+            return unchanged(file, known)
+        for moved in () if known else moved_from(self._catalog, library, sha256, wanted.format):
+            card = self._stored.card(file, moved.content_id)
+            if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
+                continue  # another file was quicker to take its place
+            if self._serves(moved, wanted):
+                return replace(unchanged(file, moved), note=f"moved from {moved.path}")
+            known = moved
+            break
+        doc_id = known.doc_id if known else new_id(self._catalog, library, file)
+        return self._publisher.publish(turn, stamp, sha256, doc_id, self._options.ocr_seconds, turn.page)
+
+    def _serves(self, document: Document, wanted: ContentVersion) -> bool:
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.version(document.content_id)
+        return stored is not None and self._stored.serves(stored, wanted)
+
+
+def unchanged(file: Path, known: Document) -> FileResult:
+    return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
+
+
+def _held_still(work: Callable[[], FileResult], turn: Turn) -> FileResult:
+    for seconds in _PAUSES:
+        try:
+            return work()
+        except ChangedError:
+            if turn.stop.asked.wait(seconds):
+                raise Cancelled("Indexing was stopped.") from None
+    return work()
+
+
+def _untold(_: int) -> None:
+    return None

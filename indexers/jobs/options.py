@@ -1,0 +1,56 @@
+"""What decides how files are indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hybrid_core.types.versions import Kind
+from indexers.build.chunks import ChunkSize
+from indexers.formats.limits import ParseLimits
+from indexers.ocr.tesseract import OFF, NoOcr, Tesseract
+
+if TYPE_CHECKING:
+    from indexers.enrich.options import EnrichModels, EnrichOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlan:
+    """Models that improve what is published: their ``names``, what they are once they are ``tried``, which begins with
+    the first call, and how they do it.
+    """
+
+    names: Mapping[Kind, str]
+    tried: Callable[[], Future[EnrichModels]]
+    options: EnrichOptions
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses.
+
+    ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
+    ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
+    read are published, and the others follow when every other file has had its turn, each turn longer.
+    ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
+    that is empty; ``models`` are those of this process that do it. ``notes`` are told with the run's.
+    """
+
+    workers: int = 0
+    password: str | None = None
+    prune: bool = False
+    check_hashes: bool = False  # read every file, also those that the system tells are unchanged
+    range_pages: int = 100
+    seconds_per_task: float = 120.0
+    seconds_per_file: float = 3600.0
+    max_worker_memory: int = 10**9
+    parse: ParseLimits = field(default_factory=ParseLimits)
+    chunks: ChunkSize = field(default_factory=ChunkSize)
+    ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
+    ocr_seconds: float = 5.0
+    needs: frozenset[str] = frozenset()
+    enrich_needs: frozenset[str] = frozenset()
+    models: ModelPlan | None = None
+    notes: tuple[str, ...] = ()

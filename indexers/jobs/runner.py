@@ -1,0 +1,110 @@
+"""The one runner: takes jobs from the queue, has their stages done side by side, and writes what becomes of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
+from hybrid_core.types.jobs import Advance, Job, JobStage
+from indexers.jobs.turn import Turn
+from indexers.jobs.workplace import Workplace
+
+_LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Stages that share ``at_once`` threads. ``work`` returns what becomes of the job; raises Cancelled once the turn's
+    stop is asked for.
+    """
+
+    stages: frozenset[JobStage]
+    at_once: int
+    work: Callable[[Turn], Advance]
+
+
+class Runner:
+    """``only_awaited``: of what this process waits for. ``over`` hears of every turn that has ended here."""
+
+    def __init__(
+        self,
+        place: Workplace,
+        lanes: Sequence[Lane],
+        begin: Callable[[Job], Turn],
+        over: Callable[[Turn, Advance], None],
+        *,
+        only_awaited: bool,
+    ) -> None:
+        self._place, self._queue, self._leases = place, place.queue, place.leases
+        self._begin, self._over, self._only_awaited = begin, over, only_awaited
+        self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
+        self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
+        self.idle = False
+        """Whether there was nothing to take when it looked last."""
+
+    def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
+        """Until ``done``, or ``stopped``: then what is under way is given back. Raises StoreError."""
+        while not done() and not stopped.is_set():
+            self._take()
+            self.idle = not self._running
+            if self._running:
+                ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    self._settle(future)
+            else:
+                stopped.wait(_LOOK)
+
+    def close(self) -> None:
+        """Stop what is under way and give it back."""
+        for turn, _ in self._running.values():
+            turn.stop.ask("closing")
+            self._place.pool.end(turn.stop)
+        for _, threads in self._lanes:
+            threads.shutdown(wait=True, cancel_futures=True)
+        for future in list(self._running):
+            self._settle(future)
+
+    def _take(self) -> None:
+        for lane, threads in self._lanes:
+            free = lane.at_once - sum(of is lane for _, of in self._running.values())
+            if not free:
+                continue
+            for job in self._queue.claim(
+                self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
+                only_awaited=self._only_awaited, most=free,
+            ):  # fmt: skip
+                turn = self._begin(job)
+                self._leases.begun(turn)
+                self._running[threads.submit(lane.work, turn)] = turn, lane
+
+    def _settle(self, future: Future[Advance]) -> None:
+        turn, _ = self._running.pop(future)
+        self._leases.over(turn)
+        fence = turn.job.fence
+        try:
+            advance = future.result()
+            if not turn.written:
+                self._queue.advance(fence, advance)
+        except LeaseLostError:
+            return
+        except (Cancelled, CancelledError):
+            if turn.stop.reason != "cancelled":
+                with suppress(LeaseLostError):
+                    self._queue.release(fence)
+                return
+            advance = Advance("cancelled", cause="It was cancelled.")
+            self._queue.advance(fence, advance)
+        except PageIndexError as error:  # of the settings or the store, not of what the job is about
+            with suppress(StoreError):
+                self._queue.release(fence) if self._only_awaited else self._queue.fail(fence, str(error))
+            if self._only_awaited:
+                raise
+            return
+        except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+            advance = Advance("failed", cause=f"{type(error).__name__}: {error}")
+            self._queue.advance(fence, advance)
+        self._over(turn, advance)

@@ -1,0 +1,109 @@
+"""A worker: does whatever waits in the queue and can be done here, for whoever asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.folding import fold
+from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.types.jobs import Advance, JobRequest
+from indexers.jobs.file_stages import FileStages
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.report import IndexProgress, Tally
+from indexers.jobs.runner import Lane, Runner
+from indexers.jobs.turn import Turn
+from indexers.jobs.workplace import Workplace, workplace
+from indexers.workers.pool import WorkerLimits
+
+_FOLD = 60.0  # seconds between two clearings of what ended long ago
+_IDLE = 2.0  # seconds without work after which there is none
+
+
+def work(
+    catalog: Catalog,
+    cache: Cache,
+    scratch: Path,
+    abilities: frozenset[str],
+    parsers: int,
+    usual: IndexOptions,
+    options: Callable[[Mapping[str, Any]], IndexOptions],
+    embedding_of: Callable[[str], JobRequest | None],
+    others: Sequence[Lane],
+    on_progress: Callable[[IndexProgress], None],
+    stopped: threading.Event,
+    enough: Callable[[], bool],
+) -> None:
+    """Until ``stopped``, or nothing is left to do for 2 s and it is ``enough``. What is under way then is given back.
+
+    ``options`` are those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` tells what a
+    library has to have embedded once its files are done. ``others``: what is done besides indexing files.
+    """
+    limits = WorkerLimits(usual.seconds_per_task, usual.seconds_per_file, usual.max_worker_memory)
+    with workplace(catalog, scratch, "worker", abilities, parsers, limits) as place, ExitStack() as stack:
+        files = _Files(catalog, cache, place, options, Tally(on_progress, 0, 0))
+        stack.callback(files.close)
+
+        def over(turn: Turn, advance: Advance) -> None:
+            if turn.job.kind != "index" or advance.status == "waiting":
+                return
+            files.tally.add(over=turn.job.subject)
+            if reader.counts(library=turn.library).stages.keys() <= {"embed"}:
+                asked = embedding_of(turn.library)
+                place.queue.enqueue([asked] if asked else [])
+
+        reading = Lane(frozenset({"parse", "ocr"}), parsers + 1, files.work)
+        improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
+        runner = Runner(
+            place, [reading, improving, *others], lambda job: Turn(job, files.tally), over, only_awaited=False
+        )
+        stack.callback(runner.close)
+        busy = folded = time.monotonic()
+        reader = JobReader(catalog)
+
+        def done() -> bool:
+            nonlocal busy, folded
+            now = time.monotonic()
+            busy = busy if runner.idle else now
+            if now >= folded + _FOLD:
+                folded = now
+                fold(catalog)
+            return now >= busy + _IDLE and enough()
+
+        runner.run(done, stopped)
+
+
+class _Files:
+    """The stages of files, one set for all jobs that were asked with the same options."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: Cache,
+        place: Workplace,
+        options: Callable[[Mapping[str, Any]], IndexOptions],
+        tally: Tally,
+    ) -> None:
+        self._catalog, self._cache, self._place, self._options, self.tally = catalog, cache, place, options, tally
+        self._made: dict[str, FileStages] = {}
+        self._lock = threading.Lock()
+
+    def work(self, turn: Turn) -> Advance:
+        asked = turn.job.options
+        with self._lock:
+            key = json.dumps(asked, sort_keys=True)
+            if key not in self._made:
+                options = self._options(asked)
+                self._made[key] = FileStages(self._catalog, self._cache, self._place, options, self.tally)
+        return self._made[key].work(turn)
+
+    def close(self) -> None:
+        for stages in self._made.values():
+            stages.close()

@@ -1,0 +1,277 @@
+"""Processes that share the work of one queue: workers, commands that wait, and what becomes of jobs when one dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hybrid_core.errors import Cancelled
+from hybrid_core.store.jobs.control import JobControl
+from hybrid_core.store.jobs.fencing import Retries
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.types.jobs import Job, JobRequest
+from hybrid_pageindex import Engine, run
+from indexers.jobs.report import IndexProgress, IndexReport
+from indexers.ocr.tesseract import NoOcr, find_tesseract
+from tests import pdfs
+from tests.conftest import Cli
+from tests.doors.conftest import LongFile
+from tests.doors.killing import Killing, mixed_folder
+from tests.doubles.replies import FakeReply
+from tests.doubles.scripted_server import scripted_server
+from tests.models_over_http import engine_with
+
+pytestmark = pytest.mark.slow
+
+
+def begun(home: Path, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def all_jobs(engine: Engine) -> list[Job]:
+    return JobReader(engine._catalog()).listed(most=1000)
+
+
+def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp_path: Path, cli: Cli) -> None:
+    file = pdfs.numbered(tmp_path / "a.pdf", 3, "tides")
+    said = cli("index", file, "--detach")
+    assert said.returncode == 0 and "1 file left to workers" in said.stdout
+    assert run(engine.documents()) == []
+    worker = begun(engine.home, "worker", "--concurrency", "1")
+    until(lambda: run(engine.documents()))
+    children = psutil.Process(worker.pid).children()
+    began = time.monotonic()
+    worker.send_signal(signal.SIGTERM)
+    out, error = worker.communicate(timeout=20)
+    assert (worker.returncode, out) == (0, "") and "indexed    a.pdf: 3 pages" in error
+    assert time.monotonic() - began < 10 and psutil.wait_procs(children, timeout=10)[1] == []
+    assert [job.status for job in all_jobs(engine)] == ["done"]
+    assert not list((engine.home / "tmp").iterdir())
+    refused = cli("index", file, "--detach", "--password", "secret")
+    assert refused.returncode == 2 and "never stored" in refused.stderr
+
+
+def test_a_worker_that_ends_gives_back_what_it_has(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:
+    file = long_file(tmp_path / "long.pdf")
+    run(engine.index(file, detach=True))
+    worker = begun(engine.home, "worker", "--concurrency", "1")
+    until(lambda: all_jobs(engine)[0].done)
+    worker.terminate()
+    worker.communicate(timeout=20)
+    (job,) = all_jobs(engine)
+    assert (job.status, job.attempts, job.worker) == ("waiting", 0, "") and run(engine.documents()) == []
+
+
+def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: Engine, tmp_path: Path) -> None:
+    first, second = (pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("bogs", "fens"))
+    run(engine.index(first))
+    run(engine.embed("hashed:64"))
+    run(engine.index(second, detach=True))
+    run(engine.work(concurrency=1, enough=lambda: True))
+    assert run(engine.search("fens")).embedded_share == 1
+    assert {job.kind: job.status for job in all_jobs(engine)} == {"index": "done", "embed": "done"}
+
+
+def test_a_command_joins_what_a_worker_has_and_tells_its_progress(
+    engine: Engine, tmp_path: Path, long_file: LongFile
+) -> None:
+    file = long_file(tmp_path / "long.pdf")
+    run(engine.index(file, detach=True))
+    worker = begun(engine.home, "worker", "--concurrency", "1")
+    until(lambda: all_jobs(engine)[0].status == "running")
+    seen: list[IndexProgress] = []
+    (result,) = run(engine.index(file, on_progress=seen.append)).files
+    assert result.status == "indexed" and len(all_jobs(engine)) == 1
+    assert any(0 < one.pages_done < result.pages and one.file == str(file) for one in seen)
+    assert seen[-1].pages_done == result.pages and seen[-1].bytes_done == seen[-1].bytes
+    worker.terminate()
+    worker.communicate(timeout=20)
+
+
+def test_processes_that_index_the_same_files_share_the_work(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(12):
+        pdfs.numbered(folder / f"{number:02}.pdf", 5, f"cape {number}")
+        os.utime(folder / f"{number:02}.pdf", (1, 1))
+    commands = [begun(engine.home, "index", folder, "--json", "--workers", "1") for _ in range(8)]
+    told = [json.loads(command.communicate(timeout=240)[0])["files"] for command in commands]
+    assert all(len(files) == 12 and {file["status"] for file in files} <= {"indexed", "unchanged"} for files in told)
+    made = Counter((file["path"], file["seconds"]) for files in told for file in files if file["status"] == "indexed")
+    assert len(made) == 12, "each was made once, whoever tells of it"
+    assert len(all_jobs(engine)) == 12 and {job.status for job in all_jobs(engine)} == {"done"}
+
+
+def test_a_job_that_kills_whoever_has_it_fails_with_its_history_and_the_others_are_done(
+    engine: Engine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    files = [pdfs.numbered(folder / f"{number:02}.pdf", 1, f"cape {number}") for number in range(20)]
+    run(engine.create_library("default"))
+    catalog = engine._catalog()
+    poison = JobRequest("default", "index", str(folder / "poison.pdf"), "parse", needs=frozenset({"poison"}))
+    queue = JobQueue(catalog, Retries(attempts=5, first_ms=0))
+    queue.enqueue([poison])
+    script = f"""
+import os, signal
+from pathlib import Path
+from hybrid_core.store.catalog.catalog import Catalog
+from indexers.jobs.workplace import workplace
+home = Path({str(engine.home)!r})
+with workplace(Catalog(home / "catalog.sqlite"), home / "tmp", "worker", ["poison"], 1) as here:
+    assert here.queue.claim(here.worker.id, here.worker.abilities)
+    print(here.worker.id, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for _ in range(5):
+        died = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        queue.lapse([died.stdout.strip()])
+    assert {file.status for file in run(engine.index(files)).files} == {"indexed"}
+    (failed,) = JobReader(catalog).listed(status=["failed"])
+    assert failed.subject == poison.subject and failed.attempts == 5 and "gave no sign of life" in failed.cause
+    kinds = [event.kind for event in JobReader(catalog).events(job=failed.id)]
+    assert kinds.count("claimed") == 5 and kinds.count("expired") == 5 and kinds[-1] == "failed"
+
+
+class _Call:
+    """An ``index`` under way in a thread."""
+
+    def __init__(self, engine: Engine, path: Path) -> None:
+        self.report: list[IndexReport] = []
+        self._thread = threading.Thread(target=lambda: self.report.append(run(engine.index(path))))
+        self._thread.start()
+
+    def ended(self) -> IndexReport:
+        self._thread.join(60)
+        return self.report[0]
+
+
+def test_a_file_whose_parsing_is_cancelled_is_not_published(
+    engine: Engine, tmp_path: Path, long_file: LongFile
+) -> None:
+    engine.settings = replace(engine.settings, workers=1, range_pages=100_000)  # one range: its process is ended
+    call = _Call(engine, long_file(tmp_path / "long.pdf"))
+    until(lambda: all_jobs(engine) and all_jobs(engine)[0].done)
+    JobControl(engine._catalog()).cancel()
+    began = time.monotonic()
+    (file,) = call.ended().files
+    assert (file.status, file.error) == ("failed", "It was cancelled.") and time.monotonic() - began < 20
+    assert run(engine.documents()) == [] and all_jobs(engine)[0].status == "cancelled"
+
+
+@pytest.mark.skipif(isinstance(find_tesseract("eng"), NoOcr), reason="no Tesseract")
+def test_what_was_published_stays_where_reading_its_scans_is_cancelled(engine: Engine, tmp_path: Path) -> None:
+    engine.settings = replace(engine.settings, ocr_seconds=0.1, workers=1)
+    call = _Call(engine, pdfs.scanned(tmp_path / "scan.pdf", 40, dpi=150))
+    until(lambda: all_jobs(engine) and all_jobs(engine)[0].stage == "ocr")
+    JobControl(engine._catalog()).cancel()
+    (file,) = call.ended().files
+    assert file.status == "indexed" and "what was left to do for it was cancelled" in file.note
+    assert run(engine.info("scan.pdf")).published
+
+
+def test_what_was_published_stays_where_models_are_cancelled(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def hangs(_: object) -> FakeReply:
+        asked.set()
+        return FakeReply("{}", wait=60)
+
+    with engine_with(tmp_path / "home", lambda _: "fine") as (engine, server):
+        run(engine.create_library("default"))
+        file = pdfs.numbered(tmp_path / "a.pdf", 3, "tides")
+        server.answer = lambda request: hangs(request) if "Word" not in request.title else "fine"
+        call = _Call(engine, file)
+        assert asked.wait(60)
+        JobControl(engine._catalog()).cancel()
+        (found,) = call.ended().files
+        server.released.set()
+        assert found.status == "indexed" and "what was left to do for it was cancelled" in found.note
+        assert run(engine.search("tides")).results
+
+
+def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
+    engine: Engine, tmp_path: Path, long_file: LongFile
+) -> None:
+    file = long_file(tmp_path / "long.pdf")
+    run(engine.index(file, detach=True))
+    control = JobControl(engine._catalog())
+    worker = begun(engine.home, "worker", "--concurrency", "1")
+    until(lambda: all_jobs(engine)[0].done)
+    control.pause("all")
+    until(lambda: all_jobs(engine)[0].status == "waiting")
+    worker.kill()
+    worker.communicate(timeout=20)
+    worker = begun(engine.home, "worker", "--concurrency", "1")
+    until(lambda: JobReader(engine._catalog()) and len(psutil.Process(worker.pid).threads()) > 3)
+    time.sleep(2)
+    assert all_jobs(engine)[0].status == "waiting" and all_jobs(engine)[0].paused
+    control.resume("all")
+    until(lambda: all_jobs(engine)[0].status == "done", 120)
+    worker.terminate()
+    worker.communicate(timeout=20)
+    assert all_jobs(engine)[0].attempts == 0
+
+
+def test_jobs_that_only_a_stopped_call_waits_for_end_and_those_of_others_stay(
+    engine: Engine, tmp_path: Path, long_file: LongFile
+) -> None:
+    mine, others = long_file(tmp_path / "mine.pdf"), pdfs.numbered(tmp_path / "others.pdf", 1, "capes")
+    run(engine.index(others, detach=True))
+    engine.settings = replace(engine.settings, workers=1)
+    process = begun(engine.home, "index", mine, others, "--workers", "1")
+    until(lambda: any(job.status == "running" and job.done for job in all_jobs(engine)))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 1
+    process.communicate()
+    statuses = {Path(job.subject).name: job.status for job in all_jobs(engine)}
+    assert statuses["mine.pdf"] == "cancelled" and statuses["others.pdf"] in ("done", "waiting")
+
+
+def test_a_call_that_is_handed_back_leaves_its_jobs(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:
+    from hybrid_pageindex.services.indexing import IndexCall, index_paths
+
+    file, stop = long_file(tmp_path / "long.pdf"), threading.Event()
+    engine.hand_back()
+
+    def on_progress(progress: IndexProgress) -> None:
+        if progress.pages_done:
+            stop.set()
+
+    settings = replace(engine.settings, workers=1)
+    with pytest.raises(Cancelled):
+        index_paths(engine._parts(), "default", [file], settings, IndexCall(), on_progress, stop)
+    assert [(job.status, job.attempts) for job in all_jobs(engine)] == [("waiting", 0)]
+
+
+def test_whatever_is_killed_nothing_is_lost_or_half(tmp_path: Path) -> None:
+    with scripted_server(lambda _: "nothing of use") as model:
+        killing = Killing(tmp_path / "home", mixed_folder(tmp_path / "files"), model, seed=3)
+        killing.run(10)
+        killing.finish()
+        assert killing.killed.total() >= 5
