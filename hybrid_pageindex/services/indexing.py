@@ -74,14 +74,15 @@ def index_paths(
     library_id = known.id if known else new_id(library, [one.id for one in libraries])
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
+    last = _Last(on_progress)
     report = index(
-        catalog, parts.cache, library_id, paths, options, home / "tmp", on_progress, cancelled, parts.leaving, asked,
+        catalog, parts.cache, library_id, paths, options, home / "tmp", last, cancelled, parts.leaving, asked,
         detach=call.detach, works=call.password is not None or not parts.works,
     )  # fmt: skip
     if report.files:
         mark_used(home, library_id)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
-    embedded = () if call.detach else _embedded(parts, library_id, report, settings, cancelled)
+    embedded = () if call.detach else _embedded(parts, library_id, report, settings, last, cancelled)
     return replace(report, notes=report.notes + unmet + embedded)
 
 
@@ -121,7 +122,7 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
 
 
 def _embedded(
-    parts: Parts, library: str, report: IndexReport, settings: Settings, cancelled: threading.Event
+    parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
 ) -> tuple[str, ...]:
     """Have what is new embedded in a library that has vectors; what to know where that cannot be done here."""
     if not any(file.status == "indexed" for file in report.files):
@@ -133,7 +134,7 @@ def _embedded(
     if not spec:
         return (told,)
     try:
-        _embed(parts, library, spec, settings, _untold, cancelled)
+        _embed(parts, library, spec, settings, last.embedding, cancelled)
     except PageIndexError as error:
         if cancelled.is_set():
             raise
@@ -199,5 +200,22 @@ def _embed(
     return embed(parts.catalog, asked, embedder, scratch, on_progress, cancelled, parts.leaving)
 
 
-def _untold(_: object) -> None:
-    """Progress that nobody asked for."""
+class _Last:
+    """Passes progress on; that of embedding in the words of the last one before it."""
+
+    def __init__(self, told: Callable[[IndexProgress], None]) -> None:
+        self._told = told
+        self._progress: IndexProgress | None = None
+
+    def __call__(self, progress: IndexProgress) -> None:
+        self._progress = progress
+        self._told(progress)
+
+    def embedding(self, progress: EmbedProgress) -> None:
+        if self._progress is not None:
+            done, texts = progress.texts_done, progress.texts
+            self._told(
+                replace(
+                    self._progress, finished=None, over="", file="", stage="embed", stage_pages=texts, stage_done=done
+                )
+            )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hybrid_core.types.usage import Usage
 
-Stage = Literal["parse", "ocr", "describe", "tree", "summaries"]
+Stage = Literal["parse", "ocr", "describe", "tree", "summaries", "embed"]
 StepName = Literal["pages", "tree", "sections", "description"]
 
 

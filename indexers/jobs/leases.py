@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import JobProgress, Worker
+from hybrid_core.types.jobs import Fence, JobProgress, Worker
 from indexers.jobs.turn import Turn
 from indexers.workers.pool import WorkerPool
 
@@ -23,14 +23,17 @@ _PATIENCE = 3.0  # after which the parsers of a job that is to stop are ended
 
 
 class Leases:
-    """Of the turns that are ``begun`` and not yet ``over``."""
+    """Of the turns that are ``begun`` and not yet ``over``. ``bury`` sees to processes that have died."""
 
-    def __init__(self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool) -> None:
-        self._queue, self._workers, self._worker, self._pool = queue, workers, worker, pool
+    def __init__(
+        self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool, bury: Callable[[], None]
+    ) -> None:
+        self._queue, self._workers, self._worker, self._pool, self._bury = queue, workers, worker, pool, bury
         self._lock = threading.Lock()
         self._turns: dict[int, Turn] = {}
         self._told: dict[int, tuple[int, int]] = {}
         self._asked: dict[int, float] = {}  # since when a turn is to stop
+        self._unknown: dict[Fence, float] = {}  # since when there is a lease without a turn
         self.awaited: Callable[[], Sequence[int]] = list
         """The jobs that this process waits for."""
         self._end = threading.Event()
@@ -69,6 +72,7 @@ class Leases:
             self._workers.register(self._worker)
             self._queue.wait_for(self._worker.id, self.awaited())
         self._workers.sweep(self._worker.id)
+        self._bury()
 
     def _tell(self) -> None:
         with self._lock:
@@ -81,9 +85,8 @@ class Leases:
     def _look(self, now: float) -> None:
         with self._lock:
             turns = list(self._turns.values())
-        if not turns:
-            return
         leases = {lease.fence: lease for lease in self._queue.leases(self._worker.id)}
+        self._give_back(leases.keys() - {turn.job.fence for turn in turns}, now)
         for turn in turns:
             lease = leases.get(turn.job.fence)
             if turn.written:
@@ -96,3 +99,9 @@ class Leases:
                 turn.stop.ask("paused")
             if turn.stop.asked.is_set() and now >= self._asked.setdefault(turn.job.id, now) + _PATIENCE:
                 self._pool.end(turn.stop)
+
+    def _give_back(self, unknown: Set[Fence], now: float) -> None:
+        """Jobs whose end could not be written: nobody works at them here."""
+        self._unknown = {fence: self._unknown.get(fence, now) for fence in unknown}
+        for fence in [fence for fence, since in self._unknown.items() if now >= since + _RENEW]:
+            self._queue.release(fence)

@@ -14,6 +14,7 @@ from indexers.jobs.turn import Turn
 from indexers.jobs.workplace import Workplace
 
 _LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
+_AGAIN = 5.0  # and before the next one, where a worker could not look
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,12 @@ class Runner:
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
         """Until ``done``, or ``stopped``: then what is under way is given back. Raises StoreError."""
         while not done() and not stopped.is_set():
-            self._take()
+            try:
+                self._take()
+            except StoreError:
+                if self._only_awaited:
+                    raise
+                stopped.wait(_AGAIN)  # a disk that is full, or a database that is locked, may be so no more
             self.idle = not self._running
             if self._running:
                 ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
@@ -84,6 +90,13 @@ class Runner:
     def _settle(self, future: Future[Advance]) -> None:
         turn, _ = self._running.pop(future)
         self._leases.over(turn)
+        try:
+            self._write(turn, future)
+        except StoreError:  # what it has is given back once that can be written
+            if self._only_awaited:
+                raise
+
+    def _write(self, turn: Turn, future: Future[Advance]) -> None:
         fence = turn.job.fence
         try:
             advance = future.result()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hybrid_core.errors import StoreError
@@ -49,10 +50,11 @@ def workplace(
     queue, workers = JobQueue(catalog), Workers(catalog)
     with scratch_folder(scratch) as folder:
         worker = Worker(folder.name, platform.node(), os.getpid(), kind, frozenset(abilities))
-        _bury(queue, workers, worker, living(scratch))
+        bury = partial(_bury, queue, workers, worker, scratch)
+        bury()
         worker = workers.register(worker)
         pool = WorkerPool(parsers, limits)
-        leases = Leases(queue, workers, worker, pool)
+        leases = Leases(queue, workers, worker, pool, bury)
         try:
             yield Workplace(worker, folder, parsers, pool, queue, workers, leases)
         except BaseException:
@@ -66,9 +68,11 @@ def workplace(
             workers.leave(worker.id)
 
 
-def _bury(queue: JobQueue, workers: Workers, me: Worker, living: Collection[str]) -> None:
-    """Processes of this machine that died are known at once, by their folders: nobody waits for their leases to end."""
-    gone = [one.id for one in workers.all() if one.host == me.host and one.id not in living]
+def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
+    """Processes of this machine that died are known by their folders: nobody waits for their leases to end."""
+    others = [one.id for one in workers.all() if one.host == me.host and one.id != me.id]
+    alive = living(scratch) if others else set()
+    gone = [one for one in others if one not in alive]
     if gone:
         queue.lapse(gone)
     for one in gone:

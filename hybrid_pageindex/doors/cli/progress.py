@@ -46,7 +46,9 @@ def index_progress(*, quiet: bool) -> Iterator[Callable[[IndexProgress], None]]:
                 if progress.scans:  # they take most of the time
                     done *= (1 + progress.scans_done / progress.scans) / 2
                     more += f", {progress.scans_done} of {progress.scans} scans read"
-                if progress.stage not in ("parse", "ocr") and progress.finished is None:
+                if progress.stage == "embed":
+                    more = _embedding(progress)
+                elif progress.stage not in ("parse", "ocr") and progress.finished is None:
                     more = f"models: {_model_work(progress)}"
                 for note in told.new(progress):
                     bar.console.print(f"note: {visible(note)}", markup=False)
@@ -189,6 +191,10 @@ class _Notes:
         return notes
 
 
+def _embedding(progress: IndexProgress) -> str:
+    return f"{progress.stage_done} of {progress.stage_pages} texts embedded"
+
+
 def _model_work(progress: IndexProgress) -> str:
     name = visible(Path(progress.file).name)
     if progress.stage == "describe":
@@ -205,6 +211,8 @@ def _lines(told: _Notes, progress: IndexProgress) -> None:
         with suppress(OSError):
             sys.stderr.write(f"note: {visible(note)}\n")
     left = told.pace.left(progress.scans_done, progress.scans)
+    if progress.stage == "embed":
+        told.seldom.say(_embedding(progress))
     if progress.scans_done < progress.scans:
         told.seldom.say(f"{progress.scans_done} of {progress.scans} scans read{left and f', {left} left'}")
     if progress.finished is not None and not progress.finished.unread:  # else it has further turns

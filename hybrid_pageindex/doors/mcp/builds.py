@@ -20,7 +20,7 @@ _TICK = 0.5  # seconds between two looks, and two reports of progress
 _LOOK = 5.0  # and two looks at what others left in the queue
 _KEPT = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
-           "summaries": "writing summaries"}  # fmt: skip
+           "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
 
 Tell = Callable[["Build"], Awaitable[None]]
 Leave = Callable[[], Awaitable[bool]]
@@ -155,7 +155,7 @@ class Builds:
 
 def _place(now: IndexProgress) -> str:
     """Where the file that moved last is."""
-    if not now.file:
+    if not now.file and now.stage != "embed":
         return ""
-    where = f"; {Path(now.file).name}: {_STAGES[now.stage]}"
+    where = f"; {Path(now.file).name}: {_STAGES[now.stage]}" if now.file else f"; {_STAGES[now.stage]}"
     return f"{where} {now.stage_done} of {now.stage_pages}" if now.stage_pages else where * (now.stage != "parse")
