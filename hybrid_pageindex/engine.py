@@ -27,11 +27,13 @@ from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
 from hybrid_pageindex.services.indexing import IndexCall, embed_documents, index_paths
 from hybrid_pageindex.services.migrating import Migration, migrate
+from hybrid_pageindex.services.opening import original
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
+from hybrid_pageindex.services.taking_in import local_paths, to_index
 from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
 from hybrid_pageindex.services.working import work
 from retrievers.pipeline.row import STAGES
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
+    from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.formats.drawing import ImageFormat, Picture
@@ -84,8 +87,9 @@ class Engine:
 
     async def index(
         self,
-        paths: Sequence[str | Path] | str | Path,
+        paths: Sequence[str | Path] | str | Path | bytes,
         *,
+        name: str | None = None,
         library: str | None = None,
         workers: int | None = None,
         password: str | None = None,
@@ -98,6 +102,10 @@ class Engine:
     ) -> IndexReport:
         """Index files, folders and globs. Failures are in the report, not raised.
 
+        Bytes are indexed as the file that ``name`` says they are, and kept in the home as long as their document is
+        there; so is a file of the web, which is fetched where the setting ``fetch_web`` allows it. What lies in
+        archives and mails becomes documents of their own («offer.eml!/report.pdf»).
+
         Every file is published as the rules read it; models that are configured then improve it. ``vision`` ("auto",
         "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
@@ -106,8 +114,8 @@ class Engine:
         """
         from hybrid_pageindex.services.sources import remember_paths
 
-        listed, told = several(paths), on_progress or _not_told
-        name = arguments.library(library, self.settings.library)
+        listed, told = to_index(paths, name), on_progress or _not_told
+        into = arguments.library(library, self.settings.library)
         wishes = {"vision": vision, "enrich": enrich, "prune": prune}
         index = partial(
             self._index, password=password, check_hashes=check_hashes, on_progress=told, workers=workers, detach=detach
@@ -115,9 +123,9 @@ class Engine:
 
         def work(stop: threading.Event) -> IndexReport:
             try:
-                return index(name, listed, stop, prune=prune, vision=vision, enrich=enrich)
+                return index(into, listed, stop, prune=prune, vision=vision, enrich=enrich)
             finally:  # also where it is stopped: an update goes on
-                remember_paths(self._catalog(), self.home, name, listed, wishes)
+                remember_paths(self._catalog(), self.home, into, local_paths(listed), wishes)
 
         return await stoppable(work)
 
@@ -158,7 +166,7 @@ class Engine:
     def _index(
         self,
         library: str,
-        paths: Sequence[str | Path],
+        paths: Sequence[str | Path | Upload],
         stop: threading.Event,
         *,
         password: str | None,
@@ -421,6 +429,14 @@ class Engine:
         """The page and line of a place that ``pages`` named and quoted, also after a small edit of the file."""
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))
+
+    async def original(self, document: str, *, library: str | None = None) -> Path:
+        """The file that a document was made of; do not change one that lies in the home.
+
+        Raises DocumentError where it is gone.
+        """
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 
     async def page_image(
         self,

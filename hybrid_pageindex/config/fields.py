@@ -70,6 +70,10 @@ class IndexSettings:
     max_bookmarks: int = setting(20_000, "where a file has more, they are ignored", least=1)
     max_entries: int = setting(20_000, "a package (DOCX, EPUB …) with more files inside is refused", least=1)
     max_expanded_bytes: int = setting(500 * 10**6, "a package that is larger unpacked is refused", least=1, size=True)
+    fetch_web: Literal["never", "public"] = setting(
+        "never", "whether index fetches web addresses, from public hosts only", advice="Choose never or public."
+    )
+    max_download_size: int = setting(100 * 10**6, "a file of the web that is larger is refused", least=1, size=True)
     max_cells: int = setting(5_000_000, "a sheet that reaches over more is left out or refused", least=1)
     max_pixels: int = setting(100_000_000, "a picture with more is refused", least=1)
     seconds_per_page: float = setting(15.0, "of computing; a page that needs more is left empty and reported", least=1)

@@ -21,6 +21,7 @@ from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.improving import improvers, model_needs, unseen
 from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.taking_in import Upload, take_in
 from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class IndexCall:
 def index_paths(
     parts: Parts,
     library: str,
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Upload],
     settings: Settings,
     call: IndexCall,
     on_progress: Callable[[IndexProgress], None],
@@ -54,6 +55,7 @@ def index_paths(
 ) -> IndexReport:
     """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
     from indexers.jobs.pipeline import index
+    from indexers.jobs.report import FileResult
 
     if call.detach and call.password is not None:
         raise UsageError(
@@ -74,16 +76,18 @@ def index_paths(
     library_id = known.id if known else new_id(library, [one.id for one in libraries])
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
+    taken, lost = take_in(catalog, library_id, paths, settings)
     last = _Last(on_progress)
     report = index(
-        catalog, parts.cache, library_id, paths, options, home / "tmp", last, cancelled, parts.leaving, asked,
+        catalog, parts.cache, library_id, taken, options, home / "tmp", last, cancelled, parts.leaving, asked,
         detach=call.detach, works=call.password is not None or not parts.works,
     )  # fmt: skip
     if report.files:
         mark_used(home, library_id)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
     embedded = () if call.detach else _embedded(parts, library_id, report, settings, last, cancelled)
-    return replace(report, notes=report.notes + unmet + embedded)
+    failed = tuple(FileResult(path, "failed", why) for path, why in lost)
+    return replace(report, files=report.files + failed, notes=report.notes + unmet + embedded)
 
 
 def index_options(

@@ -18,6 +18,7 @@ _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
+_ALL = 1_000_000  # jobs
 
 
 class Batch:
@@ -25,7 +26,7 @@ class Batch:
 
     def __init__(self, reader: JobReader, waiter: str, jobs: Mapping[int, Path], after: int, tally: Tally) -> None:
         self._reader, self._waiter, self._tally, self._after = reader, waiter, tally, after
-        self._left = dict(jobs)
+        self._left, self._known = dict(jobs), set(jobs)
         self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
         self._shown: set[int] = set()  # of what others do: what was told as finished
         self._holders: dict[int, str] = {}  # who took a job last
@@ -35,8 +36,11 @@ class Batch:
     def over(self) -> bool:
         """Whether every job has ended. Looks at what others do, every half second."""
         now = time.monotonic()
-        if self._left and now >= self._looked + _LOOK:
+        if not self._left:
+            self._find_more()
+        elif now >= self._looked + _LOOK:
             self._looked = now
+            self._find_more()
             while len(new := self._reader.events(self._after, waiter=self._waiter, most=_EVENTS)) > 0:
                 self._hear(new)
             if now >= self._counted + _CERTAIN:
@@ -49,9 +53,27 @@ class Batch:
 
     def ended(self, turn: Turn, advance: Advance) -> None:
         """A turn of one of them ended here, which has told its progress itself."""
+        if turn.job.id not in self._known:
+            self._add(turn.job)
         file = self._left.get(turn.job.id)
         if file is not None and advance.status in _ENDS:
             self._close(turn.job.id, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
+
+    def _find_more(self) -> None:
+        """Jobs that came of those that are known: of what lies in archives and mails."""
+        counts = self._reader.counts(waiter=self._waiter)
+        if sum((counts.waiting, counts.running, counts.done, counts.failed, counts.cancelled)) <= len(self._known):
+            return
+        for job in self._reader.listed(waiter=self._waiter, most=_ALL):
+            if job.id not in self._known:
+                self._add(job)
+                if job.ended:
+                    self._move(job, Path(job.subject), job.status)
+
+    def _add(self, job: Job) -> None:
+        self._known.add(job.id)
+        self._left[job.id] = Path(job.subject)
+        self._tally.files += 1
 
     def _hear(self, events: list[JobEvent]) -> None:
         self._after = events[-1].number

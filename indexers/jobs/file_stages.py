@@ -10,13 +10,17 @@ from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLost
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.workers import SESSION
+from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Advance
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.stored import StoredContents
+from indexers.formats.registry import format_of
 from indexers.jobs.files import fingerprint, size
 from indexers.jobs.identity import document_at, moved_from, new_id
 from indexers.jobs.making import Maker
+from indexers.jobs.member_jobs import MemberJobs
+from indexers.jobs.members import MemberKeeper, holds_members
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.parsing import Parser
 from indexers.jobs.publishing import Publisher
@@ -41,6 +45,7 @@ class FileStages:
             cache, pool, ScanOptions(options.password, options.parse, options.ocr), at_once
         )  # fmt: skip
         parser = Parser(pool, place.folder, options.parse, options.password, options.range_pages, at_once)
+        self._members = MemberJobs(catalog, place.queue, MemberKeeper(catalog, pool, parser, options.parse))
         maker = Maker(pool, parser, self._scans, options.chunks)
         self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
         self._improver = None
@@ -69,6 +74,8 @@ class FileStages:
 
     def parse(self, turn: Turn) -> Advance:
         """Publish a file as it can be read at once; the scans that take longer are left to ``ocr``."""
+        if is_address(turn.job.subject) and not turn.source.exists():  # it was removed, with what it lay in
+            return self._ending(turn, FileResult(turn.job.subject, "failed", "its bytes are not kept any more."))
         known = document_at(self._catalog, turn.library, turn.file)
         result = self._reported(turn, known.doc_id if known else "", lambda: self._parsed(turn))
         self._tally.add(size=turn.unshown, finished=result)
@@ -83,7 +90,7 @@ class FileStages:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(turn.library, [doc_id]):
                     return replace(before, unread=0, note="it was removed while its pages were read by OCR")
-            stamp, sha256 = fingerprint(turn.file)
+            stamp, sha256 = fingerprint(turn.file, turn.source)
             seconds = self._options.ocr_seconds * 2**turn.job.turn
             return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, _untold)
 
@@ -124,7 +131,7 @@ class FileStages:
             message = str(error).removeprefix(f"{turn.file}: ")
             doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
             self._catalog.record_failure(
-                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.file), error=message
+                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message
             )
             with self._catalog.snapshot() as snapshot:
                 published = doc_id in snapshot.published(turn.library, [doc_id])
@@ -132,18 +139,23 @@ class FileStages:
 
     def _parsed(self, turn: Turn) -> FileResult:
         file, library = turn.file, turn.library
-        stamp, sha256 = fingerprint(file)
-        wanted = self._stored.wanted(file, sha256)
+        stamp, sha256 = fingerprint(file, turn.source)
+        format = format_of(turn.source)
+        wanted = self._stored.of_format(sha256, format)
         known = document_at(self._catalog, library, file)
-        if known is not None and self._serves(known, wanted):
+        same = known is not None and self._serves(known, wanted)
+        if holds_members(turn.job.subject, format):
+            self._members.follow(turn, sha256, keep=not same)
+        if known is not None and same:
             self._stamps.add(known, stamp)
-            return unchanged(file, known)
+            return replace(unchanged(file, known), note="; ".join(turn.said))
         for moved in () if known else moved_from(self._catalog, library, sha256, wanted.format):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file was quicker to take its place
             if self._serves(moved, wanted):
-                return replace(unchanged(file, moved), note=f"moved from {moved.path}")
+                note = "; ".join((f"moved from {moved.path}", *turn.said))
+                return replace(unchanged(file, moved), note=note)
             known = moved
             break
         doc_id = known.doc_id if known else new_id(self._catalog, library, file)

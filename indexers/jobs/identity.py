@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.addresses import is_there
 from hybrid_core.types.documents import Document
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
@@ -20,7 +21,7 @@ def moved_from(catalog: Catalog, library: str, sha256: str, format: str) -> list
     """The documents of a library with these bytes whose files are gone."""
     with catalog.snapshot() as snapshot:
         found = snapshot.documents_of_bytes(library, sha256, format)
-    return [document for document in found if not Path(document.path).exists()]
+    return [document for document in found if not is_there(document.path)]
 
 
 def new_id(catalog: Catalog, library: str, file: Path) -> str:

@@ -106,7 +106,7 @@ class Improver:
             return before
         if not enricher.asks:
             return before
-        stamp, sha256 = fingerprint(file)
+        stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
             raise DocumentError(f"{file}: it changed since it was read.", "Index it again.")
         with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
@@ -121,7 +121,7 @@ class Improver:
             with ExitStack() as stack:
                 sight = None
                 if "vlm" in tags and _seen(base.format):
-                    copy = stack.enter_context(self._publisher.parser.copy(file, sha256))
+                    copy = stack.enter_context(self._publisher.parser.copy(file, sha256, turn.source))
                     sight = self._sight(turn, copy, base)
                 made = enricher.enrich(base, sight, tags, _FileStages(turn), turn.stop.asked, moot)
             usage = sum((step.usage for step in made.steps), Usage())

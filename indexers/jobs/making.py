@@ -37,9 +37,10 @@ class Maker:
             parsed = self._parser.spools(copy, work, allowance, on_page)
             scans = self._scans.read(turn, copy, parsed.unread, ocr_seconds)
             built = work / "index"
+            format = format_of(turn.source).name
             build = BuildTask(
-                turn.file.name, copy.sha256, format_of(turn.file).name, parsed.spools, built, self._chunks, scans.pages
-            )
+                turn.file.name, copy.sha256, format, parsed.spools, built, self._chunks, scans.pages
+            )  # fmt: skip
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:
                 content: IndexedContent = pickle.load(stream)

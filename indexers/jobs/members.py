@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -12,12 +11,12 @@ from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.types.addresses import depth, member_address
+from hybrid_core.types.documents import Document
 from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
-from indexers.formats.registry import format_of
+from indexers.formats.registry import format_of, named
 from indexers.formats.unpack import Unpacked
 from indexers.jobs.parsing import Parser
-from indexers.jobs.report import FileResult
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import UnpackTask
 
@@ -29,45 +28,37 @@ def holds_members(path: str, format: Format | None) -> bool:
     return depth(path) == 0 and format is not None and format.members is not None
 
 
+def members_of(catalog: Catalog, library: str, document: Document) -> list[Path]:
+    """The addresses of all that was taken out of a document's file, as it was read last."""
+    held = holds_members(document.path, named(document.format))
+    return [Path(path) for path in catalog.members(library, document.path)] if held else []
+
+
 @dataclass(slots=True)
 class Members:
-    """What was found in a container, however deep. ``paths`` are the addresses of what is kept now, ``gone`` of what
-    was found before and is not there now. ``damaged``: addresses of what could not be had, and why. ``skipped`` counts
-    files that no parser reads, by their ending.
+    """What was found in a container, however deep. ``paths`` are the addresses of what is kept. ``damaged``: addresses
+    of what could not be had, and why. ``skipped`` counts files that no parser reads, by their ending.
     """
 
     paths: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
     damaged: list[tuple[str, str]] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-
-
-def with_lost(results: Sequence[FileResult], damaged: Sequence[tuple[str, str]]) -> list[FileResult]:
-    """Results with those of members that could not be had, and with why what lies in some was not read."""
-    lost = dict(damaged)
-    told = [
-        replace(result, note="; ".join(filter(None, (result.note, f"what lies in it was not read: {why}"))))
-        if (why := lost.pop(result.path, "")) and result.status != "failed"
-        else result
-        for result in results
-    ]
-    return [*told, *(FileResult(path, "failed", why) for path, why in lost.items())]
 
 
 class MemberKeeper:
     def __init__(self, catalog: Catalog, pool: WorkerPool, parser: Parser, limits: ParseLimits) -> None:
         self._catalog, self._pool, self._parser, self._limits = catalog, pool, parser, limits
 
-    def keep(self, library: str, file: Path, sha256: str) -> Members:
+    def keep(self, library: str, file: Path, sha256: str, source: Path) -> Members:
         """Take out and keep what lies in a file of a library; what lay in it before and does not now is removed.
 
         Raises DocumentError where the file cannot be opened, LimitError where too much lies in it: then what was kept
         stays.
         """
-        with self._parser.copy(file, sha256, self._catalog.locate(library, file)) as copy, self._parser.work() as work:
+        with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:
             run = _Opening(self._pool, self._limits)
             run.open(str(file), copy.path, work, depth=1)
-            run.members.gone = self._catalog.keep(library, str(file), run.originals)
+            self._catalog.keep(library, str(file), run.originals)
         return run.members
 
 

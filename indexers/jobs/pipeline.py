@@ -20,13 +20,14 @@ from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import SESSION
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import JobRequest, JobStage
+from hybrid_core.types.jobs import Job, JobRequest, JobStage
 from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
 from indexers.jobs.batch import Batch
 from indexers.jobs.discover import discover
 from indexers.jobs.file_stages import FileStages, unchanged
 from indexers.jobs.files import size, system_stat
+from indexers.jobs.members import members_of
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.prune import gone, prune
 from indexers.jobs.report import FileResult, IndexProgress, IndexReport, Tally
@@ -61,22 +62,24 @@ def index(
     unless ``leaving`` is set too. Raises UsageError for a bad library name, StoreError where the catalog cannot be
     written.
     """
-    found = discover(paths, empty_folders=options.prune)
-    if found.files:
+    kept = [Path(path) for path in map(str, paths) if catalog.locate(library, path) != Path(path)]
+    found = discover([path for path in paths if Path(path) not in kept], empty_folders=options.prune)
+    files = (*found.files, *kept)
+    if files:
         catalog.ensure_library(library)
     failed = [FileResult(path, "failed", error) for path, error in found.problems]
-    tally = Tally(on_progress, len(failed) + len(found.files), sum(size(file) for file in found.files))
+    tally = Tally(on_progress, len(failed) + len(files), sum(size(file) for file in files))
     tally.add()
     for problem in failed:
         tally.add(finished=problem)
     known = _documents(catalog, library)
-    done, requests = _sorted_out(catalog, cache, library, found.files, known, options, asked or {}, tally)
+    done, requests = _sorted_out(catalog, cache, library, files, known, options, asked or {}, tally)
     if detach:
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
         stop, stay = cancelled or threading.Event(), leaving or threading.Event()
         done |= _worked(catalog, cache, requests, options, scratch, tally, len(done), stop, stay, works)
-    results = [*failed, *(done[file] for file in found.files if file in done)]
+    results = [*failed, *done.values()]
     removed = prune(catalog, library, found.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not found.files else gone(catalog, library, found.roots)
@@ -116,11 +119,13 @@ def _sorted_out(
     unimproved = _unimproved(cache, options)
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
-    for file in files:
+    inside = [*files]
+    for file in inside:  # grows by what lies in those that are unchanged
         document = known.get(str(file))
         stage: JobStage = "parse"
         if document is not None and not options.check_hashes and stored.known(file, document):
             result = unchanged(file, document)
+            inside += members_of(catalog, library, document)
             version = stored.version(document)
             if version is None or not unimproved(version):
                 done[file] = result
@@ -128,7 +133,7 @@ def _sorted_out(
                 continue
             tally.add(size=document.size, finished=result)
             stage = "enrich"
-        stamp = system_stat(file)
+        stamp = system_stat(catalog.locate(library, file))
         version_of_file = (
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"
         )
@@ -175,7 +180,11 @@ def _worked(
             stages = FileStages(catalog, cache, place, options, tally)
             stack.callback(stages.close)
             lanes = stages.lanes()
-        runner = Runner(place, lanes, lambda job: Turn(job, tally), batch.ended, only_awaited=True)
+
+        def begun(job: Job) -> Turn:
+            return Turn(job, catalog.locate(job.library, job.subject), tally)
+
+        runner = Runner(place, lanes, begun, batch.ended, only_awaited=True)
         stack.callback(runner.close)
         runner.run(batch.over, stopped)
         if stopped.is_set():

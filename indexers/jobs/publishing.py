@@ -57,14 +57,14 @@ class Publisher:
             if (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
-                note = "same bytes as a file indexed before"
+                note = "; ".join(("same bytes as a file indexed before", *turn.said))
                 result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
                 card = self._stored.card(turn.file, shared.content_id)
                 return self.switch(turn, stamp, shared.version, None, card, result)
             made = self.make(turn, sha256, ocr_seconds, on_page)
             content = made.content
-            note = "; ".join(content.warnings)
-            if (now := system_stat(turn.file)) is None or not stamp.fits(now):
+            note = "; ".join((*turn.said, *content.warnings))
+            if (now := system_stat(turn.source)) is None or not stamp.fits(now):
                 note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
             unread = 0 if made.scans.stopped else made.scans.left
             pages, sections = len(content.pages), len(content.sections)
@@ -75,9 +75,9 @@ class Publisher:
 
     def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
         """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
-        with self.parser.copy(turn.file, sha256) as copy:
+        with self.parser.copy(turn.file, sha256, turn.source) as copy:
             made = self._maker.make(turn, copy, ocr_seconds, on_page)
-        version = self._stored.wanted(turn.file, sha256)
+        version = self._stored.wanted(turn.source, sha256)
         if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
             tried, left = made.scans.tried, made.scans.left
             version = with_ocr(version, ocr, tried if left else None)
@@ -110,12 +110,12 @@ class Publisher:
 
     def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
         """A stored version of the same bytes that serves. Raises DocumentError where this run may not open the file."""
-        found = self._stored.best(self._stored.wanted(turn.file, sha256))
+        found = self._stored.best(self._stored.wanted(turn.source, sha256))
         if found is None:
             return None
         pages = found.pages  # it may have been read under other limits
         self._limits.check("max_pages", pages, f"{turn.file}: it has {pages:,} pages")
         if self._stored.encrypted(found.content_id):  # who does not know the password does not get the text
-            with self.parser.copy(turn.file, sha256) as copy:
+            with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)
         return found

@@ -14,17 +14,20 @@ from indexers.workers.stop import Stop
 
 
 class Turn:
-    """``before`` is what came of the stages before this one, None for the first."""
+    """``source`` is where the bytes of the job's file lie. ``before`` is what came of the stages before this one, None
+    for the first. ``said`` is what is to be told of the file besides what its parser says.
+    """
 
-    def __init__(self, job: Job, tally: Tally) -> None:
-        self.job, self.tally = job, tally
+    def __init__(self, job: Job, source: Path, tally: Tally) -> None:
+        self.job, self.source, self.tally = job, source, tally
         self.file, self.library = Path(job.subject), job.library
+        self.said: tuple[str, ...] = ()
         self.before = FileResult.from_json(job.result) if job.result and job.turn else None
         self.stop = Stop()
         self.written = False
         """Whether its end is in the catalog already, with what it published."""
         self.done, self.pages = 0, 0
-        self._size, self._shown = size(self.file), 0.0
+        self._size, self._shown = size(source), 0.0
         self._began = time.monotonic()
 
     def at(self, stage: Stage, done: int, pages: int) -> FileStage:

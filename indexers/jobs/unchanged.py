@@ -20,7 +20,7 @@ class UnchangedFiles:
     """What a library's files were like when they were read last."""
 
     def __init__(self, catalog: Catalog, library: str, stored: StoredContents) -> None:
-        self._stored = stored
+        self._catalog, self._library, self._stored = catalog, library, stored
         with catalog.snapshot() as snapshot:
             self._stamps = snapshot.stamps(library)
             self._versions = snapshot.published_versions(library)
@@ -34,10 +34,11 @@ class UnchangedFiles:
         stored, stamp = self.version(document), self._stamps.get(document.doc_id)
         if document.error or stored is None or stamp is None:
             return False
-        stat = system_stat(file)
+        at = self._catalog.locate(self._library, file)
+        stat = system_stat(at)
         if stat is None or not stamp.proves(stat):
             return False
-        wanted = self._stored.of_format(document.sha256, format_unchanged(file, document.format))
+        wanted = self._stored.of_format(document.sha256, format_unchanged(at, document.format))
         return self._stored.serves(stored, wanted, document.unread)
 
 

@@ -14,7 +14,7 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.folding import fold
 from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.types.jobs import Advance, JobRequest
+from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import FileStages
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.report import IndexProgress, Tally
@@ -61,9 +61,11 @@ def work(
 
         reading = Lane(frozenset({"parse", "ocr"}), parsers + 1, files.work)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
-        runner = Runner(
-            place, [reading, improving, *others], lambda job: Turn(job, files.tally), over, only_awaited=False
-        )
+
+        def begun(job: Job) -> Turn:
+            return Turn(job, catalog.locate(job.library, job.subject), files.tally)
+
+        runner = Runner(place, [reading, improving, *others], begun, over, only_awaited=False)
         stack.callback(runner.close)
         busy = folded = time.monotonic()
         reader = JobReader(catalog)

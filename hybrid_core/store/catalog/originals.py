@@ -6,6 +6,7 @@ Each file is kept once however many documents have its bytes, as long as one has
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -64,6 +65,7 @@ def add_originals(connection: Connection, folder: Path, library: str, found: Seq
         target = place(folder, one.name)
         if not target.exists():
             make_folder(target.parent)
+            one.file.chmod(stat.S_IRUSR)  # programs that show it must not change it
             one.file.replace(target)
     unused = drop_originals(connection, library, [one.path for one in found])
     for one in found:

@@ -35,6 +35,17 @@ class JobQueue:
             log(connection, happened)
         return found
 
+    def enqueue_beside(self, job: Job, requests: Sequence[JobRequest]) -> None:
+        """What comes of a job, for whoever waits for it; where nobody does, or not only they have asked, for itself."""
+        if not requests:
+            return
+        with self._store.writing() as connection:
+            waiters = list(connection.scalars(select(job_waiters.c.worker_id).where(job_waiters.c.job_id == job.id)))
+            detached = connection.scalar(select(jobs.c.detached).where(jobs.c.id == job.id))
+            for waiter in ["", *waiters] if detached else waiters or [""]:
+                _, happened = enqueue(connection, requests, waiter)
+                log(connection, happened)
+
     def wait_for(self, waiter: str, jobs_awaited: Sequence[int]) -> None:
         with self._store.writing() as connection:
             wait_for(connection, waiter, jobs_awaited)

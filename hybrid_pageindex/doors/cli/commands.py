@@ -7,6 +7,7 @@ import asyncio
 import gc
 import json
 import signal
+import sys
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -47,9 +48,15 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
         from hybrid_pageindex.doors.cli.sources import update
 
         return await update(engine, options)
+    paths, name = options.paths, getattr(options, "name", None)
+    if "-" in paths:
+        if len(paths) > 1 or name is None:
+            raise UsageError("Standard input is indexed alone and under a name.", "Type: index - --name notes.md")
+        paths = sys.stdin.buffer.read()
     with index_progress(quiet=_json(options)) as on_progress:
         report = await engine.index(
-            options.paths,
+            paths,
+            name=name,
             library=_library(options),
             workers=options.workers,
             password=options.password,
@@ -168,6 +175,22 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _open(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.viewer import show_file
+
+    library, page = _library(options), options.page
+    if page is not None:
+        await engine.pages(options.document, page, library=library)  # there is such a page
+    document = await engine.info(options.document, library=library)
+    file = await engine.original(document.doc_id, library=library)
+    show_file(file, page)
+    if _json(options):
+        dump({"file": str(file), "page": page})
+    else:
+        show.opened(document.name, page)
+    return 0
+
+
 async def _list(engine: Engine, options: argparse.Namespace) -> int:
     documents = await engine.documents(library=_library(options), where=options.where)
     dump({"documents": [show.document_dict(d) for d in documents]}) if _json(options) else show.documents(
@@ -275,5 +298,5 @@ async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "mcp": _mcp, "jobs": _jobs, "watch": _watch, "worker": _worker,
+    "jobs": _jobs, "mcp": _mcp, "open": _open, "watch": _watch, "worker": _worker,
 }  # fmt: skip

@@ -53,8 +53,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
     index.add_argument(
-        "paths", nargs="*", metavar="PATH", help="none: what libraries were indexed from is brought up to date"
-    )
+        "paths", nargs="*", metavar="PATH",
+        help="- is standard input; none: what libraries were indexed from is brought up to date",
+    )  # fmt: skip
+    index.add_argument("--name", metavar="NAME", help="what standard input is, for example notes.md")
     add_option(index, "workers", metavar="N")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is gone")
@@ -111,6 +113,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
     page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file; .jpg for JPEG")
     page.add_argument("--password", metavar="P", help="password of an encrypted original")
+
+    viewed = commands.add_parser("open", parents=[scoped], help="show the original in the system's viewer")
+    viewed.add_argument("document", metavar="DOC")
+    viewed.add_argument("--page", type=count, metavar="N", help="begin there, where the viewer can")
 
     listing = commands.add_parser("list", parents=[scoped], help="the documents of a library")
     listing.add_argument("--where", action="append", default=[], metavar="KEY=VALUE")

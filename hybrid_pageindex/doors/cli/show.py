@@ -290,6 +290,10 @@ def document_dict(document: Document) -> dict[str, Any]:
     return {"status": status} | asdict(document) | {"warnings": list(document.warnings)}
 
 
+def opened(name: str, page: int | None) -> None:
+    console.print(f"opened {escape(name)}" + (f", page {page}" if page else ""))
+
+
 def removed(names: Sequence[str]) -> None:
     for name in names:
         console.print(f"removed {escape(name)}")

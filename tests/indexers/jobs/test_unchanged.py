@@ -24,9 +24,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     fingerprint = file_stages.fingerprint
 
-    def noted(file: Path) -> object:
+    def noted(file: Path, at: Path) -> object:
         names.append(file.name)
-        return fingerprint(file)
+        return fingerprint(file, at)
 
     monkeypatch.setattr(file_stages, "fingerprint", noted)
     return names

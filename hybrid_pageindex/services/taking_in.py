@@ -1,0 +1,93 @@
+"""What is indexed and is no file of the user's: bytes that a caller holds, files of the web. The home keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.originals import Original
+from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.types.addresses import UPLOAD
+from hybrid_core.types.requests import several
+from hybrid_pageindex.config.settings import Settings
+
+_URL = re.compile(r"https?://", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Bytes to index; the ending of ``name`` tells what they are where they do not tell themselves."""
+
+    name: str
+    data: bytes
+
+
+def to_index(given: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
+    """What a call names to be indexed. Raises UsageError where bytes have no name, or a name no bytes."""
+    if isinstance(given, bytes | bytearray | memoryview):
+        if not name:
+            raise UsageError("These bytes have no name.", "Name what they are, for example name='notes.md'.")
+        return (Upload(name, bytes(given)),)
+    if name is not None:
+        raise UsageError("A name is given to bytes alone.", "Leave it out: files have their own.")
+    return several(given)
+
+
+def local_paths(given: Sequence[str | Upload]) -> list[str]:
+    """Those that are paths of the user's own."""
+    return [one for one in given if isinstance(one, str) and not _URL.match(one)]
+
+
+def take_in(
+    catalog: Catalog, library: str, given: Sequence[str | Path | Upload], settings: Settings
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Paths to index, those of uploads and web pages being addresses; and what could not be fetched, and why.
+
+    Raises UsageError for a web address where the settings allow none.
+    """
+    paths: list[str] = []
+    problems: list[tuple[str, str]] = []
+    for one in given:
+        if isinstance(one, Upload):
+            paths.append(_kept(catalog, library, UPLOAD + _file_name(one.name), one.data, settings))
+        elif _URL.match(url := str(one)):
+            try:
+                paths.append(_fetched(catalog, library, url, settings))
+            except DocumentError as error:
+                problems.append((url, str(error).removeprefix(f"{url}: ")))
+        else:
+            paths.append(str(one))
+    return paths, problems
+
+
+def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> str:
+    if settings.fetch_web == "never":
+        advice = "Allow it with the setting fetch_web: public, or save it to a file."
+        raise UsageError(f"{url}: files of the web are not fetched.", advice)
+    from hybrid_pageindex.services.fetching import fetch
+
+    found = fetch(url, settings.max_download_size)
+    return _kept(catalog, library, found.address, found.data, settings)
+
+
+def _file_name(name: str) -> str:
+    from indexers.formats.members import clean_name
+
+    cleaned = clean_name(name).rpartition("/")[2]
+    if not cleaned:
+        raise UsageError(f"'{name}' is no name.", "Name what is indexed, for example notes.md.")
+    return cleaned
+
+
+def _kept(catalog: Catalog, library: str, address: str, data: bytes, settings: Settings) -> str:
+    catalog.ensure_library(library)
+    with scratch_folder(settings.storage_path / "tmp") as folder:
+        file = Path(folder, "upload")
+        file.write_bytes(data)
+        catalog.keep(library, "", [Original(address, "", file, hashlib.sha256(data).hexdigest())])
+    return address

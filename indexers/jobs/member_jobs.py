@@ -1,0 +1,59 @@
+"""What lies in a file becomes jobs of its own, for whoever waits for the file's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hybrid_core.errors import ChangedError, DocumentError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.jobs import JobRequest
+from indexers.jobs.discover import left_out
+from indexers.jobs.members import MemberKeeper, Members
+from indexers.jobs.turn import Turn
+
+_NAMED = 5  # members that could not be had
+
+
+class MemberJobs:
+    def __init__(self, catalog: Catalog, queue: JobQueue, keeper: MemberKeeper) -> None:
+        self._catalog, self._queue, self._keeper = catalog, queue, keeper
+
+    def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
+        """Have what lies in a turn's file indexed; ``keep``: what was taken out of it before may not be that any more.
+
+        The turn is told what could not be had. It comes before the file is published: a process that is killed between
+        has it taken out again.
+        """
+        job = turn.job
+        if keep:
+            try:
+                found = self._keeper.keep(turn.library, turn.file, sha256, turn.source)
+            except ChangedError:
+                raise
+            except DocumentError as error:
+                why = str(error).removeprefix(f"{turn.file}: ")
+                turn.said = (f"what lies in it was not read: {why.removesuffix('.')}",)
+                found = Members(self._catalog.members(turn.library, job.subject))
+            turn.said += tuple(_told(found, job.subject))
+        else:
+            found = Members(self._catalog.members(turn.library, job.subject))
+        self._queue.enqueue_beside(
+            job,
+            [
+                JobRequest(
+                    turn.library, "index", path, "parse", options=job.options, needs=job.needs, priority=job.priority,
+                    owner=job.owner, version=sha256,
+                )
+                for path in found.paths
+            ],
+        )  # fmt: skip
+
+
+def _told(found: Members, container: str) -> Iterator[str]:
+    for path, why in found.damaged[:_NAMED]:
+        yield f"{path.removeprefix(container).removeprefix('!/')} in it could not be read: {why.removesuffix('.')}"
+    if len(found.damaged) > _NAMED:
+        yield f"{len(found.damaged) - _NAMED} more in it could not be read"
+    if found.skipped:
+        yield f"in it, {left_out(found.skipped)}"

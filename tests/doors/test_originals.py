@@ -1,0 +1,175 @@
+"""What is no file of the user's is indexed as one: standard input, bytes, files of the web; and originals are shown."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import DocumentError, LimitError, UsageError
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.settings import load_settings
+from hybrid_pageindex.services.fetching import fetch, is_public
+from tests import pdfs
+from tests.conftest import Cli
+from tests.indexers.formats.test_archives import mail
+
+_NOTES = b"# Harvest\n\nElephants remember the harvest of kelp.\n"
+
+
+def kept(engine: Engine) -> list[Path]:
+    return [file for file in (engine.home / "originals").rglob("*") if file.is_file()]
+
+
+def test_bytes_are_a_document_until_it_is_removed(engine: Engine) -> None:
+    (file,) = run(engine.index(_NOTES, name="notes.md")).files
+    assert (file.status, file.path) == ("indexed", "upload:/notes.md")
+    assert run(engine.search("elephants")).results[0].doc_name == "notes.md"
+    run(engine.index(_NOTES, name="copy.md"))
+    assert len(kept(engine)) == 1
+    run(engine.index(b"# Other\n\nNothing of the kind.\n", name="notes.md"))
+    assert len(kept(engine)) == 2 and len(run(engine.documents())) == 2
+    assert "Nothing" in run(engine.pages("notes.md", 1))[0].text
+    run(engine.remove(["copy.md"]))
+    assert len(kept(engine)) == 1
+    assert run(engine.original("notes.md")).read_bytes().startswith(b"# Other")
+    run(engine.clear())
+    assert not kept(engine)
+
+
+def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n")
+    run(engine.index(bytes(mail(("report.md", "text/markdown", _NOTES))), name="../odd/offer.eml"))
+    run(engine.index(tmp_path / "docs", prune=True))
+    names = [document.name for document in run(engine.documents())]
+    assert names == ["a.md", "offer.eml", "offer.eml!/report.md"]
+    assert all(check.ok for check in run(engine.doctor(deep=True)).checks if "content" in check.name)
+
+
+def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
+    with pytest.raises(UsageError, match="no name"):
+        run(engine.index(_NOTES))
+    with pytest.raises(UsageError, match="bytes alone"):
+        run(engine.index("notes.md", name="other.md"))
+    (file,) = run(engine.index(b"\x00\x01\x02", name="data.bin")).files
+    assert file.status == "failed" and "not read" in (file.error or "")
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(tmp_path / "home"), "index", "-", "--json"]
+    done = subprocess.run([*command, "--name", "notes.md"], input=_NOTES, capture_output=True, check=True)
+    assert json.loads(done.stdout)["files"][0]["path"] == "upload:/notes.md"
+    refused = subprocess.run(command, input=_NOTES, capture_output=True, check=False)
+    assert refused.returncode == 2 and b"--name" in refused.stdout + refused.stderr
+
+
+_ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "/report.md": (200, {"Content-Type": "text/markdown"}, _NOTES),
+    "/page?id=3": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Kelp</h1><p>Gulls."),
+    "/moved": (302, {"Location": "/report.md"}, b""),
+    "/inside": (302, {"Location": "http://10.0.0.1/secret.md"}, b""),
+    "/file": (302, {"Location": "file:///etc/passwd"}, b""),
+    "/round": (302, {"Location": "/round"}, b""),
+    "/tool": (200, {"Content-Type": "application/x-msdownload"}, b"MZ"),
+    "/big.txt": (200, {"Content-Type": "text/plain"}, b"kelp " * 1000),
+}
+
+
+class _Pages(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        status, headers, body = _ANSWERS.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def _local(ip: str) -> bool:
+    return ip == "127.0.0.1"
+
+
+def test_a_file_of_the_web(web: str) -> None:
+    host = web.removeprefix("http://")
+    found = fetch(f"{web}/report.md", 10_000, _local)
+    assert (found.address, found.data) == (f"web:/{host}/report.md", _NOTES)
+    assert fetch(f"{web}/moved", 10_000, _local).data == _NOTES
+    assert fetch(f"{web}/page?id=3", 10_000, _local).address == f"web:/{host}/page?id=3.html"
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "said"),
+    [
+        ("/inside", DocumentError, "10.0.0.1, which is no public address"),
+        ("/file", DocumentError, "no address that is fetched"),
+        ("/round", DocumentError, "redirected more than"),
+        ("/tool", DocumentError, "application/x-msdownload are not read"),
+        ("/big.txt", LimitError, "max_download_size"),
+        ("/nothing", DocumentError, "answered 404"),
+    ],
+)
+def test_what_is_not_fetched(web: str, path: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        fetch(f"{web}{path}", 1000, _local)
+
+
+@pytest.mark.parametrize(
+    "ip",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1",
+     "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "255.255.255.255"],
+)  # fmt: skip
+def test_addresses_that_are_not_public(ip: str) -> None:
+    assert not is_public(ip)
+
+
+def test_public_addresses() -> None:
+    assert is_public("93.184.216.34") and is_public("2606:2800:220:1:248:1893:25c8:1946")
+
+
+def test_the_web_is_closed_unless_a_setting_opens_it(tmp_path: Path, web: str) -> None:
+    engine = Engine(tmp_path / "home")
+    with pytest.raises(UsageError, match="fetch_web"):
+        run(engine.index(f"{web}/report.md"))
+    engine.close()
+    opened = Engine(settings=load_settings(tmp_path / "home", {"PAGEINDEX_FETCH_WEB": "public"}))
+    (tmp_path / "a.md").write_text("# A\n")
+    report = run(opened.index([f"{web}/report.md", tmp_path / "a.md"]))
+    told = {file.path: file for file in report.files}
+    assert told[str(tmp_path / "a.md")].status == "indexed"
+    assert "no public address" in (told[f"{web}/report.md"].error or "")
+    opened.close()
+
+
+def test_open_shows_the_original_at_its_page(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = tmp_path / "bin" / ("open" if sys.platform == "darwin" else "xdg-open")
+    viewer.parent.mkdir()
+    viewer.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/shown\n')
+    viewer.chmod(0o755)
+    monkeypatch.setenv("PATH", str(viewer.parent), prepend=":")
+    file = pdfs.numbered(tmp_path / "kelp.pdf", 3, "kelp")
+    cli("index", file)
+    done = cli("open", "kelp.pdf", "--page", 2)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "shown").read_text() == f"{file.as_uri()}#page=2\n"
+    assert cli("open", "kelp.pdf", "--page", 9).returncode != 0
+    file.unlink()
+    assert "the original is gone" in cli("open", "kelp.pdf").stderr
