@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from eval.datasets.files import documents, kept, text
+from eval.datasets.files import documents
+from eval.datasets.outline_rows import outline_rows
+from eval.records.outlines import HumanOutline
 from eval.records.questions import Dataset
 from hybrid_core.errors import NotFoundError
-
-Row = tuple[int, str, int]
-_ROW = re.compile(r"\s*(\d+),(.*),(\d+)[\s,]*")
 
 
 def read(root: Path) -> Dataset:
@@ -21,22 +19,12 @@ def read(root: Path) -> Dataset:
     if missing:
         raise NotFoundError(f"{missing[0]} has no outline.", f"Put {missing[0].stem}.toc beside it.")
     left_out: list[str] = []
-    read = {path.name: _outline(outlines[path.stem], left_out) for path in files}
-    files = tuple(path for path in files if read[path.name])
-    return Dataset("hips", files, (), outlines={p.name: read[p.name] for p in files}, left_out=tuple(left_out))
-
-
-def _outline(path: Path, left_out: list[str]) -> tuple[Row, ...]:
-    rows = enumerate(text(path).splitlines(), 1)
-    named = ((f"{path.name}, line {number}", row) for number, row in rows if row.strip())
-    found = tuple(made for place, row in named for made in kept(place, left_out, _row, row))
-    if not found:
-        left_out.append(f"{path.name}: no row can be used, so {path.stem}.pdf is not measured.")
-    return found
-
-
-def _row(written: str) -> Row:
-    found = _ROW.fullmatch(written)
-    if not found:
-        raise ValueError(f"'{written}' is not level,heading,page")
-    return int(found[1]), found[2].strip('" '), int(found[3])
+    read = {}
+    for path in files:
+        rows = outline_rows(outlines[path.stem], left_out)
+        if rows:
+            read[path] = HumanOutline(rows)
+        else:
+            left_out.append(f"{path.stem}.toc: no row can be used, so {path.name} is not measured.")
+    outlined = {path.name: outline for path, outline in read.items()}
+    return Dataset("hips", tuple(read), (), outlines=outlined, left_out=tuple(left_out))

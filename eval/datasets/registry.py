@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.datasets import cuad, custom, financebench, hips, mmlongbench, sec10q, statutes_zh
+from eval.datasets import cuad, custom, financebench, hips, mmlongbench, outlines, sec10q, statutes_zh
 from eval.records.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.plural import counted
@@ -69,6 +69,11 @@ SOURCES: dict[str, Source] = {
             "hips", "legal books with outlines written by people",
             "https://github.com/anybass/HiPS", "CC BY-NC 4.0; the books CC BY-NC-ND",
             "PDFs and their .toc", hips.read,
+        ),
+        Source(
+            "outlines", "filings, releases, papers, slides and manuals with outlines written by hand",
+            "the PDFs of the other sets, https://github.com/patronus-ai/financebench first", "that of the documents",
+            "NAME.toc with rows level,heading,page for PDFs of the other sets", outlines.read,
         ),
     )
 }  # fmt: skip

@@ -64,6 +64,7 @@ def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
     kinds: dict[str, list[Values]] = {}
     for r in records:
         row = {"f1": r.f1, "precision": r.precision, "recall": r.recall, "parent": r.parent}
+        row |= {} if r.tolerant is None else {"tolerant": r.tolerant}
         kinds.setdefault(f"bookmarks {r.bookmarks}", []).append({f"tree.{name}": value for name, value in row.items()})
     return {kind: means(rows) for kind, rows in kinds.items()}
 

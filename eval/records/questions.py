@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.records.answers import Verdict
+from eval.records.outlines import HumanOutline
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class LabelledAnswer:
 class Dataset:
     """``files`` are the documents' paths; file names are unique among them. ``chinese`` picks the baseline's tokens.
 
-    ``outlines`` gives the human outline of a file as (level, title, page), for sets that measure trees.
+    ``outlines`` gives the human outline of a file, for sets that measure trees.
     ``labelled`` are answers by which judges can be judged.
     ``notes`` say what of the source is not measured, and why; ``left_out`` names each entry that cannot be used: its
     file, its place and the reason. Reports show them.
@@ -72,7 +73,7 @@ class Dataset:
     files: tuple[Path, ...]
     questions: tuple[EvalQuestion, ...]
     chinese: bool = False
-    outlines: Mapping[str, tuple[tuple[int, str, int], ...]] = field(default_factory=dict)
+    outlines: Mapping[str, HumanOutline] = field(default_factory=dict)
     labelled: tuple[LabelledAnswer, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

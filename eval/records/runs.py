@@ -108,7 +108,9 @@ class QuestionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """How well one document's tree fits its human outline. ``bookmarks`` is "kept" or "stripped"."""
+    """How well one document's tree fits its human outline. ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the
+    F1 where optional headings are no mistakes and doubtful ones need not be found.
+    """
 
     document: str
     bookmarks: str
@@ -118,6 +120,7 @@ class TreeRecord:
     parent: float
     headings: int
     error: str = ""
+    tolerant: float | None = None  # of runs before there was such a judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,9 @@ def read_run(folder: str | Path) -> Run:
 def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    needed = {"id", "question"} if kind is QuestionRecord else {f.name for f in fields(TreeRecord)} - {"error"}
+    needed = (
+        {"id", "question"} if kind is QuestionRecord else {f.name for f in fields(TreeRecord)} - {"error", "tolerant"}
+    )
     found = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:

@@ -20,6 +20,7 @@ import pymupdf
 
 from eval.datasets.corpus import Corpus
 from eval.measures import retrieval
+from eval.records.outlines import HumanOutline, Row
 from eval.records.progress import Progress
 from eval.records.questions import Dataset
 from eval.records.runs import Run, RunHead, TreeRecord, append, read_run, write_head
@@ -36,7 +37,7 @@ _NUMBERING = re.compile(
     r"|\d+(?:\.\d+)*[.:)]?(?=\s)|(?:[ivxlc]+|[a-z])[.:)](?=\s))\s*"
 )
 _ALIKE = 0.85
-Outline = Sequence[tuple[int, str, int]]
+_NEAR = 0.8  # how alike a heading is to one that is optional or doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,13 @@ class OutlineHeading:
 
 @dataclass(frozen=True, slots=True)
 class TreeScore:
+    """``tolerant`` is the F1 without optional headings among the mistakes and doubtful ones among what is missing."""
+
     f1: float
     precision: float
     recall: float
     parent: float
+    tolerant: float
 
 
 def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress) -> Run:
@@ -99,10 +103,27 @@ def _measured(
     return head
 
 
-def score(outline: Outline, sections: Sequence[Section]) -> TreeScore:
-    """A tree's headings against a human outline of (level, title, page)."""
-    gold = [OutlineHeading(level, fold(title), page) for level, title, page in outline]
-    found = headings(sections)
+def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
+    """A tree's headings against a human outline."""
+    gold, optional, doubtful = (_folded(rows) for rows in (outline.rows, outline.optional, outline.doubtful))
+    last = outline.last or max((section.end_page for section in sections), default=0)
+    found = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
+    pairs = _pairs(gold, found)
+    precision, recall, f1 = _shares(len(pairs), len(found), len(gold))
+    gold_parents, found_parents = _parents(gold), _parents(found)
+    same = sum(_likeness(gold_parents[j], found_parents[i]) >= _ALIKE for j, i in pairs)
+    needed = [heading for heading in gold if not _among(heading, doubtful) or _among(heading, found)]
+    meant = [heading for heading in found if not _among(heading, optional) or _among(heading, gold)]
+    _, _, tolerant = _shares(len(_pairs(needed, meant)), len(meant), len(needed))
+    return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0, tolerant)
+
+
+def _folded(rows: Sequence[Row]) -> list[OutlineHeading]:
+    return [OutlineHeading(level, fold(title), page) for level, title, page in rows]
+
+
+def _pairs(gold: Sequence[OutlineHeading], found: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
+    """Which heading of ``gold`` each of ``found`` is, each used once."""
     free = set(range(len(gold)))
     pairs: list[tuple[int, int]] = []
     for i, heading in enumerate(found):
@@ -111,12 +132,19 @@ def score(outline: Outline, sections: Sequence[Section]) -> TreeScore:
         if best >= _ALIKE:
             free.discard(-j)
             pairs.append((-j, i))
-    precision = len(pairs) / len(found) if found else 0.0
-    recall = len(pairs) / len(gold) if gold else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if pairs else 0.0
-    gold_parents, found_parents = _parents(gold), _parents(found)
-    same = sum(_likeness(gold_parents[j], found_parents[i]) >= _ALIKE for j, i in pairs)
-    return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0)
+    return pairs
+
+
+def _shares(right: int, found: int, gold: int) -> tuple[float, float, float]:
+    """Precision, recall and F1."""
+    precision, recall = right / found if found else 0.0, right / gold if gold else 0.0
+    return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
+
+
+def _among(heading: OutlineHeading, others: Sequence[OutlineHeading]) -> bool:
+    return any(
+        abs(heading.page - other.page) <= 1 and _likeness(heading.title, other.title) > _NEAR for other in others
+    )
 
 
 def fold(title: str) -> str:
@@ -171,7 +199,16 @@ def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -
         found = sum(not section.synthetic for section in sections)
         append(
             folder,
-            TreeRecord(path.name, bookmarks, result.f1, result.precision, result.recall, result.parent, found),
+            TreeRecord(
+                path.name,
+                bookmarks,
+                result.f1,
+                result.precision,
+                result.recall,
+                result.parent,
+                found,
+                tolerant=result.tolerant,
+            ),
         )
 
 

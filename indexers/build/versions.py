@@ -12,7 +12,7 @@ from indexers.formats.format import Format
 from indexers.ocr.pages import VERSION
 from indexers.ocr.tesseract import Tesseract
 
-_BUILD = f"tree-1+summaries-1+cards-3+titles-1+flags-1+{TOKENISER}"
+_BUILD = f"tree-2+summaries-1+cards-3+titles-1+flags-1+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:

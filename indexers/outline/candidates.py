@@ -12,7 +12,7 @@ from indexers.outline.prominence import Style, prominence, style
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView, PageView, Unit
 
-_MOST_LINES, _MOST_LETTERS = 4, 220
+_MOST_LINES, _MOST_LETTERS = 5, 320
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
     r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
@@ -32,6 +32,8 @@ _RUN_IN = re.compile(
     r"(?:\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\.?|\d{1,2}[.)]|[IVX]{1,5}\.|[A-Z]\.|\([a-z]\))\s+"
     r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(])|:(?=\s)|\s[—–](?=\s))"
 )
+_SET_APART = re.compile(r"([A-Z]) {2,}(?=[A-Z])")
+_ATTACHED = re.compile(r"(?:exhibit|annex|appendix|schedule|attachment)\s+(?:\d[\w.()-]*|[A-Z])", re.IGNORECASE)
 _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[条條](?:之[一二三四五六七八九十]+)?(?=\s)")
 
 
@@ -49,6 +51,26 @@ class PossibleHeading:
     plain: bool  # only its numbering, font or place tells it from body text
     rise: float = 0.0  # how much larger than body text it is set, 0 where about as large
     follows: bool = False  # stands right below another, larger candidate
+
+    @property
+    def sentence(self) -> bool:
+        """Whether it reads like one: small words to a full stop or a colon."""
+        words = self.title[self.number.end if self.number else 0 :].split()
+        small = sum(word[0].islower() and len(word) > 3 for word in words)
+        return self.title[-1] in ".:" and small >= 2 and 2 * small >= len([word for word in words if len(word) > 3])
+
+    @property
+    def counted(self) -> bool:
+        """Whether a single number begins it."""
+        return self.number is not None and self.number.kind.startswith("integer")
+
+    @property
+    def bold(self) -> bool:
+        return bool(self.style[1] & 4)
+
+    @property
+    def capitals(self) -> bool:
+        return bool(self.style[1] & 2)
 
     @property
     def size(self) -> float:
@@ -91,9 +113,10 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[PossibleHeading]:
         elif end - i <= _MOST_LINES:
             run = units[i:end]
             title = _title(run)
-            number = numbering(title)
+            number = numbering(title) or _letter(run[0].text)
             large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG)
-            if _plausible(title, number) and (large or not any(in_table[i:end])):
+            attached = i == 0 and _ATTACHED.fullmatch(title) is not None
+            if (attached or _plausible(title, number)) and (large or not any(in_table[i:end])):
                 stands = prominence(run, title, number, body, gap, above[i], below[end - 1], page.page.width)
                 if stands.score > 0:
                     ratio = run[0].size / body.size if body.size else 1.0
@@ -153,6 +176,12 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
             break
         end += 1
     return end
+
+
+def _letter(text: str) -> Numbering | None:
+    """The letter of an appendix that white space sets apart from its title."""
+    found = _SET_APART.match(text)
+    return Numbering("letter-upper", (ord(found[1]) - 64,), 2) if found else None
 
 
 def _title(run: tuple[Unit, ...]) -> str:

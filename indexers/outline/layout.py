@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections import Counter
 
 from indexers.outline.candidates import PossibleHeading
+from indexers.outline.looks import Looks
 from indexers.outline.numbering import STRONG, as_letter, compact
 from indexers.outline.plates import find_plates
-from indexers.outline.prominence import WEAK, look
+from indexers.outline.prominence import WEAK, Style
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView
+
+_ALL = 0.8
+_NEXT = (1, 2)  # how far on the next number may be: one may have been overlooked
 
 
 def settle(found: list[PossibleHeading], doc: DocumentView) -> tuple[list[PossibleHeading], list[PossibleHeading]]:
     """The candidates that are headings; and those left over that could split a section without headings of its own.
 
-    Out go labels that repeat all over (table heads), styles most of whose lines are something else or
-    that only ever follow a larger heading (authors, subtitles), styles hardly used, and numbers in
-    body type that are not part of a sequence; on plates all but what is numbered well.
+    Out go labels that repeat all over (table heads), steps of instructions, sentences that announce a list, titles of
+    charts, styles most of whose lines are something else or that only ever follow a larger heading (authors,
+    subtitles), styles hardly used, and numbers in body type that are not part of a sequence; on plates all but what
+    is numbered well. A bold sentence stays where all lines set like it open a text.
     """
     if doc.body is None:
         return [], []
     texts = Counter(compact(c.title) for c in found)
     per_page = Counter(c.page for c in found)
-    lines = Counter(look(unit) for page in doc.pages for unit in page.units)
-    used: Counter[tuple[float, int, str]] = Counter()
-    counts: Counter[tuple[float, int, str]] = Counter()
-    follow: Counter[tuple[float, int, str]] = Counter()
+    looks = Looks(found, doc)
+    counts: Counter[Style] = Counter()
+    follow: Counter[Style] = Counter()
     for c in found:
-        used[c.look] += c.last - c.unit + 1
         if c.number is None and c.prominence > WEAK:
             counts[c.look] += 1
             follow[c.look] += c.follows
@@ -40,22 +43,26 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> tuple[list[Possib
     spare: list[PossibleHeading] = []
     for c, in_order in zip(found, supported, strict=True):
         ratio = c.size / doc.body.size if doc.body.size else 1.0
+        announced = c.number is None and c.sentence and c.title[-1] == ":"
+        if announced or (c.counted and c.look in looks.steps):
+            continue
         if opens_contents(c.title) or _numbered_well(c, in_order, ratio):
             kept.append(c)
             continue
-        if c.page in plates:
+        if c.page in plates or c.look in looks.captions:
             continue
         if (c.number and c.plain) or texts[compact(c.title)] > often or (per_page[c.page] > 14 and c.prominence < 0.6):
             continue
-        share = used[c.look] / lines[c.look] if lines[c.look] else 1.0
-        enough = 0.08 if ratio > 1.15 else 0.3 if c.style[1] & 4 else 0.55
+        share = looks.share(c)
+        enough = 0.08 if ratio > 1.15 else 0.3 if c.bold else 0.55
         subtitle = counts[c.look] and follow[c.look] >= 0.7 * counts[c.look]
         rare = counts[c.look] < least and ratio < 1.25
         if share < enough or subtitle:
             continue
-        if not rare and c.prominence > WEAK:
+        opener = c.bold and c.look in looks.openers and share > _ALL
+        if opener or (not rare and c.prominence > WEAK):
             kept.append(c)
-        elif c.style[1] & 4 or ratio > 1.15:
+        elif c.bold or ratio > 1.15:
             spare.append(c)
     return kept, spare
 
@@ -77,8 +84,8 @@ def in_sequence(found: list[PossibleHeading]) -> list[bool]:
             key = number.kind, len(number.value)
             at = seen.get(key, -1)
             before = (found[at].number, as_letter(found[at].title)) if at >= 0 else ()
-            value = (*number.value[:-1], number.value[-1] - 1)
-            if any(n is not None and n.kind == number.kind and n.value == value for n in before):
+            values = [(*number.value[:-1], number.value[-1] - step) for step in _NEXT]
+            if any(n is not None and n.kind == number.kind and n.value in values for n in before):
                 out[i] = out[at] = True
             if at < 0 or out[i] or number.value[-1] == 1:
                 seen[key] = i

@@ -13,11 +13,13 @@ from indexers.outline.layout import settle
 from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import bare, compact
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
-from indexers.outline.toc_pages import opens_contents
+from indexers.outline.slides import is_deck, slide_titles
+from indexers.outline.toc_pages import find_listings, opens_contents
 from indexers.outline.view import DocumentView
 
 _START = 14  # letters and digits by which two titles on a page are one
 _SMALLEST_FRAME = 3
+_AS_LARGE = 0.04  # of all headings: so many may be as large as the document's title
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Head
     """Bookmarks or printed contents, whichever says more, with what the layout adds."""
     bookmarks = from_bookmarks(document.bookmarks, doc)
     printed = from_printed_toc(doc, toc_pages)
-    looked = candidates(doc, printed.pages)
+    if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
+        return HeadingList(tuple(slide_titles(doc)), ())
+    looked = candidates(doc, printed.pages | find_listings(doc))
     kept, spare = settle(looked, doc)
     by_bookmarks = len(bookmarks) >= max(_SMALLEST_FRAME, 0.5 * len(printed.headings))
     frame = bookmarks if by_bookmarks else list(printed.headings)
@@ -44,6 +48,7 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Head
     # Contents may give a page where the title does not stand (a text that was set anew): where it does stand counts.
     standing = {compact(c.title)[:_START] for c in kept}
     frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
+    frame = [_as_printed(h, kept, doc) for h in frame]
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
     pairs = [(h, FlatHeading(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
     pairs += _graft(frame, kept, at, printed, doc)
@@ -53,6 +58,16 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Head
         tuple(replace(h, level=level) for (h, _), level in zip(pairs, found, strict=True)),
         tuple(_heading(c) for c in spare),
     )
+
+
+def _as_printed(h: Heading, kept: list[PossibleHeading], doc: DocumentView) -> Heading:
+    """A bookmark as its page has it, where it adds something to a title there (a file's name, a series)."""
+    if h.source != "bookmark" or bare(h.title) in "".join(doc[h.page].compact):
+        return h
+    whole = compact(h.title)
+    inside = [c for c in kept if c.page == h.page and len(compact(c.title)) >= _START and compact(c.title) in whole]
+    best = max(inside, key=lambda c: (c.rise, len(c.title), -c.unit), default=None)
+    return h if best is None else replace(h, title=best.title, unit=best.unit)
 
 
 def _heading(c: PossibleHeading) -> Heading:
@@ -77,7 +92,7 @@ def _graft(
     looks = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     front = _front(doc, frame, printed.pages)
     cover = [c for c in looked if c.page <= front]
-    title = max(cover, key=lambda c: _title_worth(c, cover), default=None)
+    title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(looked)
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or (c.page, bare(c.title)) in titles:
             continue
@@ -89,6 +104,16 @@ def _graft(
             if not of_text:
                 continue  # a title page's other lines
         yield _heading(c), FlatHeading(c.title, 0, c, flat=c is title)
+
+
+def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
+    """The title of a document without a cover: the largest on its first page, where hardly anything is as large."""
+    first = [c for c in looked if c.page == 1 and c.number is None]
+    title = max(first, key=lambda c: (c.rise, -c.unit), default=None)
+    if title is None:
+        return None
+    as_large = sum(c.rise > title.rise - 0.03 for c in looked) - 1
+    return title if as_large <= _AS_LARGE * len(looked) else None
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:

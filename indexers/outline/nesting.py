@@ -127,6 +127,9 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
 def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
     """Close what this heading does not belong to and say its level."""
     c = item.look
+    if number is not None and number.kind == "exhibit":  # another document, attached to this one
+        stack.clear()
+        return 1
     if number is not None:
         for at in range(len(stack) - 1, -1, -1):
             other = stack[at].number
@@ -169,7 +172,9 @@ def _held(item: FlatHeading, top: _Open) -> bool:
     mine = item.look.number if item.look else None
     if not strong or (mine and mine.kind in STRONG):
         return False
-    return item.look is None or top.item.look is None or item.look.rise <= top.item.look.rise + 0.15
+    if item.look is None or top.item.look is None:
+        return True
+    return item.look.rise <= top.item.look.rise + 0.15 and _weight(item.look) <= _weight(top.item.look)
 
 
 def _close_to(stack: list[_Open], level: int) -> int:

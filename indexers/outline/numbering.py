@@ -44,8 +44,8 @@ _GAP = re.compile(r"[\s|:.–—-]*")
 
 
 STRONG = frozenset(
-    "part book volume chapter article item note appendix annex schedule section teil kapitel partie chapitre capítulo "
-    "часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
+    "part book volume chapter article item note appendix annex schedule exhibit section "
+    "teil kapitel partie chapitre capítulo часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
     "han-编 han-編 han-章 han-節 han-节 han-条 han-條 han-部 han-篇 han-卷".split()
 )  # words that make a numbered line a heading whatever it looks like
 PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte", "часть"])  # what holds chapters

@@ -72,7 +72,7 @@ def prominence(
         return _NONE
     if plain and not _numbered_plainly(run, title, number, strong, other_font, below > 1.3 * leading, width):
         return _NONE
-    if (title[-1] == "." and number is None and len(title) > 60) or (len(title) > 130 and not larger):
+    if (title[-1] == "." and number is None and len(title) > 60) or (len(title) > 130 and not larger and not strong):
         return Prominence(WEAK, plain)
     score = 0.25 + min(0.4, max(0.0, ratio - 1.0)) + 0.25 * bold + 0.1 * italic + 0.15 * capitals
     score += 0.2 * (number is not None) + 0.2 * strong + 0.1 * (below > 1.3 * leading)

@@ -24,6 +24,10 @@ LISTS = re.compile(
 )
 
 
+_ONLY = 0.7  # of a page's rows: those with labels where it holds nothing but contents
+_LISTED = 0.6  # of the rows of a page that lists, wherever it stands
+
+
 @dataclass(slots=True)
 class ContentsPages:
     """A printed table of contents, its rows without heads and lists of figures.
@@ -68,7 +72,7 @@ def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
             listing = False
         contents = found[-1]
         contents.pages.append(number)
-        if opens or continuing or sum(bool(row.label) for row in rows) >= 0.85 * len(rows):
+        if opens or continuing or sum(bool(row.label) for row in rows) >= _ONLY * len(rows):
             contents.full.add(number)
         last = max(last, number + 2)
         for row in rows:
@@ -77,6 +81,19 @@ def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
             elif not listing:
                 contents.rows.append(row)
     return found
+
+
+def find_listings(doc: DocumentView) -> frozenset[int]:
+    """Pages that do little but list what stands on other ones, anywhere: contents of a part, indexes of statements."""
+    found = set()
+    for page in doc.pages:
+        if sum(unit.text[-1:].isdigit() for unit in page.units) < max(5, 0.4 * len(page.units)):
+            continue  # most pages, at once
+        rows = page_rows(page)
+        firm = sum(row.firm and row.label.isdigit() for row in rows)
+        if firm >= _LISTED * len(rows) and _is_contents(rows, False, False, len(doc.pages)):
+            found.add(page.page.number)
+    return frozenset(found)
 
 
 def _is_contents(rows: list[TocRow], opens: bool, continuing: bool, pages: int) -> bool:

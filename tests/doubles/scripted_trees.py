@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.runs.trees import Outline, alike, fold
+from eval.records.outlines import Row
+from eval.runs.trees import alike, fold
 from hybrid_core.llm.client.endpoint import Request
 
 _PAGE = re.compile(r"^\[page (\d+)\].*$", re.MULTILINE)
@@ -27,7 +28,7 @@ _DATA = r"[:：]\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 class TreeOracle:
     """Answers from an outline. ``texts``: the document's pages, by which it knows again those it is shown."""
 
-    outline: Outline
+    outline: Sequence[Row]
     texts: Sequence[str]
 
     def __call__(self, request: Request) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 
 from eval.datasets import NAMES, SOURCES, data_folder, load
 from eval.datasets.cuad import descriptions
+from eval.records.outlines import HumanOutline
 from eval.records.questions import Gold
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 
@@ -205,12 +206,15 @@ def test_hips_outlines(write: Write, tmp_path: Path) -> None:
     write("hips/book.pdf")
     write("hips/book.toc", '\ufeff1,Foreword,5\n2,"Mat, kava, faol",115\n\n6,Positions,177,\n')
     found = load("hips", tmp_path)
-    assert found.outlines == {"book.pdf": ((1, "Foreword", 5), (2, "Mat, kava, faol", 115), (6, "Positions", 177))}
+    assert found.outlines["book.pdf"].rows == ((1, "Foreword", 5), (2, "Mat, kava, faol", 115), (6, "Positions", 177))
     write("hips/book.toc", "1,Foreword,5\n2,Contents\n")
     write("hips/empty.pdf")
     write("hips/empty.toc", "Contents\n")
     found = load("hips", tmp_path)
-    assert ([path.name for path in found.files], found.outlines) == (["book.pdf"], {"book.pdf": ((1, "Foreword", 5),)})
+    assert ([path.name for path in found.files], found.outlines) == (
+        ["book.pdf"],
+        {"book.pdf": HumanOutline(((1, "Foreword", 5),))},
+    )
     assert found.left_out == (
         "book.toc, line 2: '2,Contents' is not level,heading,page.",
         "empty.toc, line 1: 'Contents' is not level,heading,page.",
@@ -219,6 +223,20 @@ def test_hips_outlines(write: Write, tmp_path: Path) -> None:
     write("hips/other.pdf")
     with pytest.raises(NotFoundError, match=r"other\.pdf has no outline"):
         load("hips", tmp_path)
+
+
+def test_outlines_of_documents_of_other_sets(write: Write, tmp_path: Path) -> None:
+    write("papers/pdfs/on cranes.pdf")
+    write("outlines/on cranes.toc", "1,Abstract,1\n1,Cranes,2\n")
+    write("outlines/on cranes.maybe", "2,Case A,2\n")
+    write("outlines/on cranes.notext", "1,Cranes,2\n")
+    write("outlines/elsewhere.toc", "1,Abstract,1\n")
+    write("outlines/SCOPE.csv", "on cranes,1,9\nelsewhere,one,2\n")
+    found = load("outlines", tmp_path)
+    assert [path.name for path in found.files] == ["on cranes.pdf"]
+    rows = (1, "Abstract", 1), (1, "Cranes", 2)
+    assert found.outlines == {"on cranes.pdf": HumanOutline(rows, ((2, "Case A", 2),), (rows[1],), 1, 9)}
+    assert [note.split(":")[0] for note in found.left_out] == ["SCOPE.csv, line 2", "elsewhere.toc"]
 
 
 def test_custom(write: Write, tmp_path: Path) -> None:
@@ -344,6 +362,7 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
         ("cuad", 80, 1136, 1136, {"Document Name": 80, "Governing Law": 71}),
         ("statutes_zh", 355, 463, 393, {"absent": 70}),  # 368 files without 9 index pages and 4 repeated laws
         ("hips", 12, 0, 0, {}),
+        ("outlines", 20, 0, 0, {}),
     ],
 )
 def test_real_sets(name: str, documents: int, questions: int, answerable: int, kinds: Mapping[str, int]) -> None:
@@ -354,4 +373,4 @@ def test_real_sets(name: str, documents: int, questions: int, answerable: int, k
     assert sum(question.answerable for question in found.questions) == answerable
     assert sum(bool(question.evidence) for question in found.questions) == answerable
     assert kinds.items() <= Counter(question.kind for question in found.questions).items()
-    assert len(found.outlines) == (12 if name == "hips" else 0)
+    assert len(found.outlines) == (documents if name in ("hips", "outlines") else 0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.records.outlines import HumanOutline
 from eval.runs.trees import score
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.chat_model import ChatModel
@@ -190,7 +191,7 @@ def test_a_title_is_looked_for_only_on_pages_that_hold_a_line_like_it() -> None:
         return true(request)
 
     found, _ = ask(watched, parsed, tree)
-    assert score(outline, found.sections).recall == 1.0
+    assert score(HumanOutline(tuple(outline)), found.sections).recall == 1.0
     assert shown and all(any(title in page for title in wanted) for wanted, page in shown)
     gone = [(1, title, 2) if title == CHAPTERS[3] else (level, title, page) for level, title, page in outline]
     blank = rewritten(parsed, next(page for _, title, page in outline if title == CHAPTERS[3]), 1, "Nothing to see")
@@ -292,7 +293,7 @@ def test_without_contents_the_pages_are_read_group_by_group() -> None:
     found, calls = ask(oracle(parsed, outline), parsed, groups(parsed))
     assert found.path == "pages"
     assert calls.count("FoundHeadings") >= 2
-    assert score(outline, found.sections).f1 == 1.0
+    assert score(HumanOutline(tuple(outline)), found.sections).f1 == 1.0
     assert [s.level for s in found.sections if not s.synthetic] == [level for level, _, _ in outline]
 
 
@@ -338,10 +339,10 @@ def test_wrong_headings_by_look_are_taken_out() -> None:
     parsed, outline = book()
     wrong = [(3, page.lines[-2].text, page.number) for page in parsed.pages[2::2]]
     tree = tree_of(marks(parsed, outline + wrong, "layout"), parsed.pages)
-    assert score(outline, tree).precision < 0.85
+    assert score(HumanOutline(tuple(outline)), tree).precision < 0.85
     found, calls = ask(oracle(parsed, outline), parsed, tree)
     assert found.path == "checked" and set(calls) == {"Checks"} and len(calls) <= 2
-    assert score(outline, found.sections).f1 == 1.0
+    assert score(HumanOutline(tuple(outline)), found.sections).f1 == 1.0
     assert any("taken out" in note for note in found.notes)
 
 
@@ -351,7 +352,7 @@ def test_a_wrong_entry_of_an_outline_moves_between_its_neighbours() -> None:
     tree = tree_of(marks(parsed, shifted), parsed.pages)
     found, calls = ask(oracle(parsed, outline), parsed, tree)
     assert found.path == "checked"
-    assert score(outline, found.sections).recall == 1.0
+    assert score(HumanOutline(tuple(outline)), found.sections).recall == 1.0
     by_title = {title: page for _, title, page in outline}
     assert [row for row in outline_of(found.sections) if by_title[row[1]] != row[2]] == []
     assert calls.count("Places") <= 4, "the search is bounded"
@@ -387,7 +388,7 @@ def test_a_path_that_does_not_come_true_gives_way_to_the_next() -> None:
     assert [note.split(",")[0] for note in found.notes[:2]] == [
         "tree: of the headings by way of contents", "tree: of the headings by way of contents without pages",
     ]  # fmt: skip
-    assert score(outline, found.sections).f1 == 1.0
+    assert score(HumanOutline(tuple(outline)), found.sections).f1 == 1.0
 
 
 def everywhere(request: Request) -> dict[str, Any]:
