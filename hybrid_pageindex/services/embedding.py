@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,10 +29,13 @@ _EMBED_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """Whose vectors serve a library, and the ids of the documents that have them."""
+    """Whose vectors serve a library, and the ids of the documents that have them in its index; ``unindexed`` are those
+    of which the index does not hold what is published.
+    """
 
     embedder: StoredEmbedder
     documents: Set[str]
+    unindexed: Set[str] = frozenset()
 
     @classmethod
     def next(
@@ -53,6 +56,10 @@ class VectorsOf:
         done = snapshot.embedded(serving.fingerprint, None if several else [one.content_id for one in new])
         kept = (before.documents & documents.keys()) - {document.doc_id for document in new}
         return cls(serving, kept | {document.doc_id for document in new if document.content_id in done})
+
+    def but(self, unindexed: Set[str]) -> VectorsOf:
+        """Those that an index serves which lacks some documents."""
+        return replace(self, documents=self.documents - unindexed, unindexed=unindexed) if unindexed else self
 
 
 class Embedders:
@@ -102,9 +109,11 @@ class Embedders:
         covered = sum(document.pages for document in searched.values() if document.doc_id in done)
         share = covered / pages if pages else 0.0
         unembedded, note = searched.keys() - done, ""
-        if unembedded:
-            alone = "words alone rank documents and their pages" if covered else "words alone decide"
-            note = f"{len(unembedded)} of {len(searched)} documents are not embedded, so {alone}; run embed"
+        alone = "words alone rank documents and their pages" if covered else "words alone decide"
+        if missing := unembedded - vectors_of.unindexed:
+            note = f"{len(missing)} of {len(searched)} documents are not embedded, so {alone}; run embed"
+        elif unembedded:
+            note = f"the vectors of {len(unembedded)} documents are not in the index yet, so {alone}"
         if not covered:
             return QuestionEmbedding(share, None, note)
         try:

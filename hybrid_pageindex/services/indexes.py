@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
+import math
 import shutil
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.index.auxiliary import completed
 from hybrid_core.store.index.catalog_source import CatalogSource
-from hybrid_core.store.index.edge.folders import claim
+from hybrid_core.store.index.edge.folders import claim, in_use
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.query import PageIndex
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_counts import TermCounts
 
 if TYPE_CHECKING:
     from hybrid_core.store.index.server.connection import Server
@@ -29,6 +37,12 @@ _MANIFEST: dict[str, str | int] = {
     "points": 1, "tokeniser": tokens.TOKENISER, "bm25": f"k1={BM25.k1} b={BM25.b} average={BM25.average}",
 }  # fmt: skip
 """What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
+_AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
+_KEPT_PAGES = 20_000  # whose term counts are kept while the index does not hold them: some 30 MB
+_POLL_SECONDS = 1.0
+_GIVES_WAY = 0.3  # seconds at most that following waits for searches under way before its next document
+_LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,18 @@ class _Plan:
     learned: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchableIndex:
+    """What a search asks. ``unindexed`` are the documents that the index does not hold as they are published, with so
+    many ``pages``: they are found by their words only. ``failure`` is why the index does not follow.
+    """
+
+    index: PageIndex
+    unindexed: frozenset[str] = frozenset()
+    pages: int = 0
+    failure: str = ""
+
+
 @dataclass(slots=True)
 class _Handle:
     """One library's open index, None while it is closed; ``lock`` is around opening and closing it."""
@@ -59,17 +85,29 @@ class _Handle:
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: VectorIndex | None = None
     embedder: str = ""  # whose vectors it holds
+    searched: bool = False  # in this process, since it was opened
+    behind: bool = False  # as the last search found it
+    failure: str = ""  # why it could not follow in the background
+    ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
+    counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
+    completed: tuple[tuple[VectorIndex, int, int], SearchableIndex] | None = None
+
+    def enough(self) -> bool:
+        return time.monotonic() >= self.ends_at
 
     def close(self) -> None:
         if self.index is not None:
+            self.ends_at = min(self.ends_at, time.monotonic())
             self.index.close()
-            self.index = None
+            self.index, self.completed, self.behind, self.searched = None, None, False, False
+            self.ends_at = math.inf
 
 
 class Indexes:
     """Opens vector indexes and keeps them up to date, on the server where one is set. Safe for several threads.
 
-    The server's modules are imported on first use: they need an extra.
+    A thread follows the logs of those that are searched; it ends when this is closed or forgotten. The server's
+    modules are imported on first use: they need an extra.
     """
 
     def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
@@ -77,6 +115,9 @@ class Indexes:
         self._handles: dict[str, _Handle] = {}  # by library
         self._connecting = threading.Lock()
         self._server: Server | None = None
+        self._closing = threading.Event()
+        self._searches, self._searching = threading.Condition(), 0
+        self._follower: threading.Thread | None = None
 
     @property
     def backend(self) -> Backend:
@@ -89,15 +130,65 @@ class Indexes:
         Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
         server does not answer.
         """
-        plan, handle = self._plan(library), self._handle(library)
-        with handle.lock:
-            if handle.embedder != plan.embedder:
-                handle.close()
-            if handle.index is None:
-                handle.index, handle.embedder = self._opened(plan, library, self.backend), plan.embedder
-            index = handle.index
+        plan = self._plan(library)
+        index = self._open(library, plan, searched=True)[1]
         index.catch_up(plan.source, plan.position)
         return index
+
+    def searchable(self, library: str) -> SearchableIndex:
+        """What finds everything that is published when this is called, without waiting for an index that is far behind.
+
+        Raises what ``ready`` raises.
+        """
+        plan = self._plan(library)
+        handle, index = self._open(library, plan, searched=True)
+        self._start()
+        position = index.position
+        changed: frozenset[str] = frozenset()
+        if position < plan.position and not index.store.amiss:
+            changed = frozenset(change.doc_id for change in plan.source.changes(position))
+        pages = plan.source.pages_of(changed) if len(changed) <= _AT_ONCE else _AT_ONCE
+        if len(changed) + pages <= _AT_ONCE:
+            index.catch_up(plan.source, plan.position)
+            handle.behind, handle.counts, handle.completed = False, {}, None
+            return SearchableIndex(index)
+        return self._completed(handle, index, position, plan, changed)
+
+    def _completed(
+        self, handle: _Handle, index: VectorIndex, position: int, plan: _Plan, changed: frozenset[str]
+    ) -> SearchableIndex:
+        """The index together with what it lacks of the log."""
+        at = (index, position, plan.position)
+        if handle.completed is None or handle.completed[0] != at:
+            documents = plan.source.counted(changed, handle.counts)
+            kept, pages = {}, 0
+            for document in documents:
+                pages += document.counts.page_count
+                if pages <= _KEPT_PAGES:
+                    kept[document.content_id] = document.counts
+            whole = completed(index, changed, documents, BM25)
+            found = SearchableIndex(whole, changed, pages, handle.failure)
+            handle.counts, handle.completed, handle.behind = kept, (at, found), True
+            return found
+        return handle.completed[1]
+
+    def follow(self, library: str, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Bring a library's index up to its log after something was published, unless another process has it open,
+        which then follows by itself.
+
+        Raises what ``ready`` raises.
+        """
+        handle = self._handle(library)
+        mine = handle.index is not None
+        if not mine and self.backend == "embedded" and in_use(index_folder(self._home, library)):
+            return
+        plan = self._plan(library)
+        index = self._open(library, plan, searched=False)[1]
+        index.catch_up(plan.source, plan.position, lambda: stopped() or handle.enough())
+        with handle.lock:
+            if not handle.searched and handle.index is index and self.backend == "embedded":
+                index.settle()
+                handle.close()  # others search with it
 
     def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
         """A new handle to a library's index of either kind, complete, and what it is derived from; to be closed."""
@@ -137,8 +228,14 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Give every index back to other processes."""
-        for handle in list(self._handles.values()):
+        """Give every index back to other processes; one that is behind is taken a little further before."""
+        handles = list(self._handles.values())
+        for handle in handles:
+            handle.ends_at = time.monotonic() + _LAST_SECONDS
+        self._closing.set()
+        if self._follower is not None:
+            self._follower.join()
+        for handle in handles:
             with handle.lock:
                 handle.close()
         with self._connecting:
@@ -148,6 +245,69 @@ class Indexes:
 
     def _handle(self, library: str) -> _Handle:
         return self._handles.setdefault(library, _Handle())  # one step: no lock is needed
+
+    def _open(self, library: str, plan: _Plan, searched: bool) -> tuple[_Handle, VectorIndex]:
+        """The index as it stands, or made anew where it cannot be used."""
+        handle = self._handle(library)
+        with handle.lock:
+            if handle.embedder != plan.embedder:
+                handle.close()
+            if handle.index is None:
+                handle.index = self._opened(plan, library, self.backend, follow=False)
+                handle.embedder = plan.embedder
+            handle.searched |= searched
+            return handle, handle.index
+
+    def _start(self) -> None:
+        """Let a thread follow from now on."""
+        with self._connecting:
+            if self._follower is None and not self._closing.is_set():
+                weakref.finalize(self, self._closing.set)
+                work = (weakref.ref(self), self._closing)
+                self._follower = threading.Thread(target=_keep_following, args=work, name="index", daemon=True)
+                self._follower.start()
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Held around a search: following gives way to it after the document at hand."""
+        with self._searches:
+            self._searching += 1
+        try:
+            yield
+        finally:
+            with self._searches:
+                self._searching -= 1
+                self._searches.notify_all()
+
+    def _give_way(self) -> None:
+        with self._searches:
+            self._searches.wait_for(lambda: not self._searching or self._closing.is_set(), _GIVES_WAY)
+
+    def follow_all(self) -> None:
+        """Bring every index that was searched up to its log, until it is time to end."""
+        for library, handle in list(self._handles.items()):
+            try:
+                self._follow_on(library, handle)
+                handle.failure = ""
+            except NotFoundError:
+                continue  # removed meanwhile
+            except PageIndexError as error:
+                if handle.failure != error.message:
+                    _log.warning("the search index of %s does not follow: %s", library, error.message)
+                handle.failure = error.message
+
+    def _follow_on(self, library: str, handle: _Handle) -> None:
+        index = handle.index
+        if index is None or not handle.searched or (self._closing.is_set() and not handle.behind):
+            return
+        while True:
+            plan = self._plan(library)
+            if plan.embedder != handle.embedder or index.position >= plan.position or index.store.closed:
+                return
+            self._give_way()
+            index.catch_up(plan.source, plan.position, lambda: self._searching > 0 or handle.enough())
+            if handle.enough():
+                return
 
     def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
@@ -161,14 +321,15 @@ class Indexes:
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
         return _Plan(position, source, manifest, fingerprint, dimension, learned)
 
-    def _opened(self, plan: _Plan, library: str, backend: Backend) -> VectorIndex:
+    def _opened(self, plan: _Plan, library: str, backend: Backend, follow: bool = True) -> VectorIndex:
         if backend == "embedded":
             folder = index_folder(self._home, library)
-            return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned)
+            return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned, follow=follow)
         from hybrid_core.store.index.server.opening import open_server
 
         collection = self._collection(library)
-        return open_server(self._connected(), collection, plan.source, plan.manifest, plan.dimension, plan.learned)
+        vectors = (plan.dimension, plan.learned)
+        return open_server(self._connected(), collection, plan.source, plan.manifest, *vectors, follow=follow)
 
     def _drop_collections(self, library: str) -> list[str]:
         from hybrid_core.store.index.server.opening import drop_collections
@@ -188,6 +349,18 @@ class Indexes:
 
                 self._server = connect(self._address.url, self._address.api_key)
             return self._server
+
+
+def _keep_following(indexes: weakref.ref[Indexes], closing: threading.Event) -> None:
+    """Look for changes every second, and once more at the end; the indexes may be forgotten meanwhile."""
+    ended = False
+    while not ended:
+        ended = closing.wait(_POLL_SECONDS)
+        found = indexes()
+        if found is None:
+            return
+        found.follow_all()
+        del found
 
 
 def index_folder(home: Path, library: str) -> Path:

@@ -19,6 +19,7 @@ from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.following import follow
 from hybrid_pageindex.services.improving import improvers, model_needs, unseen
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.taking_in import Upload, take_in
@@ -85,9 +86,12 @@ def index_paths(
     if report.files:
         mark_used(home, library_id)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
-    embedded = () if call.detach else _embedded(parts, library_id, report, settings, last, cancelled)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
-    return replace(report, files=report.files + failed, notes=report.notes + unmet + embedded)
+    report = replace(report, files=report.files + failed, notes=report.notes + unmet)
+    if call.detach:
+        return report
+    embedded = _embedded(parts, library_id, report, settings, last, cancelled)
+    return replace(report, notes=report.notes + embedded + follow(parts, library_id, cancelled.is_set))
 
 
 def index_options(
@@ -185,7 +189,9 @@ def embed_documents(
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
         raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
-    return _embed(parts, library_id, spec, settings, on_progress, cancelled)
+    report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
+    follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
+    return report
 
 
 def _embed(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.query import PageIndex
 from hybrid_core.types.libraries import Library
@@ -24,7 +23,7 @@ _OTHER_EMBEDDERS = "the libraries are not embedded by one model, so words alone 
 class OpenLibrary:
     """A library as it is published, with its index and whose vectors serve it."""
 
-    index: VectorIndex
+    index: PageIndex
     view: LibraryView
     vectors: VectorsOf | None
 
@@ -40,7 +39,7 @@ class Scope:
     view: LibraryView
     vectors: VectorsOf | None
     holders: Mapping[str, str]
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
@@ -88,9 +87,10 @@ def _join(
     holders = {doc_id: name for name, one in zip(names, opened, strict=True) for doc_id in one.view.documents}
     having = [one for one in opened if one.view.documents]
     if len({one.vectors and one.vectors.embedder for one in having}) > 1:
-        return Scope(index, view, None, holders, _OTHER_EMBEDDERS)
+        return Scope(index, view, None, holders, (_OTHER_EMBEDDERS,))
     vectors = [one.vectors for one in having if one.vectors is not None]
     if not vectors:
         return Scope(index, view, None, holders)
     done = frozenset().union(*(one.documents for one in vectors))
-    return Scope(index, view, VectorsOf(vectors[0].embedder, done), holders)
+    unindexed = frozenset().union(*(one.unindexed for one in vectors))
+    return Scope(index, view, VectorsOf(vectors[0].embedder, done, unindexed), holders)

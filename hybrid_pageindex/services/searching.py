@@ -20,7 +20,7 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
-from hybrid_pageindex.services.indexes import Indexes
+from hybrid_pageindex.services.indexes import Indexes, SearchableIndex
 from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.scope import OpenLibrary, Scope, Scopes, libraries_of
 from hybrid_pageindex.services.unread import unread_documents, unread_note
@@ -85,7 +85,8 @@ class Searcher:
 
     def _opening_again(self, work: Callable[[], _T], request: SearchRequest) -> _T:
         try:
-            return work()
+            with self._indexes.searching():
+                return work()
         except IndexDamagedError:  # opening it again rebuilds what is damaged
             return work()
         except NotFoundError:
@@ -106,7 +107,7 @@ class Searcher:
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         unread = unread_documents(found, documents, resources.view.unread)
         unfound = unread_note(unread, len(documents), self._reading)
-        notes = (*found.notes, *((scope.note,) if scope.note else ()), *((unfound,) if unfound else ()), *rebuilt)
+        notes = (*found.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
         results = found.results
         if scope.holders:
             results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
@@ -120,12 +121,15 @@ class Searcher:
         """What a search reads from, the documents that its filters leave, and the milliseconds that this took."""
         began = time.perf_counter()
         knowledge = self._knowledge(request.expert)
-        opened_libraries = []
+        opened_libraries, behind = [], []
         for library in libraries:
-            index = self._indexes.ready(library.id)
-            published = self._views.published(library.id, request.expert, knowledge, request.scoring)
-            opened_libraries.append(OpenLibrary(index, *published))
+            found = self._indexes.searchable(library.id)
+            view, vectors = self._views.published(library.id, request.expert, knowledge, request.scoring)
+            vectors = vectors.but(found.unindexed) if vectors else None
+            opened_libraries.append(OpenLibrary(found.index, view, vectors))
+            behind += [_behind(found)] if found.unindexed else []
         over = self._scopes.over(libraries, opened_libraries, request, knowledge)
+        over = replace(over, notes=(*over.notes, *behind))
         view, vectors_of = over.view, over.vectors
         scope = select.scope(view.documents, request)
         documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
@@ -146,3 +150,8 @@ class Searcher:
         if held is None or held[0] != changed:
             held = self._experts[name] = (changed, find_expert(name, self._aliases))
         return held[1]
+
+
+def _behind(found: SearchableIndex) -> str:
+    how = f"cannot be brought up to date: {found.failure}" if found.failure else "follows in the background"
+    return f"the search index is behind by {found.pages} pages: they are found by their words, and it {how}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.following import following
 from hybrid_pageindex.services.indexing import embedding_of, index_options
 from hybrid_pageindex.services.parts import Parts
 
@@ -39,7 +40,7 @@ def work(
     usual, _ = index_options(parts, settings)
     able, scratch = _abilities(settings, usual.enrich_needs), settings.storage_path / "tmp"
     embedding = lane(parts.catalog, parts.embedders.load, lambda _: None)
-    with parts.working():
+    with parts.working(), following(parts):
         do(
             parts.catalog, parts.cache, scratch, able, parsers, usual,
             lambda asked: index_options(parts, settings, asked)[0], lambda library: embedding_of(parts, library),

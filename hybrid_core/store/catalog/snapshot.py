@@ -186,12 +186,12 @@ class Snapshot:
         query = select(known.text_key, column).where(known.fingerprint == fingerprint)
         yield from self._where(query, known.text_key, keys)
 
-    def expected_pages(self, library: str) -> int:
-        """How many pages the published documents of a library have together."""
-        total = select(func.coalesce(func.sum(schema.contents.c.pages), 0)).select_from(
+    def expected_pages(self, library: str, doc_ids: Collection[str] | None = None) -> int:
+        """How many pages the published documents of a library, these or all, have together."""
+        pages = select(func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages")).select_from(
             schema.documents.join(schema.contents)
         ).where(schema.documents.c.library == library)  # fmt: skip
-        return self._connection.scalar(total) or 0
+        return sum(row.pages for row in self._where(pages, schema.documents.c.doc_id, doc_ids))
 
     def expected_texts(self, library: str, fingerprint: str) -> int:
         """How many dense vectors of an embedder the published documents of a library have together."""
@@ -291,6 +291,12 @@ class Snapshot:
             query = query.where(schema.chunks.c.page.in_(list(numbers)))
         found = self._connection.execute(query.order_by(schema.chunks.c.number))
         return [Chunk(row.number, rows.node_id(row.section), row.page, row.start, row.end) for row in found]
+
+    def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
+        """By content_id, the term counts of the pages' text; contents that are gone are left out."""
+        query = select(schema.terms.c.content_id, schema.terms.c.body)
+        found = self._where(query, schema.terms.c.content_id, content_ids)
+        return {row.content_id: TermCounts.from_bytes(row.body) for row in found}
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""

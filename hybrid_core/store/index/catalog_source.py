@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
+from hybrid_core.store.index.auxiliary import CountedDocument
 from hybrid_core.store.index.points import Point
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_counts import TermCounts
@@ -41,6 +42,19 @@ class CatalogSource:
             counts = snapshot.terms(content_id)
             embedded = {} if counts is None or self._embedder is None else self._embedded(snapshot, content_id)
         return () if counts is None else self._made(doc_id, content_id, counts[0], embedded)
+
+    def counted(self, doc_ids: Collection[str], known: Mapping[str, TermCounts]) -> list[CountedDocument]:
+        """Those of the documents that are published, with term counts; ``known`` ones, by content, are not read."""
+        with self._catalog.snapshot() as snapshot:
+            published = snapshot.published(self._library, doc_ids)
+            counts = snapshot.page_terms([content for content in published.values() if content not in known])
+        counts |= {content: known[content] for content in published.values() if content in known}
+        return [CountedDocument(doc, content, counts[content]) for doc, content in published.items()]
+
+    def pages_of(self, doc_ids: Collection[str]) -> int:
+        """How many pages those of the documents that are published have together."""
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.expected_pages(self._library, doc_ids)
 
     def expected_vectors(self) -> int:
         with self._catalog.snapshot() as snapshot:

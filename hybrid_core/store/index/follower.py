@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from hybrid_core.errors import IndexDamagedError, StoreError
-from hybrid_core.store.index.points import Point, PointSource, batches
+from hybrid_core.store.index.points import Point, PointSource, VectorName, batches
 from hybrid_core.store.index.query import Found, Query
 
 NEW = "new"
@@ -67,8 +67,12 @@ class PointStore(Protocol):
         """What one term scores on its best page, and what it weighs there; None where no page has it."""
         ...
 
-    def count(self) -> int:
-        """Exact number of vectors of all kinds."""
+    def count(self, *kinds: VectorName) -> int:
+        """Exact number of vectors of these kinds, or of all."""
+        ...
+
+    def settle(self) -> None:
+        """Put in order what many changes left; searches wait meanwhile."""
         ...
 
     def distrust(self, reason: str) -> None:
@@ -90,8 +94,18 @@ class Follower:
         self._verified = False  # whether the count was compared with the source since the last write (shared: ever)
         self._stale: int | None = None  # position from which changes may have made old what this handle wrote
 
-    def follow(self, source: PointSource, until: int | None = None) -> None:
-        """Return when everything up to ``until`` is applied, by default all that the source has now.
+    def resume(self) -> bool:
+        """Go on from what the store has recorded, without applying anything; False where that cannot be trusted."""
+        try:
+            if not self._store.amiss:
+                self._reach(self._store.position())
+        except IndexDamagedError:
+            return False
+        return not self._store.amiss
+
+    def follow(self, source: PointSource, until: int | None = None, enough: Callable[[], bool] = lambda: False) -> None:
+        """Return when everything up to ``until`` is applied, by default all that the source has now, or earlier where
+        it is ``enough``, which is asked after each document; what was applied is recorded then.
 
         Raises ``StoreError`` where the store cannot be written (disk full) and ``IndexDamagedError`` where it
         disagrees with the source even after it was filled anew.
@@ -102,7 +116,7 @@ class Follower:
             return
         try:
             with translated():
-                self._catch_up(source)
+                self._catch_up(source, enough)
         finally:
             self._end_turn()
 
@@ -137,11 +151,12 @@ class Follower:
             self.position = position
             self._moved.notify_all()
 
-    def _catch_up(self, source: PointSource) -> None:
+    def _catch_up(self, source: PointSource, enough: Callable[[], bool]) -> None:
         try:
             if self._store.amiss:
                 raise IndexDamagedError(self._store.amiss)
-            self._apply_log(source)
+            if not self._apply_log(source, enough):
+                return
         except IndexDamagedError as error:
             self._refill(source, error.message)
         if not self._verified and (difference := self._difference(source)):
@@ -150,8 +165,8 @@ class Follower:
                 advice = "Its catalog is damaged: index the library into a new home."
                 raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
 
-    def _apply_log(self, source: PointSource) -> None:
-        """Apply the log until it stands still, or a few times."""
+    def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:
+        """Apply the log until it stands still, or a few times; False where it was ``enough`` before."""
         for _round in range(_ROUNDS):
             recorded = self._store.position()  # before the source is asked, or it could look as if it were ahead
             newest = source.position()
@@ -161,10 +176,12 @@ class Follower:
             start = recorded if self._stale is None else min(recorded, self._stale)
             if start == newest:
                 self._stale = None
-                return
-            self._apply(source, start, newest)
+                return True
+            if not self._apply(source, start, newest, enough):
+                return False
+        return True
 
-    def _apply(self, source: PointSource, start: int, newest: int) -> None:
+    def _apply(self, source: PointSource, start: int, newest: int, enough: Callable[[], bool]) -> bool:
         latest: dict[str, int] = {}
         for change in source.changes(start):
             latest.pop(change.doc_id, None)  # so that the rest stays in order of seq
@@ -178,9 +195,13 @@ class Follower:
                 self._store.replace(some, _points(source, published), newest)
                 self._store.advance(latest[some[-1]], more=True)  # so that a kill costs a part only
                 self._reach(max(self.position, latest[some[-1]]))
+                if latest[some[-1]] < newest and enough():
+                    self._store.advance(latest[some[-1]])
+                    return False
             self._store.advance(newest)
         self._reach(newest)
         self._stale = newest
+        return True
 
     def _refill(self, source: PointSource, reason: str) -> None:
         _log.info("building the search index (%s)", reason)

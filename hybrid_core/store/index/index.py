@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from hybrid_core.errors import IndexDamagedError, StoreError
-from hybrid_core.store.index.follower import Follower, PointStore
-from hybrid_core.store.index.points import PointSource, vector_names
+from hybrid_core.store.index.follower import Follower, PointStore, translated
+from hybrid_core.store.index.points import SPARSE, PointSource, vector_names
 from hybrid_core.store.index.query import Query, best_pages
 from hybrid_core.types.documents import Hit
 
@@ -28,9 +29,15 @@ class VectorIndex:
         """Why this handle made the index anew from the source, "" where it did not or it was the first time."""
         return self._follower.rebuilt
 
-    def catch_up(self, source: PointSource, until: int | None = None) -> None:
+    def catch_up(
+        self, source: PointSource, until: int | None = None, enough: Callable[[], bool] = lambda: False
+    ) -> None:
         """``Follower.follow``; calling it again, or replaying, changes nothing."""
-        self._follower.follow(source, until)
+        self._follower.follow(source, until, enough)
+
+    def resume(self) -> bool:
+        """``Follower.resume``."""
+        return self._follower.resume()
 
     def search(self, query: Query) -> list[Hit]:
         """The best pages, ordered by (−score, doc_id, page); nothing where the index has no such vectors.
@@ -54,16 +61,26 @@ class VectorIndex:
             store.distrust(error.message)
             raise
 
-    def pages_with(self, term: int, pages: int) -> int:
-        """How many of the index's ``pages`` hold a term: what its idf, as ``Query`` has it, was worked out from."""
-        best = self.store.best_of_term(term)
-        return 0 if best is None else round((pages + 1) / math.exp(best[0] / best[1]) - 0.5)
+    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
+        """How many of the index's ``pages`` hold each term: what its idf, as ``Query`` has it, was worked out from."""
+        best = [self.store.best_of_term(term) for term in terms]
+        counted = [0 if one is None else round((pages + 1) / math.exp(one[0] / one[1]) - 0.5) for one in best]
+        return [min(count, pages) for count in counted]  # pages are added while a thread follows
 
     def count(self) -> int:
         """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""
         if self.store.closed:
             raise StoreError("The search index is closed.")
         return self.store.count()
+
+    def pages(self) -> int:
+        """Exact number of pages that it holds, up to date or not."""
+        return self.store.count(SPARSE)
+
+    def settle(self) -> None:
+        """``PointStore.settle``; what it makes unusable is made anew when it is opened or caught up next."""
+        with translated():
+            self.store.settle()
 
     def close(self) -> None:
         """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""

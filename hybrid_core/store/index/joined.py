@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import SPARSE
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.query import PageIndex, Query
 from hybrid_core.types.documents import Hit
 
 
@@ -20,7 +19,7 @@ class JoinedIndex:
     Each index weighs a term by its own idf, so it is asked with weights that put the one of all in its place.
     """
 
-    def __init__(self, indexes: Sequence[tuple[VectorIndex, int]]) -> None:
+    def __init__(self, indexes: Sequence[tuple[PageIndex, int]]) -> None:
         """Indexes with their numbers of pages, at one moment: what is worked out of them is kept."""
         self.indexes = indexes
         self._pages = sum(pages for _, pages in indexes)
@@ -38,18 +37,24 @@ class JoinedIndex:
             hits += index.search(self._weighed(query, at) if query.using == SPARSE else query)
         return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
 
+    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
+        """How many of all their pages hold each term."""
+        return [sum(held) for held in zip(*(index.pages_with(terms, own) for index, own in self.indexes), strict=True)]
+
     def _weighed(self, query: Query, at: int) -> Query:
         terms, weights = np.asarray(query.vector[0]), np.asarray(query.vector[1], np.float32)
-        shares = [self._share(int(term))[at] for term in terms]
+        self._learn([term for term in terms.tolist() if term not in self._shares])
+        shares = [self._shares[term][at] for term in terms.tolist()]
         return replace(query, vector=(terms, (weights * shares).astype(np.float32)))
 
-    def _share(self, term: int) -> tuple[float, ...]:
-        known = self._shares.get(term)
-        if known is None:
-            counts = [(index.pages_with(term, pages), pages) for index, pages in self.indexes]
-            everywhere = _idf(sum(holding for holding, _ in counts), self._pages)
-            known = self._shares[term] = tuple(everywhere / _idf(*count) for count in counts)
-        return known
+    def _learn(self, terms: Sequence[int]) -> None:
+        if not terms:
+            return
+        held = [index.pages_with(terms, pages) for index, pages in self.indexes]
+        for term, *holding in zip(terms, *held, strict=True):
+            everywhere = _idf(sum(holding), self._pages)
+            own = [_idf(count, pages) for count, (_, pages) in zip(holding, self.indexes, strict=True)]
+            self._shares[term] = tuple(everywhere / one for one in own)
 
 
 def _idf(holding: int, pages: int) -> float:

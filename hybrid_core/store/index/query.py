@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -29,13 +29,14 @@ class Query:
     score is Σ query weight · idf(term) · document weight over the shared terms, with idf = ln(1 + (N − n + 0.5) /
     (n + 0.5)) over all N pages of the index (also under a filter), n of which hold the term; by the others it is
     the inner product, and by "learned-sparse" only pages that share a token are found. ``doc_ids`` keeps the pages
-    of these documents only; an empty collection keeps none.
+    of these documents only; an empty collection keeps none. Pages of the documents in ``without`` are left out.
     """
 
     using: VectorName
     vector: FloatVector | tuple[IntVector, FloatVector]
     limit: int
     doc_ids: Collection[str] | None = None
+    without: Collection[str] = ()
 
     def checked(self, dimension: int) -> Query:
         """The same with its vector as plain lists. Raises ``StoreError`` for one that cannot be compared."""
@@ -60,6 +61,10 @@ class PageIndex(Protocol):
         ...
 
     def search(self, query: Query) -> list[Hit]: ...
+
+    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
+        """How many of the index's ``pages`` hold each term."""
+        ...
 
 
 def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hit]:

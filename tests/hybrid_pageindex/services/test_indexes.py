@@ -20,11 +20,11 @@ def test_a_library_that_is_being_opened_keeps_no_other_waiting(tmp_path: Path, m
         catalog.ensure_library(library)
     opening, go, real = threading.Event(), threading.Event(), indexes.open_edge
 
-    def open_slowly(folder: Path, *args: object) -> object:
+    def open_slowly(folder: Path, *args: object, **named: object) -> object:
         if "large" in str(folder):
             opening.set()
             assert go.wait(_SECONDS)
-        return real(folder, *args)  # type: ignore[arg-type]
+        return real(folder, *args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(indexes, "open_edge", open_slowly)
     served = Indexes(catalog, tmp_path)

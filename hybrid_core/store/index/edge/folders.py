@@ -123,6 +123,15 @@ class ShardPlace:
         self._life.release()
 
 
+def in_use(folder: Path) -> bool:
+    """Whether another handle owns the library's own shard."""
+    owner = FolderLock(folder / "owner.lock")
+    if not folder.is_dir() or owner.acquire():
+        owner.release()
+        return False
+    return True
+
+
 def claim(folder: Path) -> ShardPlace:
     """The library's own shard where it is free, else a new private folder. Removes those of the dead."""
     make_folder(folder)

@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
-from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, batches, point_id, vector_names
+from hybrid_core.store.index.points import (
+    DENSE,
+    LEARNED,
+    SPARSE,
+    Point,
+    VectorName,
+    batches,
+    point_id,
+    vector_names,
+)
 from hybrid_core.store.index.query import Found, Query
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
@@ -60,7 +69,7 @@ class Shard:
         self.dimension, self.learned = dimension, learned
         self._shard = shard
         self._process = os.getpid()
-        self._count: int | None = None  # since the last write
+        self._counts: dict[VectorName, int] = {}  # since the last write
 
     @classmethod
     def create(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
@@ -113,7 +122,7 @@ class Shard:
         return len(stale)
 
     def _update(self, operation: edge.UpdateOperation) -> None:
-        self._count = None
+        self._counts = {}
         with self._calling() as shard:
             shard.update(operation)
 
@@ -140,7 +149,7 @@ class Shard:
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
-            filter=None if query.doc_ids is None else _in_documents(query.doc_ids),
+            filter=_wanted(query),
             params=params,
             with_payload=True,
         )
@@ -163,16 +172,18 @@ class Shard:
         held: Any = found[0].vector
         return found[0].score, held[SPARSE].values[held[SPARSE].indices.index(term)]
 
-    def count(self) -> int:
-        """Exact number of vectors, not of points, since a damaged shard may lose one without the other."""
-        if self._count is None:
-            kinds = vector_names(self.dimension, self.learned)
+    def count(self, *kinds: VectorName) -> int:
+        """Exact number of vectors of these kinds, or of all: not of points, since a damaged shard may lose one without
+        the other.
+        """
+        return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
+
+    def _count(self, kind: VectorName) -> int:
+        if kind not in self._counts:
+            wanted = edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)]))
             with self._calling() as shard:
-                self._count = sum(
-                    shard.count(edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)])))
-                    for kind in kinds
-                )
-        return self._count
+                self._counts[kind] = shard.count(wanted)
+        return self._counts[kind]
 
     def flush(self) -> None:
         """Make everything written durable."""
@@ -208,7 +219,20 @@ def _vector(held: Any) -> Any:
 
 
 def _in_documents(doc_ids: Collection[str]) -> edge.Filter:
-    return edge.Filter(must=[edge.FieldCondition("doc_id", match=edge.MatchAny(list(doc_ids)))])
+    return edge.Filter(must=[_of_any(doc_ids)])
+
+
+def _of_any(doc_ids: Collection[str]) -> edge.FieldCondition:
+    return edge.FieldCondition("doc_id", match=edge.MatchAny(list(doc_ids)))
+
+
+def _wanted(query: Query) -> edge.Filter | None:
+    if query.doc_ids is None and not query.without:
+        return None
+    return edge.Filter(
+        must=None if query.doc_ids is None else [_of_any(query.doc_ids)],
+        must_not=[_of_any(query.without)] if query.without else None,
+    )
 
 
 @contextmanager

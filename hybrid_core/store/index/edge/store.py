@@ -23,7 +23,7 @@ from hybrid_core.store.index.edge.shard import LAYOUT, Shard, require_space
 from hybrid_core.store.index.edge.state import ShardState, forget_state, read_state, write_state
 from hybrid_core.store.index.follower import NEW, translated
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import OTHER_SETTINGS, Point, PointSource, vectors_manifest
+from hybrid_core.store.index.points import OTHER_SETTINGS, Point, PointSource, VectorName, vectors_manifest
 from hybrid_core.store.index.query import Found, Query
 
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
@@ -37,10 +37,17 @@ _log = logging.getLogger(__name__)
 
 
 def open_edge(
-    folder: Path, source: PointSource, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
+    folder: Path,
+    source: PointSource,
+    manifest: Mapping[str, str | int],
+    dimension: int = 0,
+    learned: bool = False,
+    *,
+    follow: bool = True,
 ) -> VectorIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
+    Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
     rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
     sparse ones. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process copies
@@ -52,10 +59,12 @@ def open_edge(
     try:
         with translated():
             store.open(source.position)
-        index.catch_up(source)
+        if follow or not index.resume():
+            index.catch_up(source)
         with translated():
             store.settle()
-        index.catch_up(source)
+        if follow or not index.resume():
+            index.catch_up(source)
     except BaseException:
         index.close()
         raise
@@ -149,9 +158,9 @@ class EdgeStore:
         with self._lock:
             return self._open_shard().best_of_term(term)
 
-    def count(self) -> int:
+    def count(self, *kinds: VectorName) -> int:
         with self._lock:
-            return self._open_shard().count()
+            return self._open_shard().count(*kinds)
 
     def distrust(self, reason: str) -> None:
         self.amiss = reason

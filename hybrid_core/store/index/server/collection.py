@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import NEW
-from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, batches, point_id, vector_names
+from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, point_id, vector_names
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.index.server.connection import EXTRA, Server
 from hybrid_core.system.extras import require
@@ -86,7 +86,7 @@ class CollectionStore:
                 query=_vector(query.vector),
                 using=query.using,
                 limit=query.limit,
-                query_filter=None if query.doc_ids is None else _in_documents(query.doc_ids),
+                query_filter=_wanted(query),
                 search_params=params,
                 with_payload=True,
             )
@@ -203,9 +203,10 @@ class CollectionStore:
         with self.server.calling() as client:
             client.delete(self.name, models.FilterSelector(filter=old), wait=True, ordering=_STRONG)
 
-    def count(self) -> int:
-        """Exact number of vectors of all kinds."""
-        kinds = vector_names(self.dimension, self.learned)
+    def settle(self) -> None:
+        """The server keeps itself in order."""
+
+    def count(self, *kinds: VectorName) -> int:
         with self.server.calling() as client:
             return sum(
                 client.count(
@@ -213,7 +214,7 @@ class CollectionStore:
                     count_filter=models.Filter(must=[models.HasVectorCondition(has_vector=kind)]),
                     exact=True,
                 ).count
-                for kind in kinds
+                for kind in kinds or vector_names(self.dimension, self.learned)
             )
 
 
@@ -226,4 +227,17 @@ def _range(key: str, **bounds: int) -> models.FieldCondition:
 
 
 def _in_documents(doc_ids: Many[str]) -> models.Filter:
-    return models.Filter(must=[models.FieldCondition(key="doc_id", match=models.MatchAny(any=list(doc_ids)))])
+    return models.Filter(must=[_of_any(doc_ids)])
+
+
+def _of_any(doc_ids: Many[str]) -> models.FieldCondition:
+    return models.FieldCondition(key="doc_id", match=models.MatchAny(any=list(doc_ids)))
+
+
+def _wanted(query: Query) -> models.Filter | None:
+    if query.doc_ids is None and not query.without:
+        return None
+    return models.Filter(
+        must=None if query.doc_ids is None else [_of_any(query.doc_ids)],
+        must_not=[_of_any(query.without)] if query.without else None,
+    )

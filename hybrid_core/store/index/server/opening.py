@@ -33,18 +33,22 @@ def open_server(
     manifest: Mapping[str, str | int],
     dimension: int = 0,
     learned: bool = False,
+    *,
+    follow: bool = True,
 ) -> VectorIndex:
     """Open a library's index on a server and bring it up to date, making or repairing it as needed.
 
-    ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is
-    that of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises
-    ``StoreError`` where the server refuses, ``UnreachableError`` where it does not answer.
+    Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
+    ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is that
+    of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises ``StoreError``
+    where the server refuses, ``UnreachableError`` where it does not answer.
     """
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     made = json.dumps(how, sort_keys=True, ensure_ascii=False)
     name = f"{collection}-{hashlib.sha256(made.encode()).hexdigest()[:10]}"
     index = VectorIndex(CollectionStore(server, name, dimension, learned))
-    index.catch_up(source)
+    if follow or not index.resume():
+        index.catch_up(source)
     drop_collections(server, collection, unless=lambda other: other.name == name or not _unused(other))
     return index
 

@@ -1,0 +1,181 @@
+"""What a first search waits for after many new pages, while the index is behind its log.
+
+    python benchmarks/following.py [--data DIR] [--pages 90000] [--new 10000] [--json]
+
+A library of real filings, published again and again under invented names, is grown to ``--pages``. A process that
+searches it is stopped, ``--new`` pages are published, and it goes on: its next search is timed beside the median of
+those before, with an index that the process had no time to bring up to date. Then as many are published while nobody
+searches, and the first search of a process is timed, beside that of a process whose index is not behind. The question
+names the last of the new documents, so that it can be seen whether it is found. Milliseconds are of the clock, and of
+the processor (all threads), which tell more on a machine that others use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.scale import grow
+from eval.datasets import load
+from hybrid_core.errors import PageIndexError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document
+from hybrid_core.types.files import FileStamp
+from hybrid_pageindex import Engine, run
+
+
+def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: int = 0) -> tuple[int, int, str]:
+    """Publish contents that the library does not have, numbered from ``first``; how many pages they have, the next
+    number, and the name of the last one.
+    """
+    have, copy, name = 0, first, ""
+    while have < pages:
+        original = originals[copy % len(originals)]
+        with catalog.snapshot() as snapshot:
+            [stored] = snapshot.versions(original.sha256)
+            content = snapshot.content(stored.content_id)
+        name = f"Newcomer {copy} Incorporated"
+        catalog.publish(
+            library="default",
+            doc_id=f"new{copy:07}",
+            path=f"/new/{copy}/{original.name}",
+            version=replace(stored.version, sha256=hashlib.sha256(name.encode()).hexdigest()),
+            content=content,
+            card=replace(original.card, names=(name,), symbols=()),
+            stamp=FileStamp(original.size, 0.0, 0.0, "", 0.0),
+        )
+        have += original.pages
+        copy += 1
+    return have, copy, name
+
+
+class Reader:
+    """A process that searches."""
+
+    def __init__(self, home: str) -> None:
+        command = [sys.executable, __file__, "--reader", home]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, **pipes)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def end(self) -> float:
+        """Seconds that it takes to end."""
+        assert self.process.stdin is not None
+        began = time.perf_counter()
+        self.process.stdin.close()
+        self.process.wait()
+        return time.perf_counter() - began
+
+
+def read(home: str) -> None:
+    """What a reader does."""
+    with_engine = Engine(home)
+    for line in sys.stdin:
+        began, worked = time.perf_counter(), time.process_time()
+        found = with_engine.search_now(json.loads(line), effort="fast")
+        taken, worked = (time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000
+        answer = {"ms": taken, "cpu_ms": worked, "notes": found.notes, "timings": found.timings_ms}
+        print(json.dumps(answer | {"ids": [page.doc_id for page in found.results]}), flush=True)
+    with_engine.close()
+
+
+def cold(home: str, question: str) -> dict[str, Any]:
+    """The first search of a process, and the seconds that the process then takes to end."""
+    reader = Reader(home)
+    answer = reader.ask(question)
+    return answer | {"ends_s": reader.end()}
+
+
+def measure(home: str, originals: list[Document], questions: list[str], new: int) -> dict[str, Any]:
+    catalog = Catalog(Path(home, "catalog.sqlite"))
+    cold(home, questions[0])  # whatever the system reads from the disk for the first time
+    reader = Reader(home)
+    warm = [reader.ask(question) for question in questions * 2][len(questions) :]
+    os.kill(reader.process.pid, signal.SIGSTOP)
+    pages, copy, name = publish_new(catalog, originals, new)
+    os.kill(reader.process.pid, signal.SIGCONT)
+    first = reader.ask(f"{name} {questions[0]}")
+    during, began, up_to_date = [], time.perf_counter(), 0.0
+    while not up_to_date:
+        answer = reader.ask(questions[len(during) % len(questions)])
+        if any("behind" in note for note in answer["notes"]):
+            during.append(answer)
+        else:
+            up_to_date = time.perf_counter() - began
+    reader.end()
+    fresh = [cold(home, question) for question in questions[:7]]
+    *_, name = publish_new(catalog, originals, new, copy)
+    catalog.close()
+    behind = cold(home, f"{name} {questions[0]}")
+    return {
+        "new_pages": pages,
+        "warm_p50_ms": middle(warm),
+        "first_ms": middle([first]),
+        "found_new": any(doc_id.startswith("new") for doc_id in first["ids"]),
+        "notes": first["notes"],
+        "during_p50_ms": middle(during),
+        "during_max_ms": [round(max((one[kind] for one in during), default=0.0)) for kind in ("ms", "cpu_ms")],
+        "up_to_date_s": round(up_to_date, 1),
+        "process_p50_ms": middle(fresh),
+        "process_behind_ms": middle([behind]),
+        "process_found_new": any(doc_id.startswith("new") for doc_id in behind["ids"]),
+        "process_ends_s": [round(statistics.median(one["ends_s"] for one in fresh), 2), round(behind["ends_s"], 2)],
+        "timings": [first["timings"], behind["timings"]],
+    }
+
+
+def middle(answers: Sequence[dict[str, Any]]) -> list[int]:
+    """Medians: of the clock, of the processor."""
+    return [round(statistics.median(one[kind] for one in answers)) if answers else 0 for kind in ("ms", "cpu_ms")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data")
+    parser.add_argument("--pages", type=int, default=90_000)
+    parser.add_argument("--new", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--reader", metavar="HOME", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.reader:
+        read(options.reader)
+        return 0
+    dataset = load("financebench", options.data)
+    questions = [question.text for question in dataset.questions][:40]
+    with tempfile.TemporaryDirectory() as home:
+        with_engine = Engine(home)
+        run(with_engine.index(dataset.files))
+        originals = run(with_engine.documents())
+        catalog = Catalog(Path(home, "catalog.sqlite"))
+        have = grow(catalog, originals, sum(document.pages for document in originals), options.pages)
+        catalog.close()
+        run(with_engine.index(dataset.files))  # nothing to do but to bring the index up to date
+        with_engine.close()
+        row = {"library": have, **measure(home, originals, questions, options.new)}
+    print(json.dumps(row) if options.json else "\n".join(f"{name}: {value}" for name, value in row.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

@@ -1,0 +1,175 @@
+"""What is done again when a file changes: pages parsed, shown to models and embedded, calls, vectors.
+
+    python benchmarks/incremental.py [--pages 1000] [--json]
+
+A PDF of chapters of 20 pages with sections of 4, with bookmarks, is indexed, with a model that sees every page, one
+that summarises sections (both scripted, behind HTTP: they answer by rules, and say something else wherever anything
+that they are shown is different) and an embedder. Then it changes, and is indexed and embedded again: one page says
+something else; a page is put before the first; a chapter is added at the end; the file is renamed; it is touched. Each
+change is counted from the state before it. "shown" are the pages that the model which sees was asked about, "embedded"
+those of which any text was given a vector, "vectors" all of them: a page has one of its summary and some of its text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.enriching import reads
+from hybrid_core.embed.texts import embedding_texts
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex import Engine, Settings, run
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.indexers.outline.outline_pages import filler
+
+CHAPTER, SECTION = 20, 4  # pages
+EMBEDDER = "hashed:64"
+_LINES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A page of the file: the headings that begin on it, with their levels, and what its lines are made from."""
+
+    headings: tuple[tuple[int, str], ...]
+    seed: int
+
+
+def pages_of(many: int, first: int = 0) -> list[Written]:
+    return [Written(tuple(headings(at)), at) for at in range(first, first + many)]
+
+
+def headings(at: int) -> Iterator[tuple[int, str]]:
+    if at % CHAPTER == 0:
+        yield 1, f"Chapter of {filler(10_000 + at, 3)}"
+    if at % SECTION == 0:
+        yield 2, f"Section of {filler(20_000 + at, 4)}"
+
+
+def write(pages: Sequence[Written], path: Path) -> None:
+    """The PDF; nothing on a page says where in the file it stands."""
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
+    with pymupdf.open() as document:
+        contents = []
+        for number, written in enumerate(pages, 1):
+            page = document.new_page(width=595, height=842)
+            y = 72.0
+            for level, title in written.headings:
+                contents.append([level, title, number])
+                page.insert_text((72, y), title, fontsize=20 - 3 * level)
+                y += 30
+            for line in range(_LINES):
+                page.insert_text(
+                    (72, y + 20 * line), f"{filler(100 * written.seed + line, 11)}.".capitalize(), fontsize=10
+                )
+        document.set_toc(contents)
+        document.save(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run did. ``shown``: pages that a model saw; ``sections``: calls about sections and the document."""
+
+    change: str
+    pages: int
+    parsed: bool
+    shown: int
+    sections: int
+    calls: int
+    embedded: int
+    vectors: int
+    points: int
+    seconds: float
+
+
+class Counter:
+    """An engine, its models, and what they were asked since the last look."""
+
+    def __init__(self, engine: Engine, server: ScriptedServer) -> None:
+        self.engine, self.server = engine, server
+        self._texts: set[str] = set()
+
+    def work(self, change: str, path: Path) -> Work:
+        self.server.requests.clear()
+        began = time.perf_counter()
+        file = run(self.engine.index(path)).files[0]
+        if file.status == "failed":
+            raise SystemExit(f"{path}: {file.error}")
+        embedded = run(self.engine.embed(EMBEDDER))
+        seconds = time.perf_counter() - began
+        titles = [request.title for request in self.server.requests]
+        shown = titles.count("PageSaid")
+        about = sum(title in ("SectionSummaries", "Description") for title in titles)
+        calls = len(titles) - titles.count("Word")
+        before, self._texts = self._texts, set()
+        pages: set[int] = set()
+        with self.engine._catalog().snapshot() as snapshot:
+            [content_id] = snapshot.published("default").values()
+            parts = (snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
+        for text in embedding_texts(*parts):
+            self._texts.add(text.key)
+            if text.key not in before:
+                pages.add(text.page)
+        vectors = embedded.vectors if embedded else 0
+        return Work(
+            change, file.pages, file.status == "indexed", shown, about, calls, len(pages), vectors,
+            len(self._texts) if file.status == "indexed" else 0, round(seconds, 1),
+        )  # fmt: skip
+
+
+def measured(many: int, folder: Path) -> Iterator[Work]:
+    """The first run, and one after each change of the file as it first was."""
+    pages, path = pages_of(many), folder / "file.pdf"
+    middle = many // 2 + 3  # of a chapter, not where it begins
+    changes: dict[str, Callable[[], Sequence[Written]]] = {
+        "a page changed": lambda: [
+            replace(p, seed=p.seed + 50_000) if at == middle else p for at, p in enumerate(pages)
+        ],
+        "a page put first": lambda: [Written((), 60_000), *pages],
+        "a chapter added": lambda: [*pages, *pages_of(CHAPTER, many)],
+    }
+    with scripted_server(reads) as server:
+        models: dict[str, Any] = {"llm_model": "m", "llm_base_url": server.url, "vlm_model": "v", "vision": "always"}
+        for change, changed in changes.items():
+            home = folder / change.replace(" ", "-")
+            with closing(Engine(settings=Settings(storage_path=home, **models))) as engine:
+                counter = Counter(engine, server)
+                write(pages, path)
+                first = counter.work("new", path)
+                if change == "a page changed":
+                    yield first
+                write(changed(), path)
+                yield counter.work(change, path)
+                if change == "a chapter added":
+                    path = path.rename(folder / "renamed.pdf")
+                    yield counter.work("renamed", path)
+                    path.touch()
+                    yield counter.work("touched", path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for work in measured(options.pages, Path(folder)):
+            row = {name: getattr(work, name) for name in Work.__slots__}
+            print(json.dumps(row) if options.json else "  ".join(f"{k} {v}" for k, v in row.items()), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except PageIndexError as error:
+        sys.exit(str(error))

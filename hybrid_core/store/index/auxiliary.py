@@ -1,0 +1,107 @@
+"""The documents that an index does not hold yet, searched by their words beside it (an auxiliary index: Manning,
+Raghavan & Schütze 2008, §4.5), so that whoever finds an index behind its log need not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.joined import JoinedIndex
+from hybrid_core.store.index.points import SPARSE
+from hybrid_core.store.index.query import Query
+from hybrid_core.text.bm25 import Bm25, idf
+from hybrid_core.text.term_counts import Ints, TermCounts, Uint32
+from hybrid_core.types.documents import Hit
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedDocument:
+    """A published version with the term counts of its pages."""
+
+    doc_id: str
+    content_id: str
+    counts: TermCounts
+
+
+class AuxiliaryIndex:
+    """Scores pages from their documents' term counts, as an index of these pages alone would; it has no vectors."""
+
+    rebuilt = ""
+
+    def __init__(self, documents: Sequence[CountedDocument], bm25: Bm25) -> None:
+        self.pages = sum(document.counts.page_count for document in documents)
+        self._documents, self._bm25 = documents, bm25
+
+    def search(self, query: Query) -> list[Hit]:
+        """As ``VectorIndex.search``."""
+        if query.using != SPARSE or query.limit < 1:
+            return []
+        terms = np.asarray(query.vector[0], np.uint32)
+        weights = np.asarray(query.vector[1], np.float64) * idf(self.pages, self._holding(terms))
+        hits = [hit for document in self._searched(query) for hit in self._scored(document, terms, weights)]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
+
+    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
+        """How many of the pages hold each term; they are counted, whatever ``pages`` says."""
+        return [int(holding) for holding in self._holding(np.asarray(terms, np.uint32))]
+
+    def _searched(self, query: Query) -> Iterable[CountedDocument]:
+        if query.doc_ids is None:
+            return self._documents
+        wanted = set(query.doc_ids)
+        return (document for document in self._documents if document.doc_id in wanted)
+
+    def _holding(self, terms: Uint32) -> Ints:
+        held = np.zeros(len(terms), np.int64)
+        for document in self._documents:
+            held += document.counts.occurrences(terms).holding
+        return held
+
+    def _scored(self, document: CountedDocument, terms: Uint32, weights: Floats) -> Iterable[Hit]:
+        counts = document.counts
+        found = counts.occurrences(terms)
+        if not len(found.pages):
+            return
+        parts = weights[found.terms] * self._bm25.weights(found.counts, counts.lengths[found.pages])
+        scores = np.bincount(found.pages, parts, counts.page_count)
+        for at in np.unique(found.pages):
+            score = float(scores[at])
+            yield Hit(document.doc_id, document.content_id, int(at) + 1, score, sparse=score)
+
+
+class _Reduced:
+    """An index without some documents."""
+
+    def __init__(self, index: VectorIndex, without: Collection[str]) -> None:
+        self._index, self._without = index, without
+
+    @property
+    def rebuilt(self) -> str:
+        return self._index.rebuilt
+
+    def search(self, query: Query) -> list[Hit]:
+        if query.doc_ids is None:
+            return self._index.search(replace(query, without=self._without))
+        return self._index.search(replace(query, doc_ids=set(query.doc_ids).difference(self._without)))
+
+    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
+        return self._index.pages_with(terms, pages)
+
+
+def completed(
+    index: VectorIndex, changed: Collection[str], documents: Sequence[CountedDocument], bm25: Bm25
+) -> JoinedIndex:
+    """What an index would answer by words if it had taken up the ``changed`` documents, of which ``documents`` are
+    published. By meaning it answers without them.
+
+    Until it has, pages that were replaced or removed still count in the idf.
+    """
+    auxiliary = AuxiliaryIndex(documents, bm25)
+    return JoinedIndex([(_Reduced(index, changed), index.pages()), (auxiliary, auxiliary.pages)])

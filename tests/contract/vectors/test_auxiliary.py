@@ -1,0 +1,109 @@
+"""What an index lacks is searched beside it, by the same scores, and it follows as far as somebody lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from hybrid_core.store.index.auxiliary import CountedDocument, completed
+from hybrid_core.store.index.query import Query
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_counts import TermCounts
+from tests.contract.vectors.conftest import Opener
+from tests.contract.vectors.library import Library, agree, arrays, ask
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
+)
+BM25 = Bm25()
+TERMS = {term: 1.0 + term / 50 for term in (*range(0, 40, 3), 999, 5000)}
+
+
+class Counted(Library):
+    """A library whose documents have term counts too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: dict[str, TermCounts] = {}
+
+    def add(self, doc_id: str, content_id: str, seed: int, pages: int = 7) -> None:
+        rng = np.random.default_rng(seed)
+        words = [{int(t): int(rng.integers(1, 9)) for t in rng.choice(60, 20, replace=False)} for _ in range(pages)]
+        lengths = [sum(page.values()) for page in words]
+        self.counts[content_id] = TermCounts.build(words, lengths)
+        weighed = [
+            {t: float(BM25.weights(np.array([n], np.uint16), float(length))[0]) for t, n in page.items()}
+            for page, length in zip(words, lengths, strict=True)
+        ]
+        self.publish(doc_id, content_id, *weighed)
+
+    def counted(self, doc_ids: set[str]) -> list[CountedDocument]:
+        return [
+            CountedDocument(doc, content, self.counts[content])
+            for doc, (content, _) in self.versions.items()
+            if doc in doc_ids
+        ]
+
+
+@pytest.fixture
+def counted() -> Counted:
+    library = Counted()
+    for number in range(12):
+        library.add(f"d{number:02}", f"c{number}", number, 5 + number % 4)
+    return library
+
+
+def test_new_documents_are_found_as_an_index_that_holds_them_finds_them(open_index: Opener, counted: Counted) -> None:
+    behind = open_index(counted, place="behind")
+    new = {"n1", "n2", "n3"}
+    for number, doc_id in enumerate(sorted(new)):
+        counted.add(doc_id, f"{doc_id}-1", 100 + number)
+    whole, joined = open_index(counted, place="whole"), completed(behind, new, counted.counted(new), BM25)
+    for limit, doc_ids in ((1000, None), (9, None), (1000, {"d01", "n2"}), (1000, {"n3"})):
+        query = Query("bm25", arrays(TERMS), limit, doc_ids)
+        expected, found = whole.search(query), joined.search(query)
+        assert [(hit.doc_id, hit.content_id, hit.page) for hit in found] == [
+            (hit.doc_id, hit.content_id, hit.page) for hit in expected
+        ]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-5)
+    assert joined.search(Query("dense", (1.0, 0.0), 10)) == []
+
+
+def test_what_was_replaced_or_removed_is_never_shown(open_index: Opener, counted: Counted) -> None:
+    behind = open_index(counted)
+    counted.add("d00", "c0-2", 200)
+    counted.remove("d01")
+    changed = {"d00", "d01"}
+    joined = completed(behind, changed, counted.counted(changed), BM25)
+    for doc_ids in (None, {"d00", "d01", "d02"}):
+        found = {(hit.doc_id, hit.content_id) for hit in joined.search(Query("bm25", arrays(TERMS), 1000, doc_ids))}
+        assert ("d00", "c0-2") in found and ("d02", "c2") in found
+        assert not {("d00", "c0"), ("d01", "c1")} & found
+    assert joined.search(Query("bm25", arrays(TERMS), 1000, {"d01"})) == []
+
+
+def test_following_ends_where_it_is_enough_and_goes_on_from_there(open_index: Opener, counted: Counted) -> None:
+    index = open_index(counted)
+    for number in range(250):  # a server is sent a hundred documents at once
+        counted.add(f"n{number:03}", f"n{number}", 300 + number, 1)
+    asked: list[int] = []
+
+    def after(turns: int) -> Callable[[], bool]:
+        def enough() -> bool:
+            asked.append(1)
+            return len(asked) >= turns
+
+        return enough
+
+    began = index.position
+    index.catch_up(counted, enough=after(1))
+    assert began < index.position < counted.position()
+    reached = index.position
+    assert index.store.position() == reached, "and it is recorded"
+    assert ask(index, TERMS, doc_ids={"n000"})
+    index.catch_up(counted, enough=after(2))
+    assert reached < index.position
+    index.catch_up(counted)
+    agree(index, counted, TERMS)

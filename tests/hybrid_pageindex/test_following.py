@@ -1,0 +1,224 @@
+"""Searches while the index is behind its log, and who brings it up to date. Other processes are real ones."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.index.edge import shard
+from hybrid_core.store.index.edge.state import read_state
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex.services import following, indexes
+from hybrid_pageindex.services.indexes import Indexes, index_folder
+from tests.conftest import Cli
+
+MANY = 60  # documents of a page: more than a search applies itself
+QUESTION = "Which port ships amber lanterns?"
+BEHIND = "the search index is behind"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_follows_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "_POLL_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Iterator[Engine]:
+    """An engine that has searched: it owns the index, and does not hear of what others publish."""
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(written(tmp_path / "first", 2)))
+        assert not said(search(engine))
+        yield engine
+
+
+def written(folder: Path, many: int, said: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    for number in range(many):
+        text = f"# Port {folder.name}-{number}\n\n{said}\n\nCalm harbour number {number} ships rope and tar.\n"
+        (folder / f"{folder.name}{number:03}.md").write_text(text)
+    return folder
+
+
+def search(engine: Engine, question: str = QUESTION) -> SearchResult:
+    return engine.search_now(question, top_k=10)
+
+
+def said(found: SearchResult) -> list[str]:
+    """What it says of the index and its vectors."""
+    return [note for note in found.notes if "index" in note or "embedded" in note]
+
+
+def names(found: SearchResult) -> list[str]:
+    return [page.doc_name for page in found.results]
+
+
+def amber(folder: Path) -> Path:
+    """Many new files, one of which answers."""
+    written(folder, MANY)
+    (folder / "amber.md").write_text("# Port Amber\n\nThe port of Vesna ships amber lanterns.\n")
+    return folder
+
+
+def positions(home: Path) -> tuple[int, int]:
+    """Where the index is recorded to stand, and where its log stands."""
+    with closing(sqlite3.connect(home / "catalog.sqlite")) as catalog:
+        [newest] = catalog.execute("select max(seq) from changes where library = 'default'").fetchone()
+    state = read_state(index_folder(home, "default") / "state.json")
+    return (state.position if state else 0), newest
+
+
+def test_what_index_has_reported_is_in_the_index_that_the_next_process_opens(tmp_path: Path, cli: Cli) -> None:
+    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    assert positions(tmp_path / "home") == (MANY + 1, MANY + 1)
+    found = cli("search", QUESTION)
+    assert "amber.md" in found.stdout and BEHIND not in found.stdout + found.stderr
+
+
+def test_a_process_that_searches_finds_what_another_one_has_indexed_and_says_that_it_is_behind(
+    tmp_path: Path, cli: Cli, reading: Engine
+) -> None:
+    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    assert positions(tmp_path / "home")[0] == 2, "it left the index to the one that has it open"
+    found = search(reading)
+    assert names(found)[0] == "amber.md"
+    [note] = said(found)
+    assert note == f"{BEHIND} by {MANY + 1} pages: they are found by their words, and it follows in the background"
+    assert positions(tmp_path / "home")[0] == 2, "the search did not wait for it"
+    reading._indexes().follow_all()
+    after = search(reading)
+    assert not said(after)
+    assert names(after)[0] == "amber.md"
+    assert [page.score for page in after.results] == pytest.approx([page.score for page in found.results], rel=1e-4)
+
+
+def test_a_few_new_pages_are_taken_up_by_the_search(tmp_path: Path, cli: Cli, reading: Engine) -> None:
+    assert cli("index", written(tmp_path / "new", 3, "Amber lanterns.")).returncode == 0
+    found = search(reading)
+    assert names(found)[0].startswith("new") and not said(found)
+    assert positions(tmp_path / "home") == (5, 5)
+
+
+def test_what_was_removed_or_replaced_never_shows_while_the_index_is_behind(
+    tmp_path: Path, cli: Cli, reading: Engine
+) -> None:
+    new = amber(tmp_path / "new")
+    run(reading.index(new))
+    assert names(search(reading))[0] == "amber.md"
+    written(new, MANY, "Changed.")
+    (new / "amber.md").write_text("# Port Amber\n\nNothing is shipped from here.\n")
+    assert cli("index", new).returncode == 0
+    found = search(reading)
+    assert said(found)[0].startswith(BEHIND)
+    assert all("lanterns" not in page.snippet for page in found.results)
+    assert cli("remove", "amber.md").returncode == 0
+    assert "amber.md" not in names(search(reading, "Port Amber"))
+
+
+def test_processes_that_search_and_end_take_the_index_further_each(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    with closing(Engine(home)) as engine, monkeypatch.context() as killed:
+        run(engine.index(written(tmp_path / "first", 1)))
+        killed.setattr("hybrid_pageindex.services.indexing.follow", lambda *_: ())  # as if it were killed right before
+        run(engine.index(amber(tmp_path / "new")))
+    reached = [positions(home)[0]]
+    for _ in range(MANY):
+        found = cli("search", QUESTION)
+        assert "amber.md" in found.stdout
+        reached.append(positions(home)[0])
+        assert reached[-1] > reached[-2]
+        if reached[-1] == MANY + 2:
+            break
+    assert reached[-1] == MANY + 2 == positions(home)[1]
+
+
+def test_a_thread_follows_while_somebody_searches(
+    tmp_path: Path, cli: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed, follow_all = threading.Event(), Indexes.follow_all
+
+    def tell(self: Indexes) -> None:
+        follow_all(self)
+        followed.set()
+
+    monkeypatch.setattr(Indexes, "follow_all", tell)
+    monkeypatch.setattr(indexes, "_POLL_SECONDS", 0.01)
+    reading.close()
+    assert not said(search(reading))
+    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    for _ in range(2):
+        followed.clear()
+        assert followed.wait(60)
+    assert positions(tmp_path / "home") == (MANY + 3, MANY + 3)
+    assert names(search(reading))[0] == "amber.md"
+
+
+def test_following_gives_way_to_searches(
+    tmp_path: Path, cli: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "_GIVES_WAY", 60.0)
+    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    thread = threading.Thread(target=reading._indexes().follow_all)
+    with reading._indexes().searching():
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive() and positions(tmp_path / "home")[0] == 2
+    thread.join(60)
+    assert not said(search(reading))
+
+
+def test_an_index_that_cannot_be_written_is_told_and_its_pages_are_found_by_their_words(
+    tmp_path: Path, reading: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr(shard, "require_space", full)
+    report = run(reading.index(amber(tmp_path / "new")))
+    assert any("could not be brought up to date" in note and "disk is full" in note for note in report.notes)
+    reading._indexes().follow_all()
+    found = search(reading)
+    assert names(found)[0] == "amber.md"
+    assert "cannot be brought up to date: The disk is full." in said(found)[0]
+    monkeypatch.undo()
+    reading._indexes().follow_all()
+    assert not said(search(reading))
+
+
+def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, cli: Cli) -> None:
+    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+        run(engine.index(written(tmp_path / "first", 2)))
+        run(engine.embed("hashed:32"))
+        assert search(engine).embedded_share == 1.0
+        assert cli("index", amber(tmp_path / "new")).returncode == 0
+        assert cli("embed").returncode == 0
+        found = search(engine)
+        assert names(found)[0] == "amber.md" and found.embedded_share < 1.0
+        assert any(f"the vectors of {MANY + 1} documents are not in the index yet" in note for note in said(found))
+        engine._indexes().follow_all()
+        found = search(engine)
+        assert found.embedded_share == 1.0 and not said(found)
+
+
+def test_a_cancelled_index_command_leaves_the_rest_to_searches(tmp_path: Path, engine: Engine) -> None:
+    stopped = threading.Event()
+    stopped.set()
+    run(engine.index(written(tmp_path / "first", 1)))
+    assert following.follow(engine._parts(), "default", stopped.is_set) == ()
+    assert following.follow(engine._parts(), "unknown", stopped.is_set) == ()
+
+
+def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, cli: Cli, engine: Engine) -> None:
+    run(engine.index(written(tmp_path / "first", 3), detach=True))
+    assert positions(tmp_path / "home")[0] == 0
+    run(engine.work(concurrency=1, enough=lambda: True))
+    assert positions(tmp_path / "home") == (3, 3)
+    assert "first000.md" in cli("search", "Calm harbour 0").stdout
