@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from hybrid_core.cards import cover
 from hybrid_core.cards.document_types import (
@@ -84,18 +83,6 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequenc
         title=best_title,
         recurring=tuple(name for name in recurring if name_key(name) not in own | {""}),
     )
-
-
-def card_to_json(card: Card) -> dict[str, Any]:
-    """The card as plain JSON values, empty fields left out."""
-    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
-
-
-def card_from_json(data: Mapping[str, Any]) -> Card:
-    """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
-    known = {field.name for field in fields(Card)}
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
-    return Card(**values)
 
 
 def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG
@@ -19,6 +19,9 @@ from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import unread_advice
 from retrievers.pipeline.stage import Stages
+
+if TYPE_CHECKING:
+    from hybrid_core.llm.client.chat_model import ChatModel
 
 
 class Parts:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services import reading
@@ -92,6 +91,7 @@ def _original(found: Document, at: Path, scratch: Path) -> Iterator[Path]:
 
     Raises DocumentError where the file is not the one that was indexed.
     """
+    from hybrid_core.store.scratch import scratch_folder
     from indexers.jobs.files import private_copy
 
     path = Path(found.path)

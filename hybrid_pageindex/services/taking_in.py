@@ -11,7 +11,6 @@ from pathlib import Path
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.originals import Original
-from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types.addresses import UPLOAD
 from hybrid_core.types.requests import several
 from hybrid_pageindex.config.settings import Settings
@@ -86,6 +85,8 @@ def _file_name(name: str) -> str:
 
 def _kept(catalog: Catalog, library: str, address: str, data: bytes, settings: Settings) -> str:
     catalog.ensure_library(library)
+    from hybrid_core.store.scratch import scratch_folder  # with filelock, which a search does not need
+
     with scratch_folder(settings.storage_path / "tmp") as folder:
         file = Path(folder, "upload")
         file.write_bytes(data)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from hybrid_core.cards.card import card_to_json
+from hybrid_core.cards.as_json import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
 from hybrid_core.store.catalog import originals, rows, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes

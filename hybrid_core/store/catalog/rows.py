@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, delete, insert, select, union
 
-from hybrid_core.cards.card import card_from_json
+from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.text import to_json
 from hybrid_core.types.documents import Document, IndexedContent, Page, Section
