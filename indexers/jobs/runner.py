@@ -14,6 +14,7 @@ from indexers.jobs.turn import Turn
 from indexers.jobs.workplace import Workplace
 
 _LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
+_BRIEF = 0.5  # seconds
 _AGAIN = 5.0  # and before the next one, where a worker could not look
 
 
@@ -44,6 +45,7 @@ class Runner:
         self._begin, self._over, self._only_awaited = begin, over, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
         self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
+        self._brief: set[Lane] = set()  # whose last turn was over at once
         self.idle = False
         """Whether there was nothing to take when it looked last."""
 
@@ -77,7 +79,9 @@ class Runner:
     def _take(self) -> None:
         for lane, threads in self._lanes:
             free = lane.at_once - sum(of is lane for _, of in self._running.values())
-            if not free:
+            if lane in self._brief:  # taking several together costs as much as taking one
+                free += lane.at_once if free >= 0 else 0
+            if free <= 0:
                 continue
             for job in self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
@@ -85,13 +89,16 @@ class Runner:
             ):  # fmt: skip
                 turn = self._begin(job)
                 self._leases.begun(turn)
-                self._running[threads.submit(lane.work, turn)] = turn, lane
+                self._running[threads.submit(_done, lane, turn)] = turn, lane
 
     def _settle(self, future: Future[Advance]) -> None:
-        turn, _ = self._running.pop(future)
+        turn, lane = self._running.pop(future)
         self._leases.over(turn)
+        (self._brief.add if turn.seconds < _BRIEF else self._brief.discard)(lane)
         try:
             self._write(turn, future)
+        except LeaseLostError:
+            return
         except StoreError:  # what it has is given back once that can be written
             if self._only_awaited:
                 raise
@@ -103,11 +110,10 @@ class Runner:
             if not turn.written:
                 self._queue.advance(fence, advance)
         except LeaseLostError:
-            return
+            raise
         except (Cancelled, CancelledError):
             if turn.stop.reason != "cancelled":
-                with suppress(LeaseLostError):
-                    self._queue.release(fence)
+                self._queue.release(fence)
                 return
             advance = Advance("cancelled", cause="It was cancelled.")
             self._queue.advance(fence, advance)
@@ -121,3 +127,10 @@ class Runner:
             advance = Advance("failed", cause=f"{type(error).__name__}: {error}")
             self._queue.advance(fence, advance)
         self._over(turn, advance)
+
+
+def _done(lane: Lane, turn: Turn) -> Advance:
+    turn.begin()
+    if turn.stop.asked.is_set():
+        raise Cancelled("Indexing was stopped.")
+    return lane.work(turn)

@@ -30,6 +30,14 @@ class Turn:
         self._size, self._shown = size(source), 0.0
         self._began = time.monotonic()
 
+    def begin(self) -> None:
+        """Its time counts from now."""
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
     def at(self, stage: Stage, done: int, pages: int) -> FileStage:
         """Note how far it is; what the progress is told."""
         self.done, self.pages = done, pages
@@ -48,7 +56,7 @@ class Turn:
 
     def timed(self, result: FileResult) -> FileResult:
         """A result with what this turn has taken until now."""
-        taken, before = time.monotonic() - self._began, self.before
+        taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))
         if self.job.stage == "enrich":
