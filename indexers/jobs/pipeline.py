@@ -79,7 +79,8 @@ def index(
     elif requests:
         stop, stay = cancelled or threading.Event(), leaving or threading.Event()
         done |= _worked(catalog, cache, requests, options, scratch, tally, len(done), stop, stay, works)
-    results = [*failed, *done.values()]
+    inside = sorted(done.keys() - set(files))  # what lies in them
+    results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
     removed = prune(catalog, library, found.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not found.files else gone(catalog, library, found.roots)
