@@ -142,7 +142,7 @@ def drop(connection: Connection, ids: Sequence[int]) -> None:
 def _active(
     connection: Connection, ids: Sequence[int] | None, library: str | None, subjects: Sequence[str] | None
 ) -> list[Row[Any]]:
-    query = select(jobs).where(IS_ACTIVE).order_by(jobs.c.id).with_for_update()
+    query = select(jobs).where(IS_ACTIVE).with_for_update()
     if library is not None:
         query = query.where(jobs.c.library == library)
     if subjects is None:

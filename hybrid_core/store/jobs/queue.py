@@ -175,10 +175,12 @@ class JobQueue:
 
     def _expire(self, connection: Connection) -> list[Happening]:
         late = connection.execute(
-            select(jobs).where(IS_RUNNING, self._lapsed()).order_by(jobs.c.id).with_for_update(skip_locked=True)
+            select(jobs)
+            .where(IS_RUNNING, self._lapsed())
+            .with_for_update(skip_locked=True)  # sorted, all would be read
         ).all()
         happened = []
-        for row in late:
+        for row in sorted(late, key=lambda row: row.id):
             happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
             cause = f"The worker {row.worker} gave no sign of life while it had it."
             happened += fail_job(connection, row, cause, self._retries, final=False)

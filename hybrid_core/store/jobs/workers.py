@@ -70,7 +70,7 @@ class Workers:
             alone = connection.execute(
                 select(jobs).where(
                     jobs.c.id.in_(mine), jobs.c.id.not_in(others), jobs.c.detached.is_(False), IS_ACTIVE
-                ).order_by(jobs.c.id).with_for_update()
+                ).with_for_update()
             ).all()  # fmt: skip
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
             log(connection, cancel(connection, alone, "Whoever waited for it stopped."))
@@ -102,9 +102,7 @@ class Workers:
             return
         connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(gone)))
         connection.execute(delete(workers).where(workers.c.id.in_(gone)))
-        found = connection.execute(
-            select(jobs).where(IS_RUNNING, jobs.c.worker.in_(gone)).order_by(jobs.c.id).with_for_update()
-        ).all()
+        found = connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(gone)).with_for_update()).all()
         log(connection, release(connection, found, cause))
 
     def _end_forgotten(self, connection: Connection) -> None:

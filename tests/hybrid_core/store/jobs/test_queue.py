@@ -332,6 +332,7 @@ def test_how_many_wait_before_one(store: Store) -> None:
     assert JobReader(store).ahead([*ids, running.job]) == dict(zip(ids, [2, 0, 1], strict=True))
 
 
+@pytest.mark.slow
 def test_many_at_once_take_each_job_once(store: Store) -> None:
     queue = JobQueue(store)
     queue.enqueue([request(f"/{n}") for n in range(60)])
@@ -352,6 +353,7 @@ def test_many_at_once_take_each_job_once(store: Store) -> None:
     assert JobReader(store).counts().done == 60
 
 
+@pytest.mark.slow
 def test_eight_that_enqueue_the_same_make_each_job_once(store: Store) -> None:
     made: list[list[str]] = []
 
