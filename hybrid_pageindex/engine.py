@@ -568,6 +568,32 @@ class Engine:
             lambda: Jobs(self._catalog()).decide(action, JobChoice(ids, library, everything))
         )
 
+    async def rebuild(
+        self,
+        documents: Sequence[str] | str = (),
+        *,
+        library: str | None = None,
+        everything: bool = False,
+        password: str | None = None,
+        workers: int | None = None,
+        detach: bool = False,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> IndexReport:
+        """Make documents anew from their files, or a whole library, or everything, whatever is stored of them.
+
+        What is published serves until its successor is. Scans are read again; what models said is asked for again only
+        where it is not kept. The rest is as in ``index``. Raises UsageError where it is not clear what is meant,
+        NotFoundError for what is unknown.
+        """
+        from hybrid_pageindex.services.rebuilding import rebuild
+
+        settings = self.settings if workers is None else replace(self.settings, workers=workers)
+        named = None if library is None else arguments.library(library, "")
+        listed, told, call = several(documents), on_progress or _not_told, IndexCall(password=password, detach=detach)
+        return await stoppable(
+            lambda stop: rebuild(self._parts(), settings, listed, named, everything, call, told, stop)
+        )
+
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
         """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
         the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.

@@ -41,6 +41,7 @@ class IndexCall:
     password: str | None = None
     prune: bool = False
     check_hashes: bool = False
+    anew: bool = False
     wished: bool = False
     detach: bool = False
 
@@ -69,7 +70,7 @@ def index_paths(
         known = library_called(library, libraries)
         told = bool(libraries)  # what is done without is said once in a home, unless it was asked for
     options = replace(
-        options, password=call.password, prune=call.prune, check_hashes=call.check_hashes,
+        options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
         notes=() if told and not call.wished else without,
     )  # fmt: skip
     if known is None:

@@ -38,7 +38,7 @@ class FileStages:
     def __init__(self, catalog: Catalog, cache: Cache, place: Workplace, options: IndexOptions, tally: Tally) -> None:
         pool, at_once = place.pool, place.parsers + 1  # tasks of a file that are given to the parsers ahead
         self._at_once = at_once
-        self._catalog, self._options, self._tally = catalog, options, tally
+        self._catalog, self._cache, self._options, self._tally = catalog, cache, options, tally
         self._stored = StoredContents(catalog, options.ocr, options.chunks)
         self._stamps = NewStamps(catalog)
         self._scans = ScanReader(
@@ -131,8 +131,9 @@ class FileStages:
             message = str(error).removeprefix(f"{turn.file}: ")
             doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
             self._catalog.record_failure(
-                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message
-            )
+                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message,
+                fence=turn.job.fence,
+            )  # fmt: skip
             with self._catalog.snapshot() as snapshot:
                 published = doc_id in snapshot.published(turn.library, [doc_id])
             return turn.timed(FileResult(str(turn.file), "failed", message, doc_id if published else None))
@@ -143,7 +144,9 @@ class FileStages:
         format = format_of(turn.source)
         wanted = self._stored.of_format(sha256, format)
         known = document_at(self._catalog, library, file)
-        same = known is not None and self._serves(known, wanted)
+        same = known is not None and self._serves(turn, known, wanted)
+        if turn.anew:
+            self._cache.clear(f"ocr/{sha256}/")
         if holds_members(turn.job.subject, format):
             self._members.follow(turn, sha256, keep=not same)
         if known is not None and same:
@@ -153,7 +156,7 @@ class FileStages:
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file was quicker to take its place
-            if self._serves(moved, wanted):
+            if self._serves(turn, moved, wanted):
                 note = "; ".join((f"moved from {moved.path}", *turn.said))
                 return replace(unchanged(file, moved), note=note)
             known = moved
@@ -161,7 +164,9 @@ class FileStages:
         doc_id = known.doc_id if known else new_id(self._catalog, library, file)
         return self._publisher.publish(turn, stamp, sha256, doc_id, self._options.ocr_seconds, turn.page)
 
-    def _serves(self, document: Document, wanted: ContentVersion) -> bool:
+    def _serves(self, turn: Turn, document: Document, wanted: ContentVersion) -> bool:
+        if turn.anew:
+            return False
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and self._stored.serves(stored, wanted)

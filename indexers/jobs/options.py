@@ -42,6 +42,7 @@ class IndexOptions:
     password: str | None = None
     prune: bool = False
     check_hashes: bool = False  # read every file, also those that the system tells are unchanged
+    anew: bool = False  # and make all of them again
     range_pages: int = 100
     seconds_per_task: float = 120.0
     seconds_per_file: float = 3600.0

@@ -32,7 +32,7 @@ from indexers.jobs.options import IndexOptions
 from indexers.jobs.prune import gone, prune
 from indexers.jobs.report import FileResult, IndexProgress, IndexReport, Tally
 from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.turn import Turn
+from indexers.jobs.turn import ANEW, Turn
 from indexers.jobs.unchanged import UnchangedFiles
 from indexers.jobs.workplace import workplace
 from indexers.workers.pool import WorkerLimits
@@ -117,6 +117,8 @@ def _sorted_out(
         secret = f"{SESSION}{uuid.uuid4().hex}"
         needs, asked = needs | {secret}, {**asked, "password": secret}
     stored = UnchangedFiles(catalog, library, StoredContents(catalog, options.ocr, options.chunks))
+    if options.anew:
+        asked = {**asked, ANEW: True}
     unimproved = _unimproved(cache, options)
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
@@ -124,7 +126,8 @@ def _sorted_out(
     for file in inside:  # grows by what lies in those that are unchanged
         document = known.get(str(file))
         stage: JobStage = "parse"
-        if document is not None and not options.check_hashes and stored.known(file, document):
+        looked_at = not options.check_hashes and not options.anew
+        if document is not None and looked_at and stored.known(file, document):
             result = unchanged(file, document)
             inside += members_of(catalog, library, document)
             version = stored.version(document)

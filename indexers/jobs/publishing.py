@@ -54,7 +54,7 @@ class Publisher:
     ) -> FileResult:
         """Publish what the catalog holds of the same bytes, or what is made of them now."""
         with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
-            if (shared := self._shared(turn, sha256)) is not None:
+            if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
                 note = "; ".join(("same bytes as a file indexed before", *turn.said))
@@ -98,7 +98,7 @@ class Publisher:
         result = turn.timed(result)
         self._catalog.publish(
             library=turn.library, doc_id=result.doc_id or "", path=str(turn.file), version=version, content=content,
-            card=card, stamp=stamp, fence=turn.job.fence, advance=self._ending(turn, result),
+            card=card, stamp=stamp, fence=turn.job.fence, advance=self._ending(turn, result), anew=turn.anew,
         )  # fmt: skip
         turn.written = True
         return result

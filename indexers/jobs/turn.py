@@ -12,6 +12,9 @@ from indexers.jobs.files import size
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.workers.stop import Stop
 
+ANEW = "anew"
+"""The option of a job that makes everything again, whatever is stored of its file."""
+
 
 class Turn:
     """``source`` is where the bytes of the job's file lie. ``before`` is what came of the stages before this one, None
@@ -23,6 +26,7 @@ class Turn:
         self.file, self.library = Path(job.subject), job.library
         self.said: tuple[str, ...] = ()
         self.before = FileResult.from_json(job.result) if job.result and job.turn else None
+        self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()
         self.written = False
         """Whether its end is in the catalog already, with what it published."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,17 @@ def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine,
         assert answer(agent.call("jobs", action="cancel", jobs=[2]))["jobs"] == [2]
         assert answer(agent.call("jobs", action="cancel", library="letters"))["jobs"] == [3]
         assert "No job 99" in refusal(agent.call("jobs", action="show", jobs=[99]))
+
+
+def test_agents_have_documents_made_anew(engine: Engine, filings: list[Path]) -> None:
+    run(engine.index(filings[:2], workers=1))
+    before = {document.name: document.content_id for document in run(engine.documents())}
+    with stdio(engine.home, "--root", engine.home) as agent:
+        said = answer(agent.call("jobs", action="rebuild", documents=[filings[0].name]))["said"]
+        assert "1 file left to workers" in said
+        until = time.monotonic() + 120
+        while any(job["state"].partition(":")[0] != "done" for job in answer(agent.call("jobs"))["jobs"]):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+    after = {document.name: document.content_id for document in run(engine.documents())}
+    assert [name for name in before if before[name] != after[name]] == [filings[0].name]

@@ -18,6 +18,7 @@ from hybrid_core.store.catalog.changes import Changed, log_changes
 from hybrid_core.store.catalog.libraries import RENEWED, create_library
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
+from hybrid_core.store.catalog.replacing import replace_content
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import ORIGINALS, advice_of
@@ -78,11 +79,13 @@ class Catalog:
         stamp: FileStamp,
         fence: Fence | None = None,
         advance: Advance | None = None,
+        anew: bool = False,
     ) -> None:
         """Switch a document to a version, in one transaction.
 
         ``content`` is None where the catalog is known to hold that version already; raises
-        NotFoundError where it meanwhile does not. ``fence`` is of the job that made it, and ``advance`` what becomes of
+        NotFoundError where it meanwhile does not. With ``anew`` it takes the place of what is stored of that version,
+        for all documents. ``fence`` is of the job that made it, and ``advance`` what becomes of
         the job by that (by default it goes on); raises LeaseLostError, and publishes nothing, where another has it.
         """
         from hybrid_core.store.jobs.events import log  # no search needs these, and they take a while to import
@@ -94,9 +97,12 @@ class Catalog:
             content_id = rows.content_id_of(connection, version)
             if content_id is None and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
+            changed: list[Changed] = []
             if content_id is None and content is not None:
                 content_id = version.new_id()
                 rows.insert_content(connection, content_id, version, content)
+            elif content_id is not None and content is not None and anew:
+                content_id, changed = replace_content(connection, content_id, version, content)
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
                 "library": library, "path": path, "name": shown_name(path), "content_id": content_id,
@@ -110,7 +116,8 @@ class Catalog:
             )  # fmt: skip
             if before and before != content_id:
                 drop_unreferenced(connection, [before])
-            log_changes(connection, [Changed(library, doc_id, content_id)])
+            others = [one for one in changed if one.doc_id != doc_id]
+            log_changes(connection, [*others, Changed(library, doc_id, content_id)])
             log(connection, happened)
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
@@ -150,13 +157,19 @@ class Catalog:
                 update(schema.documents).where(known.doc_id == bindparam("id")).values(**changed, error=""), values
             )
 
-    def record_failure(self, *, library: str, doc_id: str, path: str, size: int, error: str) -> None:
-        """Remember why a file could not be indexed; a version published earlier stays."""
+    def record_failure(
+        self, *, library: str, doc_id: str, path: str, size: int, error: str, fence: Fence | None = None
+    ) -> None:
+        """Remember why a file could not be indexed; a version published earlier stays. ``fence`` as in ``publish``."""
+        from hybrid_core.store.jobs.fencing import held
+
         new = {
             "library": library, "path": path, "name": shown_name(path), "content_id": None, "card": "{}",
             "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
         }  # fmt: skip
         with self.writing() as connection:
+            if fence is not None:
+                held(connection, fence)
             connection.execute(
                 upsert(schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
                     index_elements=["doc_id"], set_={"error": error}

@@ -22,6 +22,7 @@ from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
     from indexers.formats.drawing import ImageFormat
+    from indexers.jobs.report import IndexReport
 
 _IMAGES: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
@@ -67,6 +68,10 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             detach=options.detach,
             on_progress=on_progress,
         )
+    return _reported(report, options)
+
+
+def _reported(report: IndexReport, options: argparse.Namespace) -> int:
     if _json(options):
         dump(asdict(report) | {"usage": asdict(report.usage)})
     else:
@@ -289,6 +294,15 @@ async def _watch(engine: Engine, options: argparse.Namespace) -> int:
     return await watch(engine, options)
 
 
+async def _rebuild(engine: Engine, options: argparse.Namespace) -> int:
+    with index_progress(quiet=_json(options)) as on_progress:
+        report = await engine.rebuild(
+            options.documents, library=_library(options), everything=options.all, password=options.password,
+            workers=options.workers, detach=options.detach, on_progress=on_progress,
+        )  # fmt: skip
+    return _reported(report, options)
+
+
 async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
     from hybrid_pageindex.doors.cli.jobs import jobs
 
@@ -298,5 +312,5 @@ async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "jobs": _jobs, "mcp": _mcp, "open": _open, "watch": _watch, "worker": _worker,
+    "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch, "worker": _worker,
 }  # fmt: skip

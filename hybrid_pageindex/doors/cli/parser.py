@@ -158,6 +158,13 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         decision.add_argument("jobs", nargs="*", type=count, metavar="JOB")
         decision.add_argument("--all", action="store_true", help="all jobs of all libraries")
 
+    rebuild = commands.add_parser("rebuild", parents=[scoped], help="make documents anew, or a library, from the files")
+    rebuild.add_argument("documents", nargs="*", metavar="DOC", help="none: all of the library that is named")
+    rebuild.add_argument("--all", action="store_true", help="all libraries")
+    rebuild.add_argument("--detach", action="store_true", help="leave it to workers")
+    rebuild.add_argument("--password", metavar="P", help="password of encrypted files")
+    add_option(rebuild, "workers", metavar="N")
+
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")
 

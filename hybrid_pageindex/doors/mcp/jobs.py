@@ -12,13 +12,15 @@ from hybrid_pageindex.doors.mcp.door import Door, short, told
 from hybrid_pageindex.doors.mcp.shapes import schema, without_empty
 from hybrid_pageindex.services.jobs import JobView
 
-Action = Literal["list", "show", "pause", "resume", "cancel", "retry", "forget"]
+Action = Literal["list", "show", "pause", "resume", "cancel", "retry", "forget", "rebuild"]
 _MOST = 50
 _MOST_JOBS = 100
 _EVENTS = 20  # of a job, the newest
 
 
 def register(server: FastMCP, door: Door) -> None:
+    usual = door.engine.settings.library
+
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
         output_schema=schema(jobs="a", said="s?"),
@@ -27,9 +29,10 @@ def register(server: FastMCP, door: Door) -> None:
     async def jobs(
         action: Action = "list",
         jobs: Annotated[tuple[int, ...], "Else all of library"] = (),
+        documents: tuple[str, ...] = (),
         library: str = "",
     ) -> dict[str, Any]:
-        """What is indexed and what waits; decide about it."""
+        """What is indexed and what waits; decide about it. rebuild makes documents anew."""
         if len(jobs) > _MOST_JOBS:
             raise UsageError(f"{len(jobs)} jobs are named.", f"Name at most {_MOST_JOBS}.")
         if action == "list":
@@ -41,7 +44,11 @@ def register(server: FastMCP, door: Door) -> None:
             shown = (_job(one.view) | {"events": _events(one.to_dict())} for one in each)
             return {"jobs": budget.fitting(shown, door.budget)}
         door.access.check_writing()
-        meant = {"library": library or door.engine.settings.library} if not jobs else {}
+        if action == "rebuild":
+            names = [short("document", name) for name in documents]
+            report = await door.engine.rebuild(names, library=library or (None if names else usual), detach=True)
+            return {"jobs": [], "said": "; ".join(report.notes)}
+        meant = {"library": library or usual} if not jobs else {}
         decided = await getattr(door.engine, action)(*jobs, **meant)
         return {"jobs": list(decided.jobs), "said": decided.said}
 
