@@ -73,10 +73,8 @@ class JobQueue:
             return []
         with self._store.writing() as connection:
             happened = self._expire(connection) if late else []
-            paused = rows.Paused(connection)
-            due = self._due(connection, paused, worker, abilities, stages, only_awaited)
             taken: list[Row[Any]] = []
-            if due is not None:
+            if due is not None and found:  # of what was paused since, it hears when it has the job
                 chosen = due.limit(most).with_for_update(skip_locked=True).scalar_subquery()
                 now = db_now()
                 taken = list(
