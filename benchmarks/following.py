@@ -97,6 +97,10 @@ def read(home: str) -> None:
     with_engine.close()
 
 
+def asked(name: str) -> str:
+    return f"What were the capital expenditures of {name}?"
+
+
 def cold(home: str, question: str) -> dict[str, Any]:
     """The first search of a process, and the seconds that the process then takes to end."""
     reader = Reader(home)
@@ -112,7 +116,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
     os.kill(reader.process.pid, signal.SIGSTOP)
     pages, copy, name = publish_new(catalog, originals, new)
     os.kill(reader.process.pid, signal.SIGCONT)
-    first = reader.ask(f"{name} {questions[0]}")
+    first = reader.ask(asked(name))
     during, began, up_to_date = [], time.perf_counter(), 0.0
     while not up_to_date:
         answer = reader.ask(questions[len(during) % len(questions)])
@@ -124,7 +128,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
     fresh = [cold(home, question) for question in questions[:7]]
     *_, name = publish_new(catalog, originals, new, copy)
     catalog.close()
-    behind = cold(home, f"{name} {questions[0]}")
+    behind = cold(home, asked(name))
     return {
         "new_pages": pages,
         "warm_p50_ms": middle(warm),

@@ -41,6 +41,7 @@ _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a
 _KEPT_PAGES = 20_000  # whose term counts are kept while the index does not hold them: some 30 MB
 _POLL_SECONDS = 1.0
 _GIVES_WAY = 0.3  # seconds at most that following waits for searches under way before its next document
+_END_SECONDS = 5.0  # that a process which ends without closing waits at most
 _LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
 _log = logging.getLogger(__name__)
 
@@ -262,9 +263,9 @@ class Indexes:
         """Let a thread follow from now on."""
         with self._connecting:
             if self._follower is None and not self._closing.is_set():
-                weakref.finalize(self, self._closing.set)
                 work = (weakref.ref(self), self._closing)
                 self._follower = threading.Thread(target=_keep_following, args=work, name="index", daemon=True)
+                weakref.finalize(self, _end, self._follower, self._closing)  # also when the process ends
                 self._follower.start()
 
     @contextmanager
@@ -283,6 +284,9 @@ class Indexes:
         with self._searches:
             self._searches.wait_for(lambda: not self._searching or self._closing.is_set(), _GIVES_WAY)
 
+    def _hurries(self, last: bool) -> bool:
+        return self._searching > 0 or (self._closing.is_set() and not last)
+
     def follow_all(self) -> None:
         """Bring every index that was searched up to its log, until it is time to end."""
         for library, handle in list(self._handles.items()):
@@ -298,15 +302,16 @@ class Indexes:
 
     def _follow_on(self, library: str, handle: _Handle) -> None:
         index = handle.index
-        if index is None or not handle.searched or (self._closing.is_set() and not handle.behind):
+        last = self._closing.is_set()
+        if index is None or not handle.searched or (last and (handle.ends_at == math.inf or not handle.behind)):
             return
         while True:
             plan = self._plan(library)
             if plan.embedder != handle.embedder or index.position >= plan.position or index.store.closed:
                 return
             self._give_way()
-            index.catch_up(plan.source, plan.position, lambda: self._searching > 0 or handle.enough())
-            if handle.enough():
+            index.catch_up(plan.source, plan.position, lambda: self._hurries(last) or handle.enough())
+            if handle.enough() or (self._closing.is_set() and not last):
                 return
 
     def _plan(self, library: str) -> _Plan:
@@ -349,6 +354,13 @@ class Indexes:
 
                 self._server = connect(self._address.url, self._address.api_key)
             return self._server
+
+
+def _end(follower: threading.Thread, closing: threading.Event) -> None:
+    """Let the document at hand be written: half of one has the next process put the whole index in order."""
+    closing.set()
+    if follower is not threading.current_thread():
+        follower.join(_END_SECONDS)
 
 
 def _keep_following(indexes: weakref.ref[Indexes], closing: threading.Event) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -222,3 +224,19 @@ def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, cl
     run(engine.work(concurrency=1, enough=lambda: True))
     assert positions(tmp_path / "home") == (3, 3)
     assert "first000.md" in cli("search", "Calm harbour 0").stdout
+
+
+def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: Path, cli: Cli) -> None:
+    home = tmp_path / "home"
+    with closing(Engine(home)) as engine:
+        run(engine.index(written(tmp_path / "first", 1)))
+        assert search(engine).results
+        assert cli("index", amber(tmp_path / "new")).returncode == 0
+    script = (
+        "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.services import indexes\n"
+        f"indexes._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
+        f"engine.search_now({QUESTION!r}); time.sleep(0.1)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    state = read_state(index_folder(home, "default") / "state.json")
+    assert ended.stderr == "" and state is not None and not state.writing and state.position > 1

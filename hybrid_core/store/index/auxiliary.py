@@ -45,7 +45,13 @@ class AuxiliaryIndex:
             return []
         terms = np.asarray(query.vector[0], np.uint32)
         weights = np.asarray(query.vector[1], np.float64) * idf(self.pages, self._holding(terms))
-        hits = [hit for document in self._searched(query) for hit in self._scored(document, terms, weights)]
+        scored = [(document, self._scores(document.counts, terms, weights)) for document in self._searched(query)]
+        least = _least_of_best([scores for _, scores in scored], query.limit)
+        hits = [
+            Hit(document.doc_id, document.content_id, int(at) + 1, float(scores[at]), sparse=float(scores[at]))
+            for document, scores in scored
+            for at in np.flatnonzero(scores >= least)
+        ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
 
     def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
@@ -64,16 +70,18 @@ class AuxiliaryIndex:
             held += document.counts.occurrences(terms).holding
         return held
 
-    def _scored(self, document: CountedDocument, terms: Uint32, weights: Floats) -> Iterable[Hit]:
-        counts = document.counts
+    def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
+        """float64 (pages,), 0 where a page holds none of the terms."""
         found = counts.occurrences(terms)
-        if not len(found.pages):
-            return
         parts = weights[found.terms] * self._bm25.weights(found.counts, counts.lengths[found.pages])
-        scores = np.bincount(found.pages, parts, counts.page_count)
-        for at in np.unique(found.pages):
-            score = float(scores[at])
-            yield Hit(document.doc_id, document.content_id, int(at) + 1, score, sparse=score)
+        return np.bincount(found.pages, parts, counts.page_count).astype(np.float64)
+
+
+def _least_of_best(scores: Sequence[Floats], limit: int) -> float:
+    """The score of the last of the ``limit`` best pages, or the smallest above 0 where there are fewer."""
+    found = np.concatenate([*scores, np.zeros(0)])
+    found = found[found > 0]
+    return float(np.partition(found, -limit)[-limit]) if len(found) > limit else float(found.min(initial=np.inf))
 
 
 class _Reduced:

@@ -28,6 +28,7 @@ from hybrid_core.store.index.query import Found, Query
 
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
+_HURRIED = 5  # times as many where somebody waits for the first search
 _CHECKPOINT_POINTS = 20_000
 _COPY_SECONDS = 10.0
 _COPY_TRIES = 4
@@ -58,11 +59,11 @@ def open_edge(
     index = VectorIndex(store)
     try:
         with translated():
-            store.open(source.position)
+            store.open(source.position, hurried=not follow)
         if follow or not index.resume():
             index.catch_up(source)
         with translated():
-            store.settle()
+            store.settle(hurried=not follow)
         if follow or not index.resume():
             index.catch_up(source)
     except BaseException:
@@ -98,7 +99,7 @@ class EdgeStore:
         """Whether another handle owns the library's shard and this one has a copy."""
         return self._place.private
 
-    def open(self, newest: Callable[[], int]) -> None:
+    def open(self, newest: Callable[[], int], *, hurried: bool = False) -> None:
         """Load or copy what is recorded; ``amiss`` says why that cannot be trusted, "new" where there is nothing.
 
         ``newest`` is the position of the source, asked for after the record was read, since another process may
@@ -108,7 +109,7 @@ class EdgeStore:
             self.amiss = self._open_copy(newest)
         else:
             with self.writing():
-                self.amiss = self._open_own(newest)
+                self.amiss = self._open_own(newest, hurried)
 
     def position(self) -> int:
         return self._position
@@ -168,7 +169,7 @@ class EdgeStore:
             with suppress(OSError):  # the error that led here is the one to tell
                 forget_state(self._place.state)
 
-    def settle(self) -> None:
+    def settle(self, *, hurried: bool = False) -> None:
         """Optimise after many changes, since many unoptimised points load slowly, and record what is new.
 
         Not for a private copy: nobody will ever load it.
@@ -177,7 +178,7 @@ class EdgeStore:
             return
         with self._lock:
             state = self._state(writing=False)
-            if self._churn > _optimize_above(state.count):
+            if self._churn > _optimize_above(state.count, hurried):
                 with self.writing():
                     self._let_go()
                     self._optimize()
@@ -223,7 +224,7 @@ class EdgeStore:
         self._position, self._unsaved = position, 0
         self._record(self._state(writing=more))
 
-    def _open_own(self, newest: Callable[[], int]) -> str:
+    def _open_own(self, newest: Callable[[], int], hurried: bool) -> str:
         self._recorded = state = read_state(self._place.state)
         if state is None and not self._place.shard.exists():
             return NEW
@@ -231,7 +232,7 @@ class EdgeStore:
         if state is None or reason:
             return reason
         self._churn = state.churn
-        if state.writing or state.churn > _optimize_above(state.count):
+        if state.writing or state.churn > _optimize_above(state.count, hurried):
             self._optimize()  # what a killed writer left is put in order before it is used
         try:
             self._load(state)
@@ -314,5 +315,5 @@ class EdgeStore:
             close_below(self._place.shard)
 
 
-def _optimize_above(count: int) -> int:
-    return max(_OPTIMIZE_POINTS, int(count * _OPTIMIZE_SHARE))
+def _optimize_above(count: int, hurried: bool = False) -> int:
+    return max(_OPTIMIZE_POINTS, int(count * _OPTIMIZE_SHARE)) * (_HURRIED if hurried else 1)
