@@ -9,6 +9,7 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import exclusions
 from hybrid_core.text.plural import counted
+from hybrid_core.types.addresses import is_address
 from hybrid_core.types.sources import Source
 from indexers.jobs.discover import discover
 from indexers.watch.gone import gone_files
@@ -34,7 +35,8 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path) -> SourceScan:
     library = sources[0].library
     found = discover([one.path for one in sources], empty_folders=True)
     with catalog.snapshot() as snapshot:
-        known = snapshot.paths(library)
+        paths = snapshot.paths(library)  # what lies in files goes with them
+    known = {doc_id: path for doc_id, path in paths.items() if not is_address(path)}
     seen = {str(file) for file in found.files}
     documents: dict[str, str] = {}
     gone: dict[str, str] = {}
