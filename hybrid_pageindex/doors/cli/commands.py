@@ -17,7 +17,7 @@ from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.types.requests import OPTIONS, SearchRequest
 from hybrid_pageindex.doors.cli import answers, show
 from hybrid_pageindex.doors.cli.output import dump
-from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress, index_progress, worker_progress
+from hybrid_pageindex.doors.cli.progress import contents_progress, embed_progress
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
         from hybrid_pageindex.doors.cli.sources import update
 
         return await update(engine, options)
+    from hybrid_pageindex.doors.cli.index_progress import index_progress
+
     paths, name = options.paths, getattr(options, "name", None)
     if "-" in paths:
         if len(paths) > 1 or name is None:
             raise UsageError("Standard input is indexed alone and under a name.", "Type: index - --name notes.md")
         paths = sys.stdin.buffer.read()
-    with index_progress(quiet=_json(options)) as on_progress:
+    with index_progress(json=_json(options)) as on_progress:
         report = await engine.index(
             paths,
             name=name,
@@ -80,10 +82,12 @@ def _reported(report: IndexReport, options: argparse.Namespace) -> int:
 
 
 async def _worker(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.index_progress import worker_progress
+
     work = asyncio.current_task()
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
-    with suppress(asyncio.CancelledError), worker_progress(quiet=_json(options)) as on_progress:
+    with suppress(asyncio.CancelledError), worker_progress(json=_json(options)) as on_progress:
         await engine.work(concurrency=options.concurrency, on_progress=on_progress)
     return 0
 

@@ -13,8 +13,8 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from hybrid_pageindex.doors.cli import show
+from hybrid_pageindex.doors.cli.index_progress import index_progress
 from hybrid_pageindex.doors.cli.output import dump
-from hybrid_pageindex.doors.cli.progress import index_progress
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAMED = 10  # files of a kind that are named
 async def update(engine: Engine, options: argparse.Namespace) -> int:
     """``index`` without paths."""
     json, library = getattr(options, "json", False), getattr(options, "library", None)
-    with index_progress(quiet=json) as on_progress:
+    with index_progress(json=json) as on_progress:
         done = await engine.update(
             library=library, workers=options.workers, password=options.password, prune=options.prune or None,
             check_hashes=options.check_hashes, vision=options.vision, enrich=options.enrich, on_progress=on_progress,
