@@ -33,8 +33,9 @@ from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
+from hybrid_pageindex.services.sizes import HomeSize, LibrarySize, home_size, library_sizes
 from hybrid_pageindex.services.taking_in import local_paths, to_index
-from hybrid_pageindex.services.upkeep import Health, LibrarySize, clear, health, library_sizes, remove
+from hybrid_pageindex.services.upkeep import Health, clear, health, remove
 from hybrid_pageindex.services.working import work
 from retrievers.pipeline.row import STAGES
 from retrievers.pipeline.stage import Stages
@@ -499,6 +500,10 @@ class Engine:
         whose name or alias holds it, whatever its case and width.
         """
         return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home, part))
+
+    async def overview(self) -> HomeSize:
+        """Every library as ``libraries`` has it, and what the home takes on the disk."""
+        return await asyncio.to_thread(lambda: home_size(self._catalog(), self.home))
 
     async def create_library(self, name: str, *, alias: str = "") -> Library:
         """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""

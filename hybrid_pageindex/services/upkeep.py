@@ -7,47 +7,24 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
-from hybrid_core.types.libraries import Library
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.indexes import Indexes, index_folder
+from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.models import Kind, Models
 from hybrid_pageindex.services.reading import known
-from hybrid_pageindex.services.use import forget_use, last_used
+from hybrid_pageindex.services.sizes import LibrarySize, library_sizes
+from hybrid_pageindex.services.use import forget_use
 from retrievers.documents import select
 
 _LEAST_FREE = 500 * 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class LibrarySize:
-    """``failed`` counts files whose newest attempt failed; ``vector_bytes`` is the derived index's disk use.
-
-    ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
-    ``next_embedder`` whose are being made. The ``id`` stays when the name changes; ``used_at`` is when it was last
-    searched or indexed, "" for never.
-    """
-
-    id: str
-    name: str
-    alias: str
-    used_at: str
-    documents: int
-    pages: int
-    failed: int
-    vector_bytes: int
-    embedder: str
-    embedded: int
-    next_embedder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +87,6 @@ def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library:
     catalog.sweep_originals()
     catalog.shrink()
     return [one.name for one in cleared]
-
-
-def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
-    """Those whose name or alias holds ``part``; the one that was used last comes first."""
-    with catalog.snapshot() as snapshot:
-        sizes = [_size(snapshot, one) for one in snapshot.named_libraries() if one.fits(part)]
-    measured = [
-        replace(size, vector_bytes=folder_bytes(index_folder(home, size.id)), used_at=last_used(home, size.id))
-        for size in sizes
-    ]
-    return sorted(measured, key=lambda size: size.used_at, reverse=True)
-
-
-def _size(snapshot: Snapshot, library: Library) -> LibrarySize:
-    documents = snapshot.documents(library.id)
-    published = [d for d in documents if d.published]
-    serving, coming = snapshot.embedder(library.id)
-    done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
-    return LibrarySize(
-        id=library.id,
-        name=library.name,
-        alias=library.alias,
-        used_at="",
-        documents=len(published),
-        pages=sum(d.pages for d in published),
-        failed=sum(bool(d.error) for d in documents),
-        vector_bytes=0,
-        embedder=serving.name if serving else "",
-        embedded=sum(d.content_id in done for d in published),
-        next_embedder=coming.name if coming else "",
-    )
-
-
-def folder_bytes(folder: Path) -> int:
-    """Disk use of a folder; files that vanish meanwhile do not count."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            stat = path.lstat()
-        except OSError:
-            continue
-        total += stat.st_blocks * 512 if path.is_file() else 0
-    return total
 
 
 def health(

@@ -209,6 +209,10 @@ async def _list(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _info(engine: Engine, options: argparse.Namespace) -> int:
+    if options.document is None:
+        found = await engine.overview()
+        dump(asdict(found)) if _json(options) else show.home(found)
+        return 0
     document = await engine.info(options.document, library=_library(options))
     dump(show.document_dict(document)) if _json(options) else show.info(document)
     return 0

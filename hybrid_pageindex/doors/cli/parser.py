@@ -121,8 +121,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     listing = commands.add_parser("list", parents=[scoped], help="the documents of a library")
     listing.add_argument("--where", action="append", default=[], metavar="KEY=VALUE")
 
-    info = commands.add_parser("info", parents=[scoped], help="everything known of a document")
-    info.add_argument("document", metavar="DOC")
+    info = commands.add_parser("info", parents=[scoped], help="everything known of a document, or of the whole home")
+    info.add_argument("document", nargs="?", metavar="DOC")
 
     remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
     remove.add_argument("documents", nargs="+", metavar="DOC")

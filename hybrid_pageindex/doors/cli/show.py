@@ -24,7 +24,8 @@ from hybrid_pageindex.doors.cli.output import visible
 from hybrid_pageindex.services.migrating import Migration
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.reading import PageRead
-from hybrid_pageindex.services.upkeep import Health, LibrarySize
+from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
+from hybrid_pageindex.services.upkeep import Health
 
 if TYPE_CHECKING:
     from indexers.build.embed import EmbedReport
@@ -306,22 +307,34 @@ def library(one: Library) -> None:
     console.print(f"library {escape(one.name)}{escape(alias)}")
 
 
-def libraries(sizes: Sequence[LibrarySize], home: Path) -> None:
+def libraries(sizes: Sequence[LibrarySize], home: Path | str) -> None:
     table = Table(
-        "library", "documents", "pages", "failed", "vector index", "embedder",
+        "library", "searchable", "pages", "waiting", "failed", "vector index", "embedder",
         box=None, header_style="bold", pad_edge=False,
     )  # fmt: skip
     for size in sizes:
-        megabytes = f"{size.vector_bytes / 1e6:.1f} MB"
         table.add_row(
-            escape(size.name + (f" ({size.alias})" if size.alias else "")),
-            str(size.documents),
-            str(size.pages),
-            str(size.failed),
-            megabytes,
-            escape(_embedder(size)),
-        )
+            escape(size.name + (f" ({size.alias})" if size.alias else "")), str(size.documents), str(size.pages),
+            str(size.waiting), str(size.failed), _megabytes(size.vector_bytes), escape(_embedder(size)),
+        )  # fmt: skip
     tables().print(table) if sizes else console.print(f"No library in {escape(str(home))} yet.")
+    for size in sizes:
+        if size.last_error:
+            console.print(f"[yellow]failed[/] {escape(size.name)}: {escape(size.last_error)}")
+
+
+def home(found: HomeSize) -> None:
+    libraries(found.libraries, found.home)
+    parts = {
+        "catalog": found.catalog_bytes, "cache": found.cache_bytes, "indexes": found.index_bytes,
+        "kept files": found.original_bytes,
+    }  # fmt: skip
+    taken = ", ".join(f"{name} {_megabytes(size)}" for name, size in parts.items() if size)
+    console.print(f"{escape(found.home)}: {_megabytes(sum(parts.values()))} ({taken})")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
 
 
 def _embedder(size: LibrarySize) -> str:

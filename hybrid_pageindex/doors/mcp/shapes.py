@@ -11,7 +11,7 @@ from hybrid_core.types.results import Evidence, PageFound, SearchResult
 from hybrid_pageindex.doors.mcp.budget import longest
 from hybrid_pageindex.services.outline import Outline, OutlineNode
 from hybrid_pageindex.services.reading import MOST_PAGES, PageRead
-from hybrid_pageindex.services.upkeep import LibrarySize
+from hybrid_pageindex.services.sizes import LibrarySize
 from indexers.build.flags import CAPTION
 
 _PATH = " › "
@@ -246,6 +246,7 @@ def document(found: Document) -> dict[str, Any]:
 def library(size: LibrarySize) -> dict[str, Any]:
     return without_empty({
         "library": size.name, "alias": size.alias,
-        "documents": size.documents, "pages": size.pages, "failed": size.failed or None,
+        "documents": size.documents, "pages": size.pages, "waiting": size.waiting or None,
+        "failed": size.failed or None, "last_error": longest(size.last_error, _LINE),
         "embedder": size.embedder, "embedded": size.embedded if size.embedder else None,
     })  # fmt: skip
