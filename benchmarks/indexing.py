@@ -27,7 +27,7 @@ import psutil
 from eval.datasets import data_folder
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.services.upkeep import folder_bytes
+from hybrid_pageindex.services.sizes import folder_bytes
 
 _READ = """
 import sys, pymupdf

@@ -23,7 +23,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.upkeep import folder_bytes
+from hybrid_pageindex.services.sizes import folder_bytes
 
 STAGES = ("total", "coarse", "gather", "pages", "results")
 

@@ -1,0 +1,73 @@
+"""Seconds from a saved file to a search that finds it, with a watch running.
+
+    python benchmarks/watching.py [--files N] [--pages N] [--others N] [--poll] [--json]
+
+The watch is the command line's, in a process of its own; this process searches all the time, as a user's program would.
+Each file is a new PDF with words of its own, saved in one go into a folder that holds --others files already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+
+
+def seconds_until_found(engine: Engine, folder: Path, number: int, pages: int) -> float:
+    topic = f"watched {number}"
+    made = pdfs.numbered(folder.with_name(f"{number}.pdf"), pages, topic)
+    wanted = pdfs.landmark(topic, pages)
+    made.rename(folder / made.name)
+    saved = time.monotonic()
+    while True:
+        found = run(engine.search(wanted, top_k=1, effort="fast")).results
+        if found and found[0].doc_name == made.name and found[0].page == pages:
+            return time.monotonic() - saved
+        if time.monotonic() > saved + 120:
+            raise SystemExit(f"{made.name} was not found for two minutes")
+        time.sleep(0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=10)
+    parser.add_argument("--pages", type=int, default=10)
+    parser.add_argument("--others", type=int, default=20)
+    parser.add_argument("--poll", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, home = Path(temporary, "files"), Path(temporary, "home")
+        folder.mkdir()
+        for number in range(asked.others):
+            pdfs.numbered(folder / f"other-{number}.pdf", 3, f"other {number}")
+        engine = Engine(home)
+        run(engine.index(folder))
+        run(engine.watch_folder(folder, poll=asked.poll))
+        command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "watch", "--json"]
+        watch = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+        try:
+            time.sleep(5)  # until it has looked at the folder once
+            taken = [seconds_until_found(engine, folder, number, asked.pages) for number in range(asked.files)]
+        finally:
+            watch.terminate()
+            watch.wait()
+            engine.close()
+    figures = {"files": asked.files, "pages": asked.pages, "median": median(taken), "most": max(taken)}
+    rounded = {name: round(value, 2) for name, value in figures.items()}
+    print(json.dumps(rounded) if asked.json else ", ".join(f"{name} {value}" for name, value in rounded.items()))
+
+
+if __name__ == "__main__":
+    main()
