@@ -11,7 +11,7 @@ from pathlib import Path
 from hybrid_core.errors import StoreError
 
 CATALOG, CACHE, ORIGINALS = "catalog.sqlite", "cache.sqlite", "originals"
-_FOLDERS = frozenset({"libraries", "locks", ORIGINALS, "tmp"})
+FOLDERS = frozenset({"libraries", "locks", ORIGINALS, "tmp"})
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
@@ -38,7 +38,7 @@ def open_home(home: Path) -> None:
         if not home.stat().st_mode & _SHARED and all(map(_is_ours, home.iterdir())):
             close_to_others(home)
         if catalog.exists() and catalog.stat().st_mode & _OTHERS:
-            for name in _FOLDERS:
+            for name in FOLDERS:
                 close_below(home / name)
             for name in _FILES:  # the catalog comes last: it tells that all is done
                 close_to_others(home / name)
@@ -86,4 +86,4 @@ def advice_of(reason: str, folder: Path, otherwise: str) -> str:
 
 
 def _is_ours(entry: Path) -> bool:
-    return entry.name in _FOLDERS or not entry.is_dir()
+    return entry.name in FOLDERS or not entry.is_dir()

@@ -85,7 +85,7 @@ class _Handle:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: VectorIndex | None = None
-    embedder: str = ""  # whose vectors it holds
+    made_for: Mapping[str, str | int] = field(default_factory=dict)  # the manifest of the plan that it was opened with
     searched: bool = False  # in this process, since it was opened
     behind: bool = False  # as the last search found it
     failure: str = ""  # why it could not follow in the background
@@ -251,11 +251,11 @@ class Indexes:
         """The index as it stands, or made anew where it cannot be used."""
         handle = self._handle(library)
         with handle.lock:
-            if handle.embedder != plan.embedder:
+            if handle.made_for != plan.manifest:  # for another embedder, or before the catalog was cleared
                 handle.close()
             if handle.index is None:
                 handle.index = self._opened(plan, library, self.backend, follow=False)
-                handle.embedder = plan.embedder
+                handle.made_for = plan.manifest
             handle.searched |= searched
             return handle, handle.index
 
@@ -307,7 +307,7 @@ class Indexes:
             return
         while True:
             plan = self._plan(library)
-            if plan.embedder != handle.embedder or index.position >= plan.position or index.store.closed:
+            if plan.manifest != handle.made_for or index.position >= plan.position or index.store.closed:
                 return
             self._give_way()
             index.catch_up(plan.source, plan.position, lambda: self._hurries(last) or handle.enough())

@@ -14,6 +14,7 @@ from pathlib import Path
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.forgetting import forget_files
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
@@ -68,25 +69,34 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
 
 
 def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
-    """Whoever works for a library can write nothing of it from now on."""
-    from hybrid_core.store.jobs.control import JobControl
-
-    jobs = JobControl(catalog)
+    """Whoever works for a library can write nothing of it from now on. Of the whole home only the empty catalog and
+    cache stay, with the user's own config.yaml.
+    """
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for one in cleared:
-        jobs.revoke(library=one.id, cause="Its library was cleared.")
-        catalog.remove_library(one.id)
-        jobs.erase(one.id)
+        if library is not None:
+            _remove_library(catalog, one.id)
         indexes.forget(one.id)
         forget_use(home, one.id)
     if library is None:
-        jobs.erase()
+        catalog.clear()
         cache.clear()
     catalog.sweep_originals()
+    if library is None:
+        forget_files(home)
     catalog.shrink()
     return [one.name for one in cleared]
+
+
+def _remove_library(catalog: Catalog, library: str) -> None:
+    from hybrid_core.store.jobs.control import JobControl
+
+    jobs = JobControl(catalog)
+    jobs.revoke(library=library, cause="Its library was cleared.")
+    catalog.remove_library(library)
+    jobs.erase(library)
 
 
 def health(

@@ -20,12 +20,14 @@ from retrievers.query.expert import Expert
 class _State:
     view: LibraryView
     vectors: VectorsOf | None  # None where the library has no embedder
+    catalog: str  # the catalog's id: after it was cleared its log begins anew
 
     def fits(self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> bool:
         """Whether it is the library of a snapshot, as a search with this knowledge sees it."""
         serving, _ = snapshot.embedder(library)
         return (
             self.view.position == snapshot.position(library)
+            and self.catalog == snapshot.catalog_id()
             and self.view.router.made_with(knowledge.aliases, scoring)
             and serving == (self.vectors and self.vectors.embedder)
         )
@@ -69,9 +71,9 @@ class LibraryViews:
     def _next(
         self, before: _State | None, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig
     ) -> _State:
-        position = snapshot.position(library)
-        if before is not None and before.view.position > position:
-            before = None  # the catalog was put back
+        position, catalog = snapshot.position(library), snapshot.catalog_id()
+        if before is not None and (before.view.position > position or before.catalog != catalog):
+            before = None  # the catalog was put back, or cleared
         kept: list[Document] = []
         changed: set[str] | None = None
         if before is not None:
@@ -85,4 +87,4 @@ class LibraryViews:
         view = before.view if before else None
         router = Router(cards, knowledge.aliases, scoring, view.router if view else None)
         vectors = VectorsOf.next(before.vectors if before else None, snapshot, library, documents, new)
-        return _State(LibraryView(position, documents, router, view), vectors)
+        return _State(LibraryView(position, documents, router, view), vectors, catalog)

@@ -256,6 +256,11 @@ class Catalog:
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
             rows.drop_unused_vectors(connection)
 
+    def clear(self) -> None:
+        """Forget everything. It is another catalog from now on, by its id."""
+        with self.writing() as connection:
+            schema.forget_everything(connection)
+
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
         self._file.shrink()

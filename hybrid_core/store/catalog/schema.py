@@ -16,11 +16,14 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     Table,
     UniqueConstraint,
+    delete,
     insert,
     inspect,
     select,
+    update,
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError
@@ -215,15 +218,30 @@ def open_catalog(path: Path) -> SqliteFile:
     return SqliteFile(path, "a catalog", "Move it away and index again.", lambda opened: _prepare(opened, path))
 
 
+def whole() -> MetaData:
+    """All tables of the file, also those that no search needs."""
+    from hybrid_core.store import counters  # noqa: F401
+    from hybrid_core.store.jobs import tables  # noqa: F401
+
+    return metadata
+
+
+def forget_everything(connection: Connection) -> None:
+    """Empty every table. It is another catalog from now on, by its id, so that nobody takes its log for the one of
+    before.
+    """
+    for table in reversed(whole().sorted_tables):
+        if table is not meta:
+            connection.execute(delete(table))
+    connection.execute(update(meta).where(meta.c.key == "catalog").values(value=uuid.uuid4().hex))
+
+
 def _prepare(connection: Connection, path: Path) -> None:
     if not inspect(connection).has_table("meta"):
         connection.rollback()
         connection = connection.execution_options(writing=True)
         with connection.begin():
-            from hybrid_core.store import counters  # noqa: F401 - they lie in the same file, and no search needs them
-            from hybrid_core.store.jobs import tables  # noqa: F401
-
-            metadata.create_all(connection)
+            whole().create_all(connection)
             if connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) is None:
                 connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
                 connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))

@@ -67,16 +67,11 @@ class JobControl:
             log(connection, [told for row in found for told in _ended(connection, row, cause)])
         return [row.id for row in found]
 
-    def erase(self, library: str | None = None) -> None:
-        """Forget all jobs of a library, or of all, whatever they are doing, and what is paused of them."""
+    def erase(self, library: str) -> None:
+        """Forget all jobs of a library, whatever they are doing, and whether it is paused."""
         with self._store.writing() as connection:
-            query = select(jobs.c.id) if library is None else select(jobs.c.id).where(jobs.c.library == library)
-            drop(connection, connection.execute(query).scalars().all())
-            if library is None:
-                for table in (pauses, job_events, job_waiters):
-                    connection.execute(delete(table))
-            else:
-                connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
+            drop(connection, connection.scalars(select(jobs.c.id).where(jobs.c.library == library)).all())
+            connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
 
     def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
         """Let failed jobs, or these that failed or were cancelled, wait again; the ids of those that do.

@@ -222,8 +222,6 @@ def test_what_is_removed_while_it_is_worked_at_is_not_written_any_more(store: St
     control.pause("library", "default")
     control.erase("default")
     assert [job.library for job in JobReader(store).listed()] == ["elsewhere"] and control.pauses() == []
-    control.erase()
-    assert JobReader(store).listed() == [] and JobReader(store).events() == []
 
 
 def test_what_is_asked_for_after_a_cancel_is_done(store: Store) -> None:

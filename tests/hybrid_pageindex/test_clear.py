@@ -1,0 +1,112 @@
+"""``clear`` forgets everything that a home was ever told."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from email.message import EmailMessage
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.originals import Original
+from hybrid_core.store.catalog.schema import whole
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.types.jobs import JobRequest, Worker
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+
+SECRET = "quetzalcoatlus"  # a word that stands in every file, and in every name
+
+
+def letter(path: Path) -> Path:
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = f"About the {SECRET}", "a@example.org", "b@example.org"
+    message.set_content(f"See what is attached on the {SECRET}.")
+    message.add_attachment(
+        f"# {SECRET}\n\nIt flew.\n".encode(), maintype="text", subtype="markdown", filename=f"{SECRET}.md"
+    )
+    path.write_bytes(message.as_bytes())
+    return path
+
+
+def fill(engine: Engine, folder: Path) -> None:
+    folder.mkdir()
+    document = pdfs.numbered(folder / f"{SECRET}.pdf", 3, SECRET)
+    (folder / "notes.md").write_text(f"# Notes\n\nThe {SECRET} again.\n")
+    (folder / "broken.pdf").write_bytes(b"")
+    letter(folder / "letter.eml")
+    run(engine.index(folder))
+    run(engine.index(folder, library=SECRET))
+    run(engine.watch_folder(folder))
+    run(engine.remove("notes.md"))
+    run(engine.embed("hashed:16"))
+    assert run(engine.search(SECRET)).results and run(engine.search(SECRET, library=SECRET)).results
+    run(engine.page_image(f"{SECRET}.pdf", 1))  # goes into the cache
+    catalog = Catalog(engine.home / "catalog.sqlite")
+    worker = Workers(catalog).register(Worker("1-a", SECRET, os.getpid(), "worker"))
+    JobQueue(catalog).enqueue([JobRequest("default", "index", str(document), "parse")], waiter=worker.id)
+    upload = engine.home / "tmp" / "upload"
+    upload.write_text(SECRET)
+    catalog.keep("default", "", [Original(f"upload:/{SECRET}.md", "", upload, hashlib.sha256(b"x").hexdigest())])
+    catalog.close()
+
+
+def rows(file: Path) -> dict[str, int]:
+    with sqlite3.connect(file) as direct:
+        tables = [name for (name,) in direct.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: direct.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
+
+
+def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> None:
+    fill(engine, tmp_path / "files")
+    (engine.home / "config.yaml").write_text("top_k: 3\n")
+    filled = rows(engine.home / "catalog.sqlite")
+    assert {table for table, number in filled.items() if not number} <= {"pauses"}
+    assert run(engine.clear()) == ["default", SECRET]
+    engine.close()
+    left = {path.relative_to(engine.home).as_posix() for path in engine.home.rglob("*")}
+    assert left == {"catalog.sqlite", "cache.sqlite", "config.yaml"}
+    now = rows(engine.home / "catalog.sqlite")
+    assert now.keys() == filled.keys() and {table for table, number in now.items() if number} <= {
+        "meta",
+        "sqlite_sequence",
+    }
+    assert sum(rows(engine.home / "cache.sqlite").values()) == 0
+    for file in engine.home.iterdir():
+        assert SECRET not in file.read_bytes().decode("latin-1").casefold(), (
+            "deleted bytes must not be left in the file"
+        )
+
+
+def test_no_table_is_forgotten(tmp_path: Path) -> None:
+    """One that is not among those that ``clear`` empties would stay."""
+    Catalog(tmp_path / "catalog.sqlite").close()
+    assert rows(tmp_path / "catalog.sqlite").keys() - {"sqlite_sequence"} == set(whole().tables)
+
+
+def test_another_process_sees_that_everything_is_gone(engine: Engine, tmp_path: Path) -> None:
+    """Its log begins anew, and soon stands where it stood before."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder, topic in ((old, "dunes"), (new, "cliffs")):
+        folder.mkdir()
+        for number in range(3):
+            pdfs.numbered(folder / f"{topic}-{number}.pdf", 2, f"{topic} {number}")
+    run(engine.index(old))
+    assert run(engine.search(pdfs.landmark("dunes 1", 2))).results[0].doc_name == "dunes-1.pdf"
+    other = Engine(engine.home)
+    run(other.clear())
+    run(other.index(new))
+    other.close()
+    found = run(engine.search(pdfs.landmark("cliffs 1", 2))).results
+    assert found[0].doc_name == "cliffs-1.pdf"
+    assert not [page for page in run(engine.search(pdfs.landmark("dunes 1", 2))).results if "dunes" in page.doc_name]
+
+
+def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
+    fill(engine, tmp_path / "files")
+    assert run(engine.clear(library=SECRET)) == [SECRET]
+    assert [one.name for one in run(engine.libraries())] == ["default"]
+    assert {one.library for one in run(engine.sources())} == {"default"}
+    assert run(engine.search(SECRET)).results
