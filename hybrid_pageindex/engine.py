@@ -17,6 +17,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import WANTED, WATCHED
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
@@ -140,6 +141,7 @@ class Engine:
         check_hashes: bool = False,
         vision: str | None = None,
         enrich: str | None = None,
+        detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> list[LibraryUpdate]:
         """Bring the sources of a library, or of all, up to date: what ``index`` was told before, with the options of
@@ -153,7 +155,7 @@ class Engine:
         wishes = {"prune": prune, "vision": vision, "enrich": enrich}
         index = partial(
             self._index, password=password, check_hashes=check_hashes, on_progress=on_progress or _not_told,
-            workers=workers, prune=False,
+            workers=workers, prune=False, detach=detach,
         )  # fmt: skip
 
         def work(stop: threading.Event) -> list[LibraryUpdate]:
@@ -178,10 +180,11 @@ class Engine:
         vision: Any,
         enrich: Any,
         detach: bool = False,
+        priority: int = WANTED,
     ) -> IndexReport:
         wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
-        call = IndexCall(password, prune, check_hashes, bool(vision or enrich), detach)
+        call = IndexCall(password, prune, check_hashes, bool(vision or enrich), detach, priority)
         return index_paths(self._parts(), library, paths, settings, call, on_progress, stop)
 
     async def sources(self, *, library: str | None = None) -> list[Source]:
@@ -219,25 +222,41 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: unwatch_folder(self._catalog(), name, folder, forget=forget))
 
-    async def watch(self, *, library: str | None = None, on_event: Callable[[WatchEvent], None] | None = None) -> None:
-        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled.
+    async def watch(
+        self,
+        *,
+        library: str | None = None,
+        concurrency: int | None = None,
+        on_event: Callable[[WatchEvent], None] | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> None:
+        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled. It also
+        works: what is found, and whatever else waits in the queue, as ``work`` does.
 
         Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
         """
         from hybrid_pageindex.services.watching import watch_sources
 
         name = None if library is None else arguments.library(library, "")
-        index = partial(
-            self._index, password=None, check_hashes=False, on_progress=_not_told, workers=None, prune=False
-        )
+        enqueue = partial(
+            self._index, password=None, check_hashes=False, on_progress=_not_told, workers=None, prune=False,
+            detach=True, priority=WATCHED,
+        )  # fmt: skip
 
-        def work(stop: threading.Event) -> None:
-            def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
-                return index(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
+        def look(stop: threading.Event) -> None:
+            def found(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
+                return enqueue(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
 
-            watch_sources(self._catalog(), self.home, name, indexed, on_event or _not_told, stop)
+            watch_sources(self._catalog(), self.home, name, found, on_event or _not_told, stop)
 
-        await stoppable(work)
+        working = self.work(concurrency=concurrency, on_progress=on_progress)
+        both = [asyncio.ensure_future(one) for one in (stoppable(look), working)]
+        try:
+            await asyncio.gather(*both)
+        finally:  # the one does not outlive the other
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
 
     async def work(
         self,

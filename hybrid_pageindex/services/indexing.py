@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
@@ -44,6 +45,7 @@ class IndexCall:
     anew: bool = False
     wished: bool = False
     detach: bool = False
+    priority: int = WANTED
 
 
 def index_paths(
@@ -82,7 +84,7 @@ def index_paths(
     last = _Last(on_progress)
     report = index(
         catalog, parts.cache, library_id, taken, options, home / "tmp", last, cancelled, parts.leaving, asked,
-        detach=call.detach, works=call.password is not None or not parts.works,
+        detach=call.detach, priority=call.priority, works=call.password is not None or not parts.works,
     )  # fmt: skip
     if report.files:
         mark_used(home, library_id)

@@ -20,7 +20,7 @@ from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import SESSION
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import Job, JobRequest, JobStage
+from hybrid_core.types.jobs import WANTED, Job, JobRequest, JobStage
 from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
 from indexers.jobs.batch import Batch
@@ -52,6 +52,7 @@ def index(
     *,
     detach: bool = False,
     works: bool = True,
+    priority: int = WANTED,
 ) -> IndexReport:
     """Index what ``paths`` name into a library; every file that can be published is, whatever happens to others.
 
@@ -73,7 +74,7 @@ def index(
     for problem in failed:
         tally.add(finished=problem)
     known = _documents(catalog, library)
-    done, requests = _sorted_out(catalog, cache, library, files, known, options, asked or {}, tally)
+    done, requests = _sorted_out(catalog, cache, library, files, known, options, asked or {}, priority, tally)
     if detach:
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
@@ -109,6 +110,7 @@ def _sorted_out(
     known: Mapping[str, Document],
     options: IndexOptions,
     asked: Mapping[str, Any],
+    priority: int,
     tally: Tally,
 ) -> tuple[dict[Path, FileResult], dict[Path, JobRequest]]:
     """What is known of files that are unchanged, and what has to be done for the others."""
@@ -142,7 +144,8 @@ def _sorted_out(
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"
         )
         requests[file] = JobRequest(
-            library, "index", str(file), stage, options=asked, needs=needs, version=version_of_file
+            library, "index", str(file), stage, options=asked, needs=needs, priority=priority,
+            version=version_of_file,
         )  # fmt: skip
     return done, requests
 

@@ -73,3 +73,23 @@ def test_a_network_drive_is_polled(engine: Engine, tmp_path: Path) -> None:
     with watching(engine.home) as events:
         until(events, "found", new)
         until(events, "indexed", new)
+
+
+def test_a_worker_watches_too(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    gone = pdfs.numbered(tmp_path / "files" / "gone.pdf", 1, "dunes")
+    run(engine.index(tmp_path / "files"))
+    run(engine.watch_folder(tmp_path / "files"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hybrid_pageindex", "--home", str(engine.home), "worker", "--watch", "--json"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    gone.rename(tmp_path / "files" / "new.pdf")
+    other = pdfs.numbered(tmp_path / "files" / "other.pdf", 1, "cliffs")
+    until_told = (json.loads(line) for line in process.stderr)
+    assert next(one for one in until_told if one["path"] == str(other))["status"] == "indexed"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    process.stderr.close()
+    assert {one.name for one in run(engine.documents())} == {"new.pdf", "other.pdf"}

@@ -88,7 +88,8 @@ async def _worker(engine: Engine, options: argparse.Namespace) -> int:
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=_json(options)) as on_progress:
-        await engine.work(concurrency=options.concurrency, on_progress=on_progress)
+        do = engine.watch if options.watch else engine.work
+        await do(concurrency=options.concurrency, on_progress=on_progress)
     return 0
 
 

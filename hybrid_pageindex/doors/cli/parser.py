@@ -68,6 +68,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     index.add_argument("--detach", action="store_true", help="only ask for it: workers index the files")
 
     worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
+    worker.add_argument("--watch", action="store_true", help="also keep libraries up to date with watched folders")
     worker.add_argument("--concurrency", type=count, metavar="N", help="files read at once (default: one a core)")
 
     watch = commands.add_parser("watch", parents=[scoped], help="keep libraries up to date with their folders")

@@ -31,7 +31,8 @@ async def update(engine: Engine, options: argparse.Namespace) -> int:
     with index_progress(json=json) as on_progress:
         done = await engine.update(
             library=library, workers=options.workers, password=options.password, prune=options.prune or None,
-            check_hashes=options.check_hashes, vision=options.vision, enrich=options.enrich, on_progress=on_progress,
+            check_hashes=options.check_hashes, vision=options.vision, enrich=options.enrich, detach=options.detach,
+            on_progress=on_progress,
         )  # fmt: skip
     if json:
         dump(
