@@ -184,7 +184,7 @@ class Engine:
     ) -> IndexReport:
         wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
-        call = IndexCall(password, prune, check_hashes, bool(vision or enrich), detach, priority)
+        call = IndexCall(password, prune, check_hashes, wished=bool(vision or enrich), detach=detach, priority=priority)
         return index_paths(self._parts(), library, paths, settings, call, on_progress, stop)
 
     async def sources(self, *, library: str | None = None) -> list[Source]:

@@ -62,7 +62,6 @@ class _Plan:
     position: int
     source: CatalogSource
     manifest: Mapping[str, str | int]
-    embedder: str
     dimension: int
     learned: bool
 
@@ -324,7 +323,7 @@ class Indexes:
             fingerprint, dimension, learned = serving.fingerprint, serving.dimension, serving.sparse
         source = CatalogSource(self._catalog, library, BM25, serving)
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
-        return _Plan(position, source, manifest, fingerprint, dimension, learned)
+        return _Plan(position, source, manifest, dimension, learned)
 
     def _opened(self, plan: _Plan, library: str, backend: Backend, follow: bool = True) -> VectorIndex:
         if backend == "embedded":

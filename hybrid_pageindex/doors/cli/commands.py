@@ -304,7 +304,9 @@ async def _watch(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _rebuild(engine: Engine, options: argparse.Namespace) -> int:
-    with index_progress(quiet=_json(options)) as on_progress:
+    from hybrid_pageindex.doors.cli.index_progress import index_progress
+
+    with index_progress(json=_json(options)) as on_progress:
         report = await engine.rebuild(
             options.documents, library=_library(options), everything=options.all, password=options.password,
             workers=options.workers, detach=options.detach, on_progress=on_progress,
