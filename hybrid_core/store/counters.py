@@ -6,7 +6,7 @@ later. The row of a counter is held until the commit: the next writer waits. So 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Connection, Table, update
+from sqlalchemy import BigInteger, Column, Connection, Table, bindparam, update
 
 from hybrid_core.store.tables import insert_into, metadata
 from hybrid_core.store.text import CleanString as String
@@ -18,17 +18,18 @@ counters = Table(
 )  # fmt: skip
 
 
+_TAKE = (
+    update(counters)
+    .where(counters.c.name == bindparam("counter"))
+    .values(n=counters.c.n + bindparam("more"))
+    .returning(counters.c.n)
+)
+
+
 def take(connection: Connection, name: str, count: int = 1) -> int:
     """The first of ``count`` new numbers, from 1 on without gaps; given back if the transaction is not committed."""
-    more = (
-        update(counters)
-        .where(counters.c.name == name)
-        .values(n=counters.c.n + count)
-        .returning(counters.c.n)
-        .execution_options(synchronize_session=False)
-    )
-    last = connection.scalar(more)
+    last = connection.scalar(_TAKE, {"counter": name, "more": count})
     if last is None:
         connection.execute(insert_into(connection, counters).values(name=name, n=0).on_conflict_do_nothing())
-        last = connection.scalar(more)
+        last = connection.scalar(_TAKE, {"counter": name, "more": count})
     return int(last or count) - count + 1

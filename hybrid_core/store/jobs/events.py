@@ -16,6 +16,7 @@ from hybrid_core.store.text import to_json
 from hybrid_core.types.jobs import JobEvent
 
 _COUNTER = "job events"
+_NOW, _INSERT = select(db_now()), insert(job_events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,14 @@ def log(connection: Connection, happenings: Sequence[Happening]) -> None:
     """The last statements of a transaction: its numbers are everybody's, and held until the commit."""
     if not happenings:
         return
-    at = connection.scalar(select(db_now()))
+    at = connection.scalar(_NOW)
     first = take(connection, _COUNTER, len(happenings))
     values = [
         {"number": first + n, "job_id": one.job, "library": one.library, "at": at, "kind": one.kind,
          "detail": to_json(one.detail)}
         for n, one in enumerate(happenings)
     ]  # fmt: skip
-    connection.execute(insert(job_events), values)
+    connection.execute(_INSERT, values)
 
 
 def events(

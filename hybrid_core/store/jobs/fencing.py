@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
 from hybrid_core.errors import LeaseLostError
 from hybrid_core.store.jobs import rows
@@ -15,6 +15,16 @@ from hybrid_core.store.jobs.events import Happening
 from hybrid_core.store.jobs.tables import IS_RUNNING, job_events, jobs, pauses
 from hybrid_core.store.text import to_json
 from hybrid_core.types.jobs import Advance, Fence, JobStatus
+
+# Put together once: that takes longer than to run them.
+_HELD = (
+    select(jobs)
+    .where(jobs.c.id == bindparam("job"), jobs.c.worker == bindparam("worker"), jobs.c.claim == bindparam("claim"))
+    .where(IS_RUNNING)
+    .with_for_update()
+)
+_FORGET_PROGRESS = delete(job_events).where(job_events.c.job_id == bindparam("job"), job_events.c.kind == "progress")
+_FORGET_PAUSE = delete(pauses).where(pauses.c.scope == "job", pauses.c.id == bindparam("job"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +42,7 @@ class Retries:
 
 def held(connection: Connection, fence: Fence) -> Row[Any]:
     """The row of a running job, kept from others until the transaction ends. Raises LeaseLostError."""
-    row = connection.execute(
-        select(jobs)
-        .where(jobs.c.id == fence.job, jobs.c.worker == fence.worker, jobs.c.claim == fence.claim, IS_RUNNING)
-        .with_for_update()
-    ).one_or_none()
+    row = connection.execute(_HELD, asdict(fence)).one_or_none()
     if row is None:
         raise LeaseLostError(f"Job {fence.job} is no longer this worker's.", "Whoever has it now goes on with it.")
     return row
@@ -96,7 +102,7 @@ def end(
 ) -> list[Happening]:
     """End a job, or let it begin anew where it was asked for again while it ran, unless that is not to be."""
     told = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
-    connection.execute(delete(job_events).where(job_events.c.job_id == row.id, job_events.c.kind == "progress"))
+    connection.execute(_FORGET_PROGRESS, {"job": row.id})
     if row.again and again:
         asked = json.loads(row.again)
         anew = waiting(not_before=0) | asked | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
@@ -104,7 +110,7 @@ def end(
         return [told, Happening(row.id, row.library, "again", {"stage": asked["stage"]})]
     ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0, "again": ""}
     _write(connection, row.id, (values or {}) | ended)
-    connection.execute(delete(pauses).where(pauses.c.scope == "job", pauses.c.id == str(row.id)))
+    connection.execute(_FORGET_PAUSE, {"job": str(row.id)})
     return [told]
 
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, case, or_, select, update
+from sqlalchemy import BigInteger, Connection, Row, bindparam, or_, select, update
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.jobs.due import Due
 from hybrid_core.store.jobs.enqueue import enqueue, wait_for
 from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import Retries, advance_job, end, fail_job, held, waiting
 from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.jobs.tables import IS_RUNNING, IS_WAITING, job_waiters, jobs
+from hybrid_core.store.jobs.tables import IS_RUNNING, job_waiters, jobs
 from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
 
 LEASE_MS = 60_000
+
+# Also what reaches further than a lease can: it was written before the clock was put back.
+_LAPSED = or_(jobs.c.lease_until < db_now(), jobs.c.lease_until > db_now() + 2 * bindparam("lease", type_=BigInteger))
+_LATE = select(jobs.c.id).where(IS_RUNNING, _LAPSED).limit(1)
+_LATE_ROWS = select(jobs).where(IS_RUNNING, _LAPSED).with_for_update(skip_locked=True)  # if sorted, it would read all
+_HELD = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 
 class JobQueue:
@@ -64,32 +71,16 @@ class JobQueue:
         ``stages``: only of these. ``only_awaited``: of those that this worker waits for. Leases that have expired are
         seen to before.
         """
+        longest = 2 * self._retries.most_ms
         with self._store.reading() as connection:
             paused = rows.Paused(connection)
-            late = connection.scalar(select(jobs.c.id).where(IS_RUNNING, self._lapsed()).limit(1)) is not None
-            due = self._due(connection, paused, worker, abilities, stages, only_awaited)
-            found = due is not None and connection.scalar(due.limit(1)) is not None
-        if not (late or found):
+            late = connection.scalar(_LATE, {"lease": self._lease_ms}) is not None
+            due = Due.read(connection, paused, worker, abilities, stages, only_awaited, longest)
+        if not late and due is None:
             return []
         with self._store.writing() as connection:
             happened = self._expire(connection) if late else []
-            taken: list[Row[Any]] = []
-            if due is not None and found:  # of what was paused since, it hears when it has the job
-                chosen = due.limit(most).with_for_update(skip_locked=True).scalar_subquery()
-                now = db_now()
-                taken = list(
-                    connection.execute(
-                        update(jobs)
-                        .where(jobs.c.id.in_(chosen))
-                        .values(
-                            status="running", worker=worker, claim=jobs.c.claim + 1, lease_until=now + self._lease_ms,
-                            heartbeat_at=now, cause="",
-                            started_at=case((jobs.c.started_at == 0, now), else_=jobs.c.started_at),
-                        )
-                        .returning(*jobs.c, now.label("read_at"))
-                    )
-                )  # fmt: skip
-            taken.sort(key=lambda row: (-row.priority, row.turn, row.id))
+            taken = [] if due is None else due.take(connection, most, self._lease_ms)
             happened += [
                 Happening(row.id, row.library, "claimed", {"worker": worker, "stage": row.stage, "claim": row.claim})
                 for row in taken
@@ -101,7 +92,7 @@ class JobQueue:
         """What a worker has, read without writing; what is missing from it was taken away or has ended."""
         with self._store.reading() as connection:
             paused = rows.Paused(connection)
-            found = connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker == worker)).all()
+            found = connection.execute(_HELD, {"who": worker}).all()
         return [rows.to_lease(row, paused) for row in found]
 
     def renew(self, worker: str) -> list[Lease]:
@@ -172,54 +163,13 @@ class JobQueue:
             log(connection, self._expire(connection))
 
     def _expire(self, connection: Connection) -> list[Happening]:
-        late = connection.execute(
-            select(jobs)
-            .where(IS_RUNNING, self._lapsed())
-            .with_for_update(skip_locked=True)  # sorted, all would be read
-        ).all()
+        late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
         happened = []
         for row in sorted(late, key=lambda row: row.id):
             happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
             cause = f"The worker {row.worker} gave no sign of life while it had it."
             happened += fail_job(connection, row, cause, self._retries, final=False)
         return happened
-
-    def _lapsed(self) -> ColumnElement[bool]:
-        """Also what reaches further than a lease can: it was written before the clock was put back."""
-        return or_(jobs.c.lease_until < db_now(), jobs.c.lease_until > db_now() + 2 * self._lease_ms)
-
-    def _due(
-        self,
-        connection: Connection,
-        paused: rows.Paused,
-        worker: str,
-        abilities: Collection[str],
-        stages: Collection[JobStage],
-        only_awaited: bool,
-    ) -> Any | None:
-        """The ids of what this worker may take, in order; None where everything is paused."""
-        if paused.all:
-            return None
-        able = set(abilities)
-        able_sets = [needs for needs in _needs_waiting(connection) if rows.words(needs) <= able]
-        if not able_sets:
-            return None
-        late = 2 * self._retries.most_ms  # nothing waits longer: the clock was put back
-        query = (
-            select(jobs.c.id)
-            .where(IS_WAITING, jobs.c.needs.in_(able_sets))
-            .where(or_(jobs.c.not_before <= db_now(), jobs.c.not_before > db_now() + late))
-            .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
-        )
-        if stages:
-            query = query.where(jobs.c.stage.in_(stages))
-        if paused.libraries:
-            query = query.where(jobs.c.library.not_in(paused.libraries))
-        if paused.jobs:
-            query = query.where(jobs.c.id.not_in(paused.jobs))
-        if only_awaited:
-            query = query.where(jobs.c.id.in_(select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)))
-        return query
 
 
 def release(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:
@@ -232,14 +182,3 @@ def release(connection: Connection, found: Sequence[Row[Any]], cause: str) -> li
         connection.execute(update(jobs).where(jobs.c.id == row.id).values(**waiting(not_before=0), cause=cause))
         happened.append(Happening(row.id, row.library, "released", {"cause": cause} if cause else {}))
     return happened
-
-
-def _needs_waiting(connection: Connection) -> list[str]:
-    """What waiting jobs need, each kind once: looked up one by one in the index, however many wait."""
-    found: list[str] = []
-    after = select(jobs.c.needs).where(IS_WAITING).order_by(jobs.c.needs).limit(1)
-    needs = connection.scalar(after)
-    while needs is not None:
-        found.append(needs)
-        needs = connection.scalar(after.where(jobs.c.needs > needs))
-    return found

@@ -15,6 +15,7 @@ from hybrid_core.types.jobs import Fence, Job, JobEvent, Lease, Worker
 T = TypeVar("T")
 AT_ONCE = 500  # values in one list of a statement
 
+_PAUSES = select(pauses.c.scope, pauses.c.id)
 JOBS: Select[Any] = select(*jobs.c, db_now().label("read_at"))
 
 
@@ -30,7 +31,7 @@ class Paused:
     """What is paused now."""
 
     def __init__(self, connection: Connection) -> None:
-        found = connection.execute(select(pauses.c.scope, pauses.c.id)).all()
+        found = connection.execute(_PAUSES).all()
         self.all = any(row.scope == "all" for row in found)
         self.libraries = [row.id for row in found if row.scope == "library"]
         self.jobs = [int(row.id) for row in found if row.scope == "job"]

@@ -159,6 +159,8 @@ def test_ended_jobs_are_never_gone_through_to_take_one(catalog: Catalog) -> None
         for statement, parameters in statements:
             if statement.startswith(("SELECT", "UPDATE jobs", "DELETE")):
                 plan = [row[3] for row in direct.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]  # type: ignore[arg-type]
+                if "jobs.not_before <=" in statement:
+                    assert not any("ORDER BY" in step for step in plan), "all that waits is sorted"
                 bad = [step for step in plan if step.startswith("SCAN jobs") and "USING" not in step]
                 assert not bad, f"{bad} in {statement}"
                 ended = [step for step in plan if "jobs_by_" in step and "status=?" not in step]
