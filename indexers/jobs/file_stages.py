@@ -65,7 +65,10 @@ class FileStages:
         )
 
     def work(self, turn: Turn) -> Advance:
-        return {"parse": self.parse, "ocr": self.ocr, "enrich": self.enrich}[turn.job.stage](turn)
+        advance = {"parse": self.parse, "ocr": self.ocr, "enrich": self.enrich}[turn.job.stage](turn)
+        if advance.stage != "ocr":
+            self._scans.forget(turn.job.id)
+        return advance
 
     def close(self) -> None:
         self._stamps.save()

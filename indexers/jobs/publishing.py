@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
@@ -46,7 +47,7 @@ class Publisher:
     ) -> None:
         self._catalog, self._maker, self._stored = catalog, maker, stored
         self.parser, self._limits, self._ending = parser, limits, ending
-        self._content_locks: dict[str, threading.Lock] = {}
+        self._content_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def publish(

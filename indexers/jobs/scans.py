@@ -60,7 +60,7 @@ class _File:
 class ScanReader:
     def __init__(self, cache: Cache, pool: WorkerPool, options: ScanOptions, at_once: int) -> None:
         self._cache, self._pool, self._options, self._at_once = cache, pool, options, at_once
-        self._files: dict[str, _File] = {}
+        self._files: dict[int, _File] = {}  # by job
         self._lock = threading.Lock()
 
     def read(
@@ -81,7 +81,7 @@ class ScanReader:
             return ReadScans(said=(ocr.reason,))
         sha256 = copy.sha256
         with self._lock:
-            of_file = self._files.setdefault(sha256, _File(self._pool.allowance()))
+            of_file = self._files.setdefault(turn.job.id, _File(self._pool.allowance()))
             of_file.allowance.stop = turn.stop
         keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
         read = {number: page for number, key in keys.items() if (page := self._cache.get(key)) is not None}
@@ -100,10 +100,10 @@ class ScanReader:
             stopped=bool(of_file.stopped),
         )
 
-    def forget(self, sha256: str) -> None:
+    def forget(self, job: int) -> None:
         """What is remembered of a file whose turns are over."""
         with self._lock:
-            self._files.pop(sha256, None)
+            self._files.pop(job, None)
 
     def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
         """Bring the progress of all files up to what this one's is."""

@@ -73,7 +73,10 @@ def work(
         def done() -> bool:
             nonlocal busy, folded
             now = time.monotonic()
-            busy = busy if runner.idle else now
+            if runner.idle:
+                files.close()  # a model that was given up is asked again with the next work
+            else:
+                busy = now
             if now >= folded + _FOLD:
                 folded = now
                 fold(catalog)
@@ -107,5 +110,6 @@ class _Files:
         return self._made[key].work(turn)
 
     def close(self) -> None:
-        for stages in self._made.values():
-            stages.close()
+        """End what is kept for the work that was done; what comes next begins anew."""
+        while self._made:
+            self._made.popitem()[1].close()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.folding import fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.store.scratch import living, scratch_folder
@@ -66,6 +67,7 @@ def workplace(
             leases.close()
             pool.close()
             workers.leave(worker.id)
+            fold(catalog)
 
 
 def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:

@@ -166,6 +166,18 @@ def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Pa
     engine.close()
 
 
+def test_a_server_does_what_another_left_behind(root: Path, tmp_path: Path, long_file: LongFile) -> None:
+    file = long_file(root / "long.pdf")
+    with stdio(tmp_path / "home", "--root", root) as client:
+        _building(client, file)
+        assert client.close()[0] == 0
+    with stdio(tmp_path / "home", "--root", root) as client:
+        end = time.monotonic() + 120
+        while not answer(client.call("list_documents"))["total"]:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_its_build_and_its_workers(
     ending: signal.Signals, root: Path, tmp_path: Path, long_file: LongFile
