@@ -31,7 +31,7 @@ from hybrid_pageindex.services.migrating import Migration, migrate
 from hybrid_pageindex.services.opening import original
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
-from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
+from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE, Pictures
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.sizes import HomeSize, LibrarySize, home_size, library_sizes
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.answers import Answer
     from hybrid_core.types.jobs import JobStatus
+    from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
+    from hybrid_pageindex.services.layouts import Layouts
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.watching import WatchEvent
@@ -374,7 +376,7 @@ class Engine:
 
         def image(document: str, page: int) -> bytes:
             library = holders.get(document) or found.library
-            return self._parts().pictures.draw(library, document, [page], Picture(settings.image_dpi), None)
+            return self._pictures().draw(library, document, [page], Picture(settings.image_dpi), None)
 
         chat = self._parts().chat
         sees = chat.model(vision=True) if vision else None
@@ -458,6 +460,34 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 
+    async def layout(
+        self, document: str, page: int, *, library: str | None = None, password: str | None = None
+    ) -> PageLayout:
+        """Where the words, figures and tables of a page stand, as on the picture of ``page_image``."""
+        name = arguments.library(library, self.settings.library)
+        return await in_the_background(partial(self._layouts().of, name, document, page, password))
+
+    async def words(
+        self, document: str, page: int, *, library: str | None = None, password: str | None = None
+    ) -> tuple[WordBox, ...]:
+        """The words of a page in reading order with their boxes."""
+        return (await self.layout(document, page, library=library, password=password)).words
+
+    async def boxes(
+        self, document: str, page: int, quote: str, *, library: str | None = None, password: str | None = None
+    ) -> tuple[Box, ...]:
+        """Where quoted words stand on a page, a box for each line; "…" in the quote stands for words left out.
+
+        Raises NotFoundError where the page does not hold them.
+        """
+        name = arguments.library(library, self.settings.library)
+        return await in_the_background(partial(self._layouts().quote, name, document, page, quote, password))
+
+    async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
+        """A page that ``pages`` gave with its tables in Markdown."""
+        name = arguments.library(library, self.settings.library)
+        return await in_the_background(partial(self._layouts().with_tables, name, read))
+
     async def page_image(
         self,
         document: str,
@@ -470,7 +500,7 @@ class Engine:
         side: int = 0,
         most_bytes: int = 0,
     ) -> bytes:
-        """A page drawn from the original file, as PNG or JPEG.
+        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text is drawn.
 
         ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
         more; 0: as ``dpi`` makes it.
@@ -496,7 +526,7 @@ class Engine:
         self, document: str, pages: Sequence[int], picture: Picture, library: str | None, password: str | None
     ) -> bytes:
         name = arguments.library(library, self.settings.library)
-        draw = partial(self._parts().pictures.draw, name, document, pages, picture, password)
+        draw = partial(self._pictures().draw, name, document, pages, picture, password)
         return await in_the_background(draw)  # it may wait long for those before it
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
@@ -672,6 +702,14 @@ class Engine:
 
     def _indexes(self) -> Indexes:
         return self._parts().indexes
+
+    def _pictures(self) -> Pictures:
+        return Pictures(self._parts().pages)
+
+    def _layouts(self) -> Layouts:
+        from hybrid_pageindex.services.layouts import Layouts
+
+        return Layouts(self._parts().pages)
 
     def _parts(self) -> Parts:
         with self._lock:

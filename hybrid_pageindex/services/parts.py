@@ -15,7 +15,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
 from hybrid_pageindex.services.indexes import Indexes, ServerAddress
-from hybrid_pageindex.services.pictures import Pictures
+from hybrid_pageindex.services.page_work import PageWork
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import unread_advice
 from retrievers.pipeline.stage import Stages
@@ -37,7 +37,7 @@ class Parts:
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
-        self.pictures = Pictures(self.catalog, self.cache, settings)
+        self.pages = PageWork(self.catalog, self.cache, settings)
         self.chat = Chat(settings, self.cache, chat)
         reading = cache(partial(unread_advice, settings))
         self.searcher = Searcher(
@@ -67,7 +67,7 @@ class Parts:
         return self._workers > 0
 
     def close(self) -> None:
-        self.pictures.close()
+        self.pages.close()
         self.chat.close()
         self.embedders.close()
         self.indexes.close()

@@ -65,11 +65,12 @@ class PageRead:
     described: str
     read_by: str  # who read the text from the page's picture (``ocr``): "OCR" or "the vision model NAME", else ""
     places: tuple[PlaceRead, ...] = ()
+    note: str = ""  # what of the page could not be shown as asked
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``places`` only where the format has no pages of its own."""
+        """The JSON shape: ``places`` only where the format has no pages of its own, ``note`` where there is one."""
         shape = asdict(self)
-        return shape if self.places else {name: part for name, part in shape.items() if name != "places"}
+        return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import ParsedPage
+from hybrid_core.types.layouts import PageLayout, PlacedLine
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
@@ -43,6 +44,7 @@ class DrawnFile(Protocol):
 Open = Callable[[Path, str | None, ParseLimits], OpenFile]
 Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
+Layout = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], PageLayout]
 Show = Callable[[Path, str | None, Sequence[int], Picture, ParseLimits], bytes]
 
 
@@ -61,7 +63,7 @@ class Format:
 
     What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
     (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
-    several.
+    several, ``layout`` where the words of a page stand, whose lines it is given. Without these the text is drawn.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Format:
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None
+    layout: Layout | None = None
 
     @property
     def seen(self) -> bool:

@@ -22,6 +22,7 @@ from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
+    LayoutTask,
     LookTask,
     ParsedRange,
     ParseTask,
@@ -29,6 +30,7 @@ from indexers.workers.protocol import (
     Reply,
     ScanTask,
     Task,
+    TextPictureTask,
     UnpackTask,
     portable,
     receive,
@@ -61,6 +63,14 @@ class _Worker:
             return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
         if isinstance(task, ParseTask):
             return self._parse(task)
+        if isinstance(task, TextPictureTask):
+            from indexers.formats.pdf.picture import draw_texts
+
+            return draw_texts(task.texts, task.picture)
+        if isinstance(task, LayoutTask):
+            from indexers.formats.page_layout import page_layout
+
+            return page_layout(task.path, task.password, task.page, task.lines, task.limits)
         format = format_of(task.path)
         if isinstance(task, UnpackTask):
             return unpack_members(format, task.path, task.folder, task.limits)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.types.layouts import PlacedLine
 from indexers.build.chunks import ChunkSize
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
@@ -92,6 +93,28 @@ class PictureTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TextPictureTask:
+    """Draw pages that have no look, each its number and its text, as PictureTask does."""
+
+    texts: tuple[tuple[int, str], ...]
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutTask:
+    """Tell where the words of one page stand, and its figures and tables; its value is a PageLayout.
+
+    ``lines`` are those of the page as it is kept, with their boxes. ``path`` is None where the page has no look.
+    """
+
+    path: Path | None
+    password: str | None
+    page: int
+    lines: tuple[PlacedLine, ...]
+    limits: ParseLimits
+
+
+@dataclass(frozen=True, slots=True)
 class UnpackTask:
     """Write the members of a file into ``folder``; its value is Unpacked."""
 
@@ -113,7 +136,7 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | UnpackTask | BuildTask
+Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | LayoutTask | UnpackTask | BuildTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +171,7 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
     """An error that survives pickling: same class, same words, but for the path, which is that of a private copy."""
     message = error.message
-    if not isinstance(task, BuildTask):
-        message = message.removeprefix(f"{task.path}: ").replace(str(task.path), task.path.name)
+    path = getattr(task, "path", None)
+    if path is not None:
+        message = message.removeprefix(f"{path}: ").replace(str(path), path.name)
     return type(error)(message, error.advice)

@@ -8,12 +8,13 @@ from itertools import pairwise
 from math import fsum
 from typing import NamedTuple
 
+from hybrid_core.text.table_rows import TableRow, table_rows
 from retrievers.pages.page_lines import WINDOW_CHARS, PageLine
-from retrievers.pages.table_rows import TableRow, table_rows
 
 GAP = "… "  # where lines are left out
 _BODY_CHARS = 30  # text after a heading at the end of a stretch from which its words count in full
 _ROW, _SHORT = 0.5, 3  # letters of words that tell nothing
+_MOST_HEADS = 140  # characters
 _NO_ROW = TableRow((), (), -1)
 _DIGIT = re.compile(r"\d")
 
@@ -44,19 +45,24 @@ def windows(lines: Sequence[PageLine], query: Mapping[str, float]) -> dict[int, 
     tables: dict[tuple[int, ...], list[int]] = {}
     for at in sorted(worth, key=lambda at: -worth[at]):
         tables.setdefault(rows[at].heads, []).append(at)
+    nearest = {heads: _nearest(heads, lines) for heads in tables}
     found = {}
     for first in held:
         row = rows.get(first, _NO_ROW)
-        found[first] = _window(lines, first, row, tables.get(row.heads, ()), worth.get(first, 0.0))
+        found[first] = _window(
+            lines, first, row, nearest.get(row.heads, ()), tables.get(row.heads, ()), worth.get(first, 0.0)
+        )
     return found
 
 
-def _window(lines: Sequence[PageLine], first: int, row: TableRow, others: Sequence[int], worth: float) -> Window:
+def _window(
+    lines: Sequence[PageLine], first: int, row: TableRow, heads: tuple[int, ...], others: Sequence[int], worth: float
+) -> Window:
     room = WINDOW_CHARS - len(lines[first].text)
-    if not row.heads and row.label < 0:
+    if not heads and row.label < 0:
         end = _end(lines, first + 1, room, ())
         return Window(tuple(range(first, end)))
-    above = (*row.heads, row.label) if row.label >= 0 else row.heads
+    above = (*heads, row.label) if row.label >= 0 else heads
     room -= sum(len(lines[at].text) + 1 for at in above) + len(GAP)
     kept = {first}
     for at in others:
@@ -65,6 +71,14 @@ def _window(lines: Sequence[PageLine], first: int, row: TableRow, others: Sequen
             room -= size
     kept.update(range(first, _end(lines, first + 1, room, kept)))
     return Window((*above, *sorted(kept)), len(above), row.captions, worth)
+
+
+def _nearest(heads: Sequence[int], lines: Sequence[PageLine]) -> tuple[int, ...]:
+    """Of many lines of heads the last."""
+    room, first = _MOST_HEADS, len(heads)
+    while first and (room := room - len(lines[heads[first - 1]].text) - 1) >= 0:
+        first -= 1
+    return tuple(heads[first:])
 
 
 def _end(lines: Sequence[PageLine], start: int, room: int, kept: Collection[int]) -> int:

@@ -163,6 +163,8 @@ async def _outline(engine: Engine, options: argparse.Namespace) -> int:
 async def _page(engine: Engine, options: argparse.Namespace) -> int:
     library = _library(options)
     pages = await engine.pages(options.document, options.pages, library=library)
+    if options.tables:
+        pages = [await engine.with_tables(page, library=library) for page in pages]
     images: list[str] = []
     if options.image:
         target = Path(options.image)

@@ -112,7 +112,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
     page.add_argument("document", metavar="DOC")
     page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
-    page.add_argument("--image", metavar="FILE.png", help="also draw the page from the original file; .jpg for JPEG")
+    page.add_argument("--image", metavar="FILE.png", help="also draw the page; .jpg for JPEG")
+    page.add_argument("--tables", action="store_true", help="write its tables in Markdown")
     page.add_argument("--password", metavar="P", help="password of an encrypted original")
 
     viewed = commands.add_parser("open", parents=[scoped], help="show the original in the system's viewer")

@@ -200,6 +200,8 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
         elif page.read_by:
             what = "letters" if page.read_by == "OCR" else "words"
             console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
+        if page.note:
+            console.print(f"[yellow]note[/] {escape(page.note)}")
         if page.summary:
             console.print(f"[italic]Summary: {escape(page.summary)}[/]")
         if page.described:

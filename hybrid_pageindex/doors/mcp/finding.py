@@ -137,7 +137,7 @@ def register(server: FastMCP, door: Door) -> None:
             end, within = at[0] + len(shown), 0
             said = [{"page": page.page} if format == "sheet" else shapes.page(page, "") for page in shown]
         else:
-            said, (end, within) = _texts(wanted, at, door.budget)
+            said, (end, within) = await _texts(door, wanted, at, library)
             shown, images = wanted[at[0] : end + bool(within)], []
         more = budget.cursor(call, end, within) if end < len(wanted) else ""
         hints = (
@@ -172,12 +172,15 @@ async def _trees(door: Door, document: str, question: str, depth: int, node: str
     return await door.engine.outlines(question, library=library or None, depth=depth)
 
 
-def _texts(wanted: Sequence[PageRead], at: tuple[int, int], most: int) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+async def _texts(
+    door: Door, wanted: Sequence[PageRead], at: tuple[int, int], library: str
+) -> tuple[list[dict[str, Any]], tuple[int, int]]:
     """Pages from a place on whose texts fit, and where that ends: (position, character of the page there)."""
     position, within = at
-    left = most - _PAGE_FRAME
+    left = door.budget - _PAGE_FRAME
     said: list[dict[str, Any]] = []
-    for read in wanted[position : position + _AHEAD]:
+    for page in wanted[position : position + _AHEAD]:
+        read = await door.engine.with_tables(page, library=library or None)
         left -= _PAGE_FRAME + budget.tokens(shapes.described(read))
         rest = read.text[within:]
         whole = budget.tokens(rest) <= left

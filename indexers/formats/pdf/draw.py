@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pymupdf
 
-from hybrid_core.errors import DocumentError, LimitError
 from indexers.formats.drawing import Drawing, fitting, layout
-from indexers.formats.limits import ParseLimits, out_of_memory
-from indexers.formats.pdf.read import open_pdf
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.viewing import drawing, viewing
 
 _OVERLAP = 0.04  # of a tile's side: a line cut at its edge is whole on the next one
 _QUALITY = 85  # of JPEG
@@ -20,8 +19,7 @@ def draw(path: Path, password: str | None, number: int, how: Drawing, limits: Pa
 
     Raises DocumentError where it cannot be drawn, LimitError where that takes too much memory.
     """
-    document = open_pdf(path, password, limits)
-    try:
+    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "image_max_side"):
         page = document[number - 1]
         width, height = float(page.rect.width), float(page.rect.height)
         dpi, across, down = layout(width, height, how)
@@ -29,14 +27,6 @@ def draw(path: Path, password: str | None, number: int, how: Drawing, limits: Pa
         if across * down == 1:
             return (whole,)
         return (whole, *(_picture(page, tile, dpi, how) for tile in _tiles(page.rect, across, down)))
-    except Exception as error:
-        if out_of_memory(error):
-            raise LimitError(
-                f"page {number} needs more memory than a worker may use.", "Lower the setting image_max_side."
-            ) from error
-        raise DocumentError(f"page {number} cannot be drawn ({error}).") from error
-    finally:
-        document.close()
 
 
 def _tiles(rect: pymupdf.Rect, across: int, down: int) -> list[pymupdf.Rect]:

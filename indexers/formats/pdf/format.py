@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from hybrid_core.types.layouts import PageLayout, PlacedLine
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
@@ -36,6 +37,14 @@ def _show(path: Path, password: str | None, pages: Sequence[int], how: Picture, 
     return draw_picture(path, password, pages, how, limits)
 
 
+def _layout(
+    path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
+) -> PageLayout:
+    from indexers.formats.pdf.page_layout import pdf_layout
+
+    return pdf_layout(path, password, number, lines, limits)
+
+
 PDF = Format(
     name="pdf",
     title="PDF",
@@ -47,4 +56,5 @@ PDF = Format(
     look=_look,
     draw=_draw,
     show=_show,
+    layout=_layout,
 )

@@ -29,7 +29,7 @@ def look(path: Path, password: str | None, start: int, stop: int, limits: ParseL
         looks = []
         for number in range(start, min(stop, document.page_count + 1)):
             try:
-                looks.append(_look(document[number - 1], number))
+                looks.append(look_at(document[number - 1], number))
             except DocumentError:
                 raise
             except Exception:  # noqa: BLE001 - a damaged page was reported when it was parsed
@@ -39,7 +39,7 @@ def look(path: Path, password: str | None, start: int, stop: int, limits: ParseL
         document.close()
 
 
-def _look(page: pymupdf.Page, number: int) -> PageLook:
+def look_at(page: pymupdf.Page, number: int) -> PageLook:
     whole = page.rect
     pictures = []
     for image in page.get_image_info(xrefs=True):

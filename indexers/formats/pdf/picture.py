@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pymupdf
 
-from hybrid_core.errors import DocumentError, LimitError
 from indexers.formats.drawing import Picture, fitting
-from indexers.formats.limits import ParseLimits, out_of_memory
-from indexers.formats.pdf.read import open_pdf
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.viewing import drawing, viewing
 
 _MOST_PIXELS = 40_000_000
 _QUALITIES = (80, 65, 50)  # of JPEG, tried until a picture is small enough; then it is drawn coarser
@@ -26,21 +26,28 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 
     Raises DocumentError where it cannot be drawn, LimitError where that takes too much memory.
     """
-    document = open_pdf(path, password, limits)
-    named = f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"
-    try:
-        if len(pages) == 1:
-            return _encoded(document[pages[0] - 1], how)
-        with pymupdf.open() as made:
-            return _encoded(_sheet(made, [document[number - 1] for number in pages], how.side), how)
-    except Exception as error:
-        if out_of_memory(error):
-            raise LimitError(
-                f"{path}: {named} cannot be drawn in the memory that a worker may use.", "Lower the setting image_dpi."
-            ) from error
-        raise DocumentError(f"{path}: {named} cannot be drawn ({error}).") from error
-    finally:
-        document.close()
+    with viewing(path, password, limits) as document, drawing(f"{path}: {_named(pages)}", "image_dpi"):
+        return _picture([(number, document[number - 1]) for number in pages], how)
+
+
+def draw_texts(texts: Sequence[tuple[int, str]], how: Picture) -> bytes:
+    """The same of pages that have no look: each is its number and its text, which is what is drawn."""
+    from indexers.formats.text_drawing import drawn
+
+    with ExitStack() as opened, drawing(_named([number for number, _ in texts]), "image_dpi"):
+        documents = [opened.enter_context(pymupdf.open("pdf", drawn(text)[0])) for _, text in texts]
+        return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
+
+
+def _named(pages: Sequence[int]) -> str:
+    return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"
+
+
+def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
+    if len(pages) == 1:
+        return _encoded(pages[0][1], how)
+    with pymupdf.open() as made:
+        return _encoded(_sheet(made, pages, how.side), how)
 
 
 def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
@@ -59,9 +66,9 @@ def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
         dpi *= _COARSER
 
 
-def _sheet(made: pymupdf.Document, pages: Sequence[pymupdf.Page], side: int) -> pymupdf.Page:
+def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], side: int) -> pymupdf.Page:
     """A page of ``made`` whose points are pixels, with as many columns as let the pages be largest."""
-    wide, high = (max(float(getattr(page.rect, name)) for page in pages) for name in ("width", "height"))
+    wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
 
     def scale(columns: int) -> float:
         rows = math.ceil(len(pages) / columns)
@@ -71,9 +78,9 @@ def _sheet(made: pymupdf.Document, pages: Sequence[pymupdf.Page], side: int) -> 
     across, down = wide * scale(columns) + 2 * _GAP, high * scale(columns) + 2 * _GAP + _NUMBER
     rows = math.ceil(len(pages) / columns)
     sheet = made.new_page(width=across * columns, height=down * rows)
-    for at, page in enumerate(pages):
+    for at, (number, page) in enumerate(pages):
         x, y = (at % columns) * across + _GAP, (at // columns) * down + _GAP
-        sheet.insert_text((x, y + _NUMBER - 4), str(page.number + 1), fontsize=_NUMBER - 2, fontname="hebo")
+        sheet.insert_text((x, y + _NUMBER - 4), str(number), fontsize=_NUMBER - 2, fontname="hebo")
         small = min(wide / page.rect.width, high / page.rect.height) * scale(columns)
         place = pymupdf.Rect(0, 0, page.rect.width * small, page.rect.height * small) + (x, y + _NUMBER) * 2
         sheet.insert_image(place, pixmap=page.get_pixmap(matrix=pymupdf.Matrix(small, small), alpha=False))

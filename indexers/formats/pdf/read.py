@@ -20,7 +20,7 @@ from indexers.formats.pdf.encoding import fold_forms, keep_unknown
 from indexers.formats.pdf.reading_order import Piece, arrange
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
 
-_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
+TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
@@ -133,7 +133,7 @@ def read_pages(
 
 def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
     page = document[number - 1]
-    textpage = page.get_textpage(flags=_FLAGS)
+    textpage = page.get_textpage(flags=TEXT_FLAGS)
     blocks = textpage.extractDICT()["blocks"]
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
     pieces = list(_pieces(blocks, shown))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hybrid_core.types.layouts import PageLayout, PlacedLine
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
@@ -39,6 +40,14 @@ def _show(path: Path, _: str | None, pages: Sequence[int], how: Picture, limits:
         return draw_picture(file, None, pages, how, limits)
 
 
+def _layout(path: Path, _: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits) -> PageLayout:
+    from indexers.formats.pdf.page_layout import pdf_layout
+    from indexers.formats.raster.read import as_pdf
+
+    with as_pdf(path, limits) as file:
+        return pdf_layout(file, None, number, lines, limits)
+
+
 RASTER = Format(
     name="raster",
     title="picture",
@@ -50,4 +59,5 @@ RASTER = Format(
     look=_look,
     draw=_draw,
     show=_show,
+    layout=_layout,
 )

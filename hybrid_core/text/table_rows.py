@@ -16,7 +16,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
 _RULE = re.compile(r"\|[\s:|-]+\|")
 _GAP = "  "
-_MOST_HEADS, _MOST_CAPTIONS = 140, 3  # characters, lines
+_MOST_CAPTIONS = 3  # lines
 _CELL = 30  # characters of a head that stands on a line of its own
 _PROSE, _PROSE_LINES = 70, 3  # so many lines of so many characters in a row end a table
 _BAR = "|"
@@ -38,16 +38,15 @@ def table_rows(lines: Sequence[str], wanted: Collection[int]) -> dict[int, Table
     kinds = [_kind(line) if _GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
-    shown: tuple[int, ...] = ()
     captions: tuple[int, ...] = ()
     before = 0  # the last line of a table
     for at, kind in enumerate(kinds):
         if kind == "other":
             continue
         if heads and at - before > _PROSE_LINES and _prose(lines[before + 1 : at]):
-            heads = shown = captions = ()
+            heads = captions = ()
         if kind == "rule":
-            heads = shown = (at - 1,) if at else ()
+            heads = (at - 1,) if at else ()
             captions = _captions(lines, kinds, at - 1)
             rows.pop(at - 1, None)
         elif kind == "head":
@@ -56,12 +55,11 @@ def table_rows(lines: Sequence[str], wanted: Collection[int]) -> dict[int, Table
             if not goes_on:
                 heads, captions = (), _captions(lines, kinds, start)
             heads = (*heads, *range(start, at + 1))
-            shown = _nearest(heads, lines)
         elif kind == "row":
             if lines[at][:1] == _BAR and lines[at - 1][:1] != _BAR:
-                heads = shown = captions = ()  # it goes on from the page before
+                heads = captions = ()  # it goes on from the page before
             if at in wanted:
-                rows[at] = TableRow(shown, captions, at - 1 if _continues(lines, kinds, at) else -1)
+                rows[at] = TableRow(heads, captions, at - 1 if _continues(lines, kinds, at) else -1)
         before = at
     return rows
 
@@ -74,14 +72,6 @@ def _prose(lines: Sequence[str]) -> bool:
         if run == _PROSE_LINES:
             return True
     return False
-
-
-def _nearest(heads: Sequence[int], lines: Sequence[str]) -> tuple[int, ...]:
-    """Of many lines of heads the last."""
-    room, first = _MOST_HEADS, len(heads)
-    while first and (room := room - len(lines[heads[first - 1]]) - 1) >= 0:
-        first -= 1
-    return tuple(heads[first:])
 
 
 def _kind(line: str) -> str:

@@ -1,0 +1,148 @@
+"""The tables of a page whose lines have places: rows by their lines, columns by where their cells stand."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hybrid_core.text.table_rows import TableRow, table_rows
+from hybrid_core.types.layouts import PlacedLine, TableBox, WordBox
+from indexers.formats.line_words import WORD, around
+
+_GAP = "  "  # between the cells of a line
+_BEFORE = re.compile(r"[$€£¥]\s?\(?|\(")  # signs that are cells of their own beside their figure
+_AFTER = re.compile(r"[)%]+")
+_SIGN_BEHIND = re.compile(r"(?<=\S) ([$€£¥])(?=  |$)")  # of the figure in the next cell
+_LONGEST_NAME = 100  # characters of a line without figures inside a table
+_MOST_BETWEEN = 4  # such lines in a row
+_LEAST_ROWS = 2
+
+
+class _Cell(NamedTuple):
+    text: str
+    x0: float
+    x1: float
+
+
+def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> Iterator[TableBox]:
+    """From top to bottom; ``words`` are those of each line."""
+    texts = [text for text, _ in lines]
+    rows = table_rows(texts, range(len(texts)))
+    for first, last in _stretches(texts, rows):
+        heads = rows[first].heads
+        if len([at for at in rows if first <= at <= last]) < _LEAST_ROWS:
+            continue
+        cells = {at: list(_cells(texts[at], words[at])) for at in (*heads, *range(first, last + 1))}
+        starts = _columns([cells[at][1:] if _named(cells[at]) else cells[at] for at in rows if first <= at <= last])
+        if not starts:
+            continue
+        grid = [_row(cells[at], starts) for at in range(first, last + 1)]
+        head = _head([cells[at] for at in heads], starts)
+        start = min((*heads, first))
+        box = around([box for _, box in lines[start : last + 1]])
+        made = tuple(map(tuple, [head, *_joined(grid)] if heads else _joined(grid)))
+        yield TableBox(box, made, int(bool(heads)), (start, last + 1))
+
+
+def _stretches(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
+    """The first and the last row of each table: rows below the same heads, with names of groups between them."""
+    first = last = -1
+    for at in sorted(rows):
+        between = texts[last + 1 : at] if first >= 0 else ()
+        if first < 0 or rows[at].heads != rows[last].heads or _apart(between):
+            if first >= 0:
+                yield first, last
+            first = at
+        last = at
+    if first >= 0:
+        yield first, last
+
+
+def _apart(between: Sequence[str]) -> bool:
+    return len(between) > _MOST_BETWEEN or any(len(text) > _LONGEST_NAME for text in between)
+
+
+def _cells(text: str, words: Sequence[WordBox]) -> Iterator[_Cell]:
+    """A line's cells with their places; signs are joined with their figures."""
+    at = 0
+    held: list[_Cell] = []
+    for part in _SIGN_BEHIND.sub(rf"{_GAP}\1", text).split(_GAP):
+        boxes = [word.box for word in words[at : at + len(WORD.findall(part))]]
+        at += len(boxes)
+        if boxes:
+            box = around(boxes)
+            cell = _Cell(part, box[0], box[2])
+            if held and (_BEFORE.fullmatch(held[-1].text) or _AFTER.fullmatch(part)):
+                cell = _Cell(f"{held[-1].text}{part}", held[-1].x0, cell.x1)
+                held.pop()
+            held.append(cell)
+    yield from held
+
+
+def _named(cells: Sequence[_Cell]) -> bool:
+    return bool(cells) and any(map(str.isalpha, cells[0].text))
+
+
+def _columns(rows: Sequence[Sequence[_Cell]]) -> list[tuple[float, float]]:
+    """Where columns begin and end: cells that stand above each other are of one."""
+    found: list[tuple[float, float]] = []
+    for cell in sorted((cell for row in rows for cell in row), key=lambda cell: cell.x0):
+        if found and cell.x0 < found[-1][1] - 0.5:
+            found[-1] = found[-1][0], max(found[-1][1], cell.x1)
+        else:
+            found.append((cell.x0, cell.x1))
+    return found
+
+
+def _row(cells: Sequence[_Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
+    row = [""] * (len(columns) + 1)
+    for at, cell in enumerate(cells):
+        place = 0 if not at and (_named(cells) or len(cells) == 1) else _column(cell, columns)
+        row[place] = f"{row[place]} {cell.text}".strip()
+    return row
+
+
+def _column(cell: _Cell, columns: Sequence[tuple[float, float]]) -> int:
+    """The column, from 1, that a cell shares most with, else the one that begins before its middle; 0: the names."""
+    shares = [min(cell.x1, x1) - max(cell.x0, x0) for x0, x1 in columns]
+    best = max(range(len(columns)), key=shares.__getitem__)
+    return best + 1 if shares[best] > 0 else bisect_right([x0 for x0, _ in columns], (cell.x0 + cell.x1) / 2)
+
+
+def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float]]) -> list[str]:
+    """Every column's heads from top to bottom; one that stands above several columns is each one's."""
+    head = [""] * (len(columns) + 1)
+    for cells in lines:
+        above: list[list[_Cell]] = [[] for _ in head]
+        spanning = False
+        for cell in cells:
+            under = [at for at, (x0, x1) in enumerate(columns, 1) if min(cell.x1, x1) - max(cell.x0, x0) > 0]
+            spanning = spanning or len(under) > 1
+            for at in under or [_column(cell, columns)]:
+                above[at].append(cell)
+        named = [cell for cell in cells if cell not in above[0]]
+        for at, (x0, x1) in enumerate(columns, 1):
+            if spanning and len(named) > 1 and not above[at]:
+                above[at] = [min(named, key=lambda cell: abs(cell.x0 + cell.x1 - x0 - x1))]
+        head = [
+            " ".join(filter(None, (text, *(cell.text for cell in found))))
+            for text, found in zip(head, above, strict=True)
+        ]
+    return head
+
+
+def _joined(rows: Sequence[list[str]]) -> Iterator[list[str]]:
+    """Rows; a name that goes on in the next line is one."""
+    name = ""
+    for at, row in enumerate(rows):
+        after = rows[at + 1][0] if at + 1 < len(rows) else "X"
+        row = [f"{name} {row[0]}".strip(), *row[1:]]
+        if not any(row[1:]) and not row[0].endswith(":") and (not after or after[0].islower()):
+            name = row[0]
+            continue
+        name = ""
+        yield row
+    if name:
+        yield [name, *[""] * (len(rows[-1]) - 1)]

@@ -1,0 +1,151 @@
+"""Text pages drawn: a picture of what has none, with the place of every word.
+
+What is drawn is a page's text, so the same text gives the same picture, whatever became of the file and whatever is
+installed. MuPDF sets it, with fonts of its own for every script.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Any
+
+import pymupdf
+
+from hybrid_core.types.layouts import Box, PageLayout, TableBox, WordBox
+from indexers.formats.line_words import WORD, around
+
+_WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: A4 is as wide
+_MOST_HEIGHT = 14_000.0  # a PDF page may have 14,400
+_MOST_CHARACTERS = 100_000  # what comes after is not drawn
+_COLUMN = 55.0  # points that a column of a wide table has at least
+_STYLE = """
+body { font-family: sans-serif; font-size: 10px; margin: 0; }
+h1 { font-size: 16px; } h2 { font-size: 14px; } h3 { font-size: 12px; } h4, h5, h6 { font-size: 11px; }
+h1, h2, h3, h4, h5, h6 { margin: 8px 0 4px 0; }
+p { margin: 0; } p.first { margin-top: 6px; }
+pre { white-space: pre-wrap; background-color: #f2f2f2; margin: 4px 0; }
+table { border-collapse: collapse; margin: 6px 0; }
+td, th { border: 1px solid #999999; padding: 2px; text-align: left; }
+"""
+_BREAK = "&#8203;"  # where a word may go on in the next line
+_HEADING = re.compile(r"(#{1,6}) +(.*)")
+_ITEM = re.compile(r"( *)(?:[-*+•–]|\(?\w{1,4}[.)]) ")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_RULE = re.compile(r"\|(?:[ :]*-+[ :]*\|)+")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+
+def drawn(text: str) -> tuple[bytes, PageLayout]:
+    """A page's text as a PDF of one page, and where its words stand on it."""
+    page = _Html(text[:_MOST_CHARACTERS])
+    story = pymupdf.Story(page.body, user_css=_STYLE)
+    width = max(_WIDTH - 2 * _MARGIN, min(page.columns * _COLUMN, _MOST_HEIGHT - 2 * _MARGIN))
+    _, filled = story.place(pymupdf.Rect(_MARGIN, _MARGIN, _MARGIN + width, _MOST_HEIGHT - _MARGIN))
+    right, bottom = (min(side + _MARGIN, _MOST_HEIGHT) for side in filled[2:])
+    rect = pymupdf.Rect(0, 0, max(_WIDTH, right), max(_LEAST_HEIGHT, bottom))
+    places: list[tuple[int, Box]] = []
+
+    def note(at: Any) -> None:
+        if at.id and at.rect[2] > at.rect[0]:
+            x0, y0, x1, y1 = (round(float(side), 1) for side in at.rect)
+            places.append((int(at.id), (x0, y0, x1, y1)))
+
+    story.element_positions(note)
+    buffer = io.BytesIO()
+    writer = pymupdf.DocumentWriter(buffer)
+    story.draw(writer.begin_page(rect))
+    writer.end_page()
+    writer.close()
+    words = tuple(_boxes(page.words, places))
+    return buffer.getvalue(), PageLayout(float(rect.width), float(rect.height), words, (), tuple(_tables(page, places)))
+
+
+def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[WordBox]:
+    """A word that goes on in another line has a box in each."""
+    for number, together in groupby(sorted(places, key=lambda place: place[0]), key=lambda place: place[0]):
+        text = words[number]
+        for _, line in groupby((box for _, box in together), key=lambda box: box[1]):
+            yield WordBox(text, around(list(line)))
+            text = ""
+
+
+def _tables(page: _Html, places: Sequence[tuple[int, Box]]) -> Iterator[TableBox]:
+    for table in page.tables:
+        if inside := [box for number, box in places if table.first <= number < table.end]:
+            width = max(map(len, table.rows))
+            rows = tuple((*row, *[""] * (width - len(row))) for row in table.rows)
+            yield TableBox(around(inside), rows, table.heads, table.lines)
+
+
+@dataclass(slots=True)
+class _Table:
+    """``first`` to ``end`` are the numbers of its words, the last excluded."""
+
+    first: int
+    end: int
+    rows: list[tuple[str, ...]]
+    heads: int
+    lines: tuple[int, int]
+
+
+class _Html:
+    """A text in Markdown as it is set: every word has an id, its number in ``words``. ``columns`` are those of
+    the widest table.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.words: list[str] = []
+        self.tables: list[_Table] = []
+        self.columns = 0
+        self.body = "".join(self._blocks(text.split("\n"))) or "<p></p>"
+
+    def _blocks(self, lines: Sequence[str]) -> Iterator[str]:
+        at = 0
+        while at < len(lines):
+            line, start = lines[at], at
+            if fence := _FENCE.match(line):
+                at = next((i for i in range(at + 1, len(lines)) if lines[i].startswith(fence[1])), len(lines)) + 1
+                yield f"<pre>{chr(10).join(map(self._marked, lines[start + 1 : at - 1]))}</pre>"
+            elif line.startswith("|"):
+                at = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), len(lines))
+                yield self._table(lines[start:at], start)
+            else:
+                at += 1
+                if heading := _HEADING.fullmatch(line):
+                    level = len(heading[1])
+                    yield f"<h{level}>{self._marked(heading[2])}</h{level}>"
+                elif line.strip():
+                    indent = 12 * (1 + len(item[1]) // 2) if (item := _ITEM.match(line)) else 0
+                    first = ' class="first"' if start and not lines[start - 1] else ""
+                    yield f'<p{first} style="margin-left: {indent}px">{self._marked(line.strip())}</p>'
+
+    def _table(self, lines: Sequence[str], start: int) -> str:
+        made = _Table(len(self.words), 0, [], 0, (start, start + len(lines)))
+        rows = []
+        for at, line in enumerate(lines):
+            if not _RULE.fullmatch(line.strip()):
+                cells = [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip()[1:-1])]
+                head = at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1].strip()) is not None
+                tag = "th" if head else "td"
+                made.heads += head
+                made.rows.append(tuple(cells))
+                self.columns = max(self.columns, len(cells))
+                rows.append("".join(f"<{tag}>{self._marked(cell)}</{tag}>" for cell in cells))
+        made.end = len(self.words)
+        if made.rows:
+            self.tables.append(made)
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    def _marked(self, text: str) -> str:
+        parts, end = [], 0
+        for match in WORD.finditer(text):
+            gap = text[end : match.start()] or (_BREAK if end else "")
+            parts.append(f'{gap}<span id="{len(self.words)}">{escape(match[0])}</span>')
+            self.words.append(match[0])
+            end = match.end()
+        return "".join(parts)
