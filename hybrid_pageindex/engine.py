@@ -31,7 +31,6 @@ from hybrid_pageindex.services.migrating import Migration, migrate
 from hybrid_pageindex.services.opening import original
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
-from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE, Pictures
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.sizes import HomeSize, LibrarySize, home_size, library_sizes
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
+    from hybrid_pageindex.services.pictures import Pictures
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.watching import WatchEvent
@@ -515,6 +515,7 @@ class Engine:
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:
         """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
+        from hybrid_pageindex.services.pictures import MOST_BYTES, SHEET, SIDE
         from indexers.formats.drawing import Picture
 
         if not 1 <= len(pages) <= SHEET:
@@ -704,6 +705,8 @@ class Engine:
         return self._parts().indexes
 
     def _pictures(self) -> Pictures:
+        from hybrid_pageindex.services.pictures import Pictures
+
         return Pictures(self._parts().pages)
 
     def _layouts(self) -> Layouts:

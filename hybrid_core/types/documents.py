@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hybrid_core.types.unread import unread_pages
 
@@ -45,6 +46,26 @@ Places = tuple[tuple[int, str], ...]
 """Where in a file without pages the lines of a page stand: (line from 0, place), a pair where a place begins. A place
 is «paragraph 12», «slide 3 shape 5 box 7,7,93,20» (percent of the slide), «Sales!A1:H50», «line 40», «00:01:02», …
 """
+
+
+_LINES = re.compile(r"lines? (\d+)(?:-\d+)?")
+
+
+def place_of(label: str, places: Places, line: int) -> str:
+    """Where in its file a line (from 0) of a page stands; "" where the format has pages of its own."""
+    before = [place for first, place in places if first <= line]
+    if before:
+        return before[-1]
+    lines = _LINES.fullmatch(label)
+    return f"line {int(lines[1]) + line}" if lines else ""
+
+
+class PageText(NamedTuple):
+    """What a search reads of a page: ``label`` as printed, and where its lines stand in the file."""
+
+    label: str
+    text: str
+    places: Places = ()
 
 
 @dataclass(frozen=True, slots=True)

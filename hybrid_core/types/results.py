@@ -120,6 +120,7 @@ class PageFound:
     also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
     short_path: str = ""
     library: str = ""  # where several are searched
+    place: str = ""  # where in the file the match stands, of a format without pages of its own
 
     @property
     def why(self) -> str:
@@ -255,6 +256,7 @@ class SearchResult:
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = found.receipt.to_dict(), found.why
-            if not found.library:
-                del page["library"]
+            for name in ("library", "place"):
+                if not page[name]:
+                    del page[name]
         return shape

@@ -179,9 +179,9 @@ def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str]]
         documents = [snapshot.document(page.doc_id) for page in found.results]
         contents = {one.doc_id: one.content_id for one in documents if one is not None}
         places = [(contents.get(page.doc_id, ""), page.page) for page in found.results]
-        held = snapshot.labels_and_texts(places)
+        held = snapshot.page_texts(places)
     texts = [
-        held[place][1] if place in held else page.snippet for place, page in zip(places, found.results, strict=True)
+        held[place].text if place in held else page.snippet for place, page in zip(places, found.results, strict=True)
     ]
     gone = [f"{p.doc_name}, page {p.page}" for place, p in zip(places, found.results, strict=True) if place not in held]
     return texts, [f"removed since it was found, so only the passage is left: {page}" for page in gone]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import nsmallest
 
 from hybrid_core.text.plural import counted
+from hybrid_core.types.documents import PageText, place_of
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types.scoring import PageScoring
 from retrievers.pages import snippet
@@ -33,7 +34,7 @@ class Explainer:
         self._scores, self._question, self._verdicts = scores, question, verdicts
         self._path_of, self._scoring = short_path, scoring
 
-    def page(self, slot: ResultSlot, label: str, page_text: str) -> PageFound:
+    def page(self, slot: ResultSlot, held: PageText) -> PageFound:
         """One page with its receipt."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
@@ -41,7 +42,7 @@ class Explainer:
         adds = matched_terms(content, page, scores.query, self._scoring)
         weights = snippet.weights(self._question.terms, adds)
         offset, shown = snippet.best_window(
-            page_text, weights, numeric=self._question.numeric, headings=content.headings_at.get(page, ())
+            held.text, weights, numeric=self._question.numeric, headings=content.headings_at.get(page, ())
         )
         section = self._section(visit.doc, content.section_at(page, offset))
         own = {name: scores.part(name, page) for name in scores.contributions}
@@ -68,8 +69,8 @@ class Explainer:
         score = _r(scores.values[page - 1])
         also_in = tuple(f"{self._short_path(copy.doc)}, page {copy.page}" for copy in slot.also_in)
         return PageFound(
-            document.doc_id, document.name, page, label, score, shown, section, receipt, also_in,
-            self._short_path(visit.doc),
+            document.doc_id, document.name, page, held.label, score, shown, section, receipt, also_in,
+            self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
         )  # fmt: skip
 
     def _short_path(self, doc: int) -> str:

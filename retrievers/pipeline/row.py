@@ -182,7 +182,7 @@ def explain(state: SearchState) -> SearchState:
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [
-        explainer.page(slot, *found)
+        explainer.page(slot, found)
         for slot, place, found in zip(state.slots, places, texts.of(places), strict=True)
         if not texts.gone(place)
     ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.token_estimate import estimate, shares
+from hybrid_core.types.documents import PageText
 from hybrid_core.types.results import ReasoningStep
 from retrievers.pages import snippet
 from retrievers.pages.page_texts import PageTexts
@@ -41,7 +42,7 @@ class Asker(QuestionSession):
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
         """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
-        texts = [text for _, text in self._held(places)]
+        texts = [page.text for page in self._held(places)]
         most = min(tokens, len(texts) * _PAGE)
         given = shares([estimate(text) for text in texts], max(0, most - 20 * len(texts)))
         shown = []
@@ -53,16 +54,15 @@ class Asker(QuestionSession):
         """The passage that matches best of each of the best pages, as many as fit ``tokens``."""
         found = self._board.found[:_PASSAGES]
         shown: list[str] = []
-        for (doc, page), (_, text) in zip(found, self._held(found), strict=True):
-            line = f"D{doc + 1} page {page}, a passage: {snippet.best_window(text, self._terms)[1]}"
+        for (doc, page), held in zip(found, self._held(found), strict=True):
+            line = f"D{doc + 1} page {page}, a passage: {snippet.best_window(held.text, self._terms)[1]}"
             tokens -= estimate(line)
             if tokens < 0:
                 break
             shown.append(line)
         return shown
 
-    def _held(self, places: Sequence[Place]) -> list[tuple[str, str]]:
-        """Label and text of each page."""
+    def _held(self, places: Sequence[Place]) -> list[PageText]:
         return self._texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:

@@ -31,7 +31,7 @@ def multi_vector_gains(
     places = [(one.doc, one.page) for one in visits[: scoring.multi_vector_pages]]
     held = [(scores[doc].content, page) for doc, page in places]
     different = list(dict.fromkeys(held))
-    found = dict(zip(different, compare([page_text for _, page_text in texts.of(different)]), strict=True))
+    found = dict(zip(different, compare([page.text for page in texts.of(different)]), strict=True))
     if not places:
         return {}
     gains = scoring.multi_vector * _scaled(np.array([found[one] for one in held], np.float64))

@@ -38,8 +38,8 @@ def phrase_gains(
         return {}
     pages = texts.of([(scores[one.doc].content, one.page) for one in best])
     return {
-        (one.doc, one.page): weights.phrases * _share(wanted[one.doc], page, weights.inside)
-        for one, (_, page) in zip(best, pages, strict=True)
+        (one.doc, one.page): weights.phrases * _share(wanted[one.doc], page.text, weights.inside)
+        for one, page in zip(best, pages, strict=True)
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import Section
+from hybrid_core.types.documents import PageText, Section
 
 
 class Contents:
@@ -29,9 +29,9 @@ class Contents:
         self.gone.add(content_id)
         return None
 
-    def labels_and_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, str]]:
-        """Printed label and text of single pages, by (content_id, 1-based number)."""
+    def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
+        """What is read of single pages, by (content_id, 1-based number)."""
         with self._catalog.snapshot() as snapshot:
-            held = snapshot.labels_and_texts(wanted)
+            held = snapshot.page_texts(wanted)
         self.gone |= {key[0] for key in wanted if key not in held}
         return held

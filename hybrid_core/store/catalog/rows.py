@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, union
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.text import to_json
-from hybrid_core.types.documents import Document, IndexedContent, Page, Section
+from hybrid_core.types.documents import Document, IndexedContent, Page, Places, Section
 from hybrid_core.types.versions import ContentVersion
 
 
@@ -122,8 +122,12 @@ def to_page(row: Row[Any]) -> Page:
         number=row.number, label=row.label, width=row.width, height=row.height, text=row.text, summary=row.summary,
         boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
         ocr=bool(row.ocr), described=row.described,
-        places=tuple((line, place) for line, place in json.loads(row.places)),
+        places=to_places(row.places),
     )  # fmt: skip
+
+
+def to_places(written: str) -> Places:
+    return () if written == "[]" else tuple((line, place) for line, place in json.loads(written))
 
 
 def to_document(row: Row[Any]) -> Document:

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, Section, StoredEmbedder
+from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, PageText, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.versions import StoredVersion
@@ -34,7 +34,7 @@ _NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.l
 _EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
     schema.libraries.c.id == bindparam("library")
 )
-_TEXTS = select(schema.pages.c.number, schema.pages.c.label, schema.pages.c.text).where(
+_TEXTS = select(schema.pages.c.number, schema.pages.c.label, schema.pages.c.text, schema.pages.c.places).where(
     schema.pages.c.content_id == bindparam("content_id"),
     schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
 )
@@ -267,15 +267,17 @@ class Snapshot:
             query = query.where(schema.pages.c.number.in_(list(numbers)))
         return [rows.to_page(row) for row in self._connection.execute(query.order_by(schema.pages.c.number))]
 
-    def labels_and_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, str]]:
-        """Printed label and text of single pages, by (content_id, number)."""
-        shown: dict[tuple[str, int], tuple[str, str]] = {}
+    def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
+        """What a search reads of single pages, by (content_id, number)."""
+        shown: dict[tuple[str, int], PageText] = {}
         by_content: dict[str, list[int]] = {}
         for content_id, number in wanted:
             by_content.setdefault(content_id, []).append(number)
         for content_id, numbers in by_content.items():
             found = self._connection.execute(_TEXTS, {"content_id": content_id, "numbers": numbers})
-            shown |= {(content_id, row.number): (row.label, row.text) for row in found}
+            shown |= {
+                (content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places)) for row in found
+            }
         return shown
 
     def sections(self, content_id: str) -> tuple[Section, ...]:

@@ -61,7 +61,8 @@ def result(found: PageFound) -> dict[str, Any]:
     return without_empty({
         "document": found.doc_name, "doc_id": found.doc_id, "library": found.library,
         "path": found.short_path if found.short_path != found.doc_name else "", "page": found.page,
-        "label": found.label if found.label != str(found.page) else "", "score": round(found.score, 3),
+        "label": found.label if found.label != str(found.page) else "",
+        "place": found.place if found.place != found.label else "", "score": round(found.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
         "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
         "why": found.why, "also_in": list(found.also_in),
