@@ -93,7 +93,8 @@ def read(home: str) -> None:
         found = with_engine.search_now(json.loads(line), effort="fast")
         taken, worked = (time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000
         answer = {"ms": taken, "cpu_ms": worked, "notes": found.notes, "timings": found.timings_ms}
-        print(json.dumps(answer | {"ids": [page.doc_id for page in found.results]}), flush=True)
+        answer |= {"ids": [page.doc_id for page in found.results], "names": [page.doc_name for page in found.results]}
+        print(json.dumps(answer), flush=True)
     with_engine.close()
 
 

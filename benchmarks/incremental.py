@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.enriching import reads
-from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import PageIndexError
+from hybrid_core.store.catalog.texts import content_texts
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.indexers.outline.outline_pages import filler
@@ -114,8 +114,8 @@ class Counter:
         pages: set[int] = set()
         with self.engine._catalog().snapshot() as snapshot:
             [content_id] = snapshot.published("default").values()
-            parts = (snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
-        for text in embedding_texts(*parts):
+            texts = content_texts(snapshot, content_id)
+        for text in texts:
             self._texts.add(text.key)
             if text.key not in before:
                 pages.add(text.page)

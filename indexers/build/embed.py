@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hybrid_core.embed.embedder import Embedder, SparseEmbedder
-from hybrid_core.embed.texts import EmbeddingText, embedding_texts
 from hybrid_core.errors import Cancelled
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
-from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.types.documents import StoredEmbedder
 
 _TEXTS_AT_ONCE = 128  # kept together: what a kill can cost
@@ -66,7 +65,7 @@ def embed_library(
     texts_done = made = 0
     for number, content_id in enumerate(waiting):
         with catalog.snapshot() as snapshot:
-            texts = _texts(snapshot, content_id)
+            texts = content_texts(snapshot, content_id)
         by_key = {text.key: text.text for text in texts}
         missing = target.missing(list(by_key))
         missing.sort(key=lambda key: len(by_key[key]))  # alike in length, so that little of a batch is padding
@@ -96,8 +95,3 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
         target.put(dict(zip(texts, vectors, strict=True)), dict(zip(texts, weights, strict=True)))
     else:
         target.put(dict(zip(texts, embedder.embed(list(texts.values()), "document"), strict=True)))
-
-
-def _texts(snapshot: Snapshot, content_id: str) -> Sequence[EmbeddingText]:
-    parts = (snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
-    return list(embedding_texts(*parts))

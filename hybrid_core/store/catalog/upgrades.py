@@ -44,6 +44,32 @@ def _move_cache(connection: Connection, path: Path) -> None:
     connection.exec_driver_sql("DROP TABLE cache")
 
 
+def _know_chunks_by_their_own_text(connection: Connection, _: Path) -> None:
+    """Vectors of chunks were kept by a hash of the text with its section's summary, which changes with other pages."""
+    fingerprints = connection.exec_driver_sql("SELECT DISTINCT fingerprint FROM embedded").scalars().all()
+    if not fingerprints:
+        return
+    chunks = connection.exec_driver_sql(
+        'SELECT s.title, s.summary, v.llm, p.text, c.start, c."end" FROM chunks c '
+        "JOIN contents v ON v.content_id = c.content_id "
+        "JOIN sections s ON s.content_id = c.content_id AND s.position = c.section "
+        "JOIN pages p ON p.content_id = c.content_id AND p.number = c.page "
+        "WHERE NOT s.synthetic AND c.content_id IN (SELECT content_id FROM embedded)"
+    ).all()
+    for title, summary, llm, text, start, end in chunks:
+        body = text[start:end].strip()
+        connection.exec_driver_sql(
+            "INSERT OR IGNORE INTO embeddings (fingerprint, text_key, vector, weights) "
+            "SELECT fingerprint, ?, vector, weights FROM embeddings WHERE text_key = ? "
+            f"AND fingerprint IN ({', '.join('?' * len(fingerprints))})",
+            (_hashed("\0".join((llm, title, body))), _hashed(f"{title}\n{summary[:160]}\n{body}"), *fingerprints),
+        )
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def _read_versions(connection: Connection, _: Path) -> None:
     """Ids told what a content is: CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-mLLM.VLM`` and ``.PARTLY`` where
     models improved it. CONTENT is a hash of the bytes and the rules; those of other rules are only told apart.
@@ -150,4 +176,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "INSERT INTO counters SELECT 'changes of ' || library, MAX(seq) FROM changes_before GROUP BY library",
         "DROP TABLE changes_before",
     ),
+    13: (_know_chunks_by_their_own_text,),
 }

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
+from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.store.index.auxiliary import CountedDocument
 from hybrid_core.store.index.points import Point
 from hybrid_core.text.bm25 import Bm25
@@ -69,9 +69,7 @@ class CatalogSource:
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
-        texts = list(
-            embedding_texts(snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
-        )
+        texts = content_texts(snapshot, content_id)
         keys = list({text.key for text in texts})
         held = snapshot.vectors(embedder.fingerprint, keys)
         learned = snapshot.weights(embedder.fingerprint, keys) if embedder.sparse else {}

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.store.catalog.sources import all_sources
-from hybrid_core.types.documents import Section, StoredEmbedder
+from hybrid_core.store.catalog.texts import content_texts
+from hybrid_core.types.documents import Chunk, Section, StoredEmbedder
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, run
 from tests.hybrid_core.store.old_catalogs import old_id, older
@@ -193,3 +195,25 @@ def test_a_cache_that_cannot_be_written_leaves_the_catalog_as_it_was(tmp_path: P
     cache = Cache(tmp_path / "cache.sqlite", 10**9)
     assert cache.get("reply/1") == b"paid"
     cache.close()
+
+
+def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    made = Catalog(path)
+    made.ensure_library("default")
+    sections = (Section("0001", None, 1, "Long", 1, 2, summary="Of both pages."),)
+    chunks = (Chunk(1, "0001", 1, 0, 4), Chunk(2, "0001", 2, 0, 6))
+    publish(made, "d1", ALPHA, replace(content(2, "alpha"), sections=sections, chunks=chunks))
+    target = Embeddings(made, "default", StoredEmbedder("f1", "hashed:2", 2))
+    target.begin()
+    with made.snapshot() as snapshot:
+        texts = content_texts(snapshot, C1)
+    target.put({replace(text, known_by="").key: np.array([0.5, -text.chunk], np.float32) for text in texts})
+    target.complete(C1, len(texts))
+    made.close()
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
+    direct.close()
+    with closing(Catalog(path)) as opened, opened.snapshot() as snapshot:
+        held = snapshot.vectors("f1", [text.key for text in texts])
+        assert [held[text.key].tolist() for text in texts] == [[0.5, -text.chunk] for text in texts]

@@ -21,6 +21,7 @@ from hybrid_core.embed import load as embedders
 from hybrid_core.embed.embedder import Embedder, EmbedderId, Kind, Vectors
 from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import ModelError, NotFoundError, UsageError
+from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.types.documents import Chunk, Page, Section
 from hybrid_pageindex import Engine, run
 from indexers.build.embed import EmbedProgress
@@ -94,6 +95,19 @@ def test_what_is_embedded() -> None:
     chunks = [Chunk(1, "0001", 1, 0, 5), Chunk(2, "0002", 1, 6, 10), Chunk(3, "0001", 2, 0, 3)]
     made = [(t.page, t.chunk, t.text) for t in embedding_texts(pages, sections, chunks)]
     assert made == [(1, 0, "said of one"), (1, 1, "Title\nabout\nalpha"), (1, 2, "beta")]
+
+
+def test_a_chunk_keeps_its_vector_while_only_its_section_s_summary_changes() -> None:
+    pages, chunks = [Page(1, "", 9, 9, "alpha beta", "said of one")], [Chunk(1, "0001", 1, 0, 5)]
+
+    def key(title: str, summary: str, by: str = "") -> str:
+        sections = [Section("0001", None, 1, title, 1, 2, summary=summary)]
+        [text] = [text for text in embedding_texts(pages, sections, chunks, by) if text.chunk]
+        assert text.text == f"{title}\n{summary}\nalpha"
+        return text.key
+
+    assert key("Title", "about") == key("Title", "about other pages")
+    assert len({key("Title", "about"), key("Another", "about"), key("Title", "about", "a model")}) == 3
 
 
 def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_path: Path) -> None:
@@ -245,7 +259,7 @@ def test_vectors_in_the_catalog_are_those_of_the_embedder(engine: Engine, tmp_pa
     model = embedders.load_embedder("hashed:64")
     with engine._catalog().snapshot() as snapshot:
         (content,) = snapshot.published("default").values()
-        texts = list(embedding_texts(snapshot.pages(content), snapshot.sections(content), snapshot.chunks(content)))
+        texts = content_texts(snapshot, content)
         held = snapshot.vectors(model.id.fingerprint, [t.key for t in texts])
     expected = model.embed([t.text for t in texts], "document")
     for text, vector in zip(texts, expected, strict=True):
