@@ -31,22 +31,18 @@ def is_address(path: str) -> bool:
     return is_upload(path) or _INSIDE in path
 
 
-def outermost(path: str) -> str:
-    """The path, or the upload's address, that a member's address begins with; any other is its own."""
-    return path.partition(_INSIDE)[0]
-
-
-def depth(path: str) -> int:
-    """How many containers a document lies in."""
-    return path.count(_INSIDE)
+def containers(path: str) -> list[str]:
+    """What a document lies in, if its path is an address, the outermost first."""
+    parts = path.split(_INSIDE)
+    return [_INSIDE.join(parts[:end]) for end in range(1, len(parts))]
 
 
 def shown_name(path: str) -> str:
     """A document's name as lists and results show it: «report.pdf», «offer.eml!/report.pdf»."""
-    outer = outermost(path)
+    outer = next(iter(containers(path)), path)
     return PurePath(outer).name + path[len(outer) :]
 
 
 def is_there(path: str) -> bool:
     """Whether the file that a document comes from is there; what was uploaded is."""
-    return is_upload(path) or exists(Path(path)) or (_INSIDE in path and exists(Path(outermost(path))))
+    return is_upload(path) or any(exists(Path(one)) for one in (path, *containers(path)))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.types.addresses import outermost
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexing import IndexCall, index_paths
 from hybrid_pageindex.services.parts import Parts
@@ -54,7 +53,6 @@ def rebuild(
 
 
 def _paths(snapshot: Snapshot, library: str, names: Sequence[str]) -> list[str]:
-    """What lies in archives and mails is made with them."""
     documents = known(snapshot, library)
     chosen = select.by_name(documents, names) if names else documents
-    return list(dict.fromkeys(outermost(document.path) for document in chosen))
+    return [document.path for document in chosen]

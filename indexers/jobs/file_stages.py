@@ -150,7 +150,7 @@ class FileStages:
         same = known is not None and self._serves(turn, known, wanted)
         if turn.anew:
             self._cache.clear(f"ocr/{sha256}/")
-        if holds_members(turn.job.subject, format):
+        if holds_members(self._catalog, library, turn.job.subject, format):
             self._members.follow(turn, sha256, keep=not same)
         if known is not None and same:
             self._stamps.add(known, stamp)

@@ -10,7 +10,7 @@ from typing import cast
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.originals import Original
-from hybrid_core.types.addresses import depth, member_address
+from hybrid_core.types.addresses import member_address
 from hybrid_core.types.documents import Document
 from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
@@ -23,14 +23,14 @@ from indexers.workers.protocol import UnpackTask
 _DEEPEST = 4  # containers inside one another: an archive of mails with archives of mails
 
 
-def holds_members(path: str, format: Format | None) -> bool:
+def holds_members(catalog: Catalog, library: str, path: str, format: Format | None) -> bool:
     """Whether what lies in a file is to be taken out: what lies in a member comes with its outermost container."""
-    return depth(path) == 0 and format is not None and format.members is not None
+    return format is not None and format.members is not None and not catalog.is_member(library, path)
 
 
 def members_of(catalog: Catalog, library: str, document: Document) -> list[Path]:
     """The addresses of all that was taken out of a document's file, as it was read last."""
-    held = holds_members(document.path, named(document.format))
+    held = holds_members(catalog, library, document.path, named(document.format))
     return [Path(path) for path in catalog.members(library, document.path)] if held else []
 
 

@@ -124,14 +124,18 @@ def _sorted_out(
     unimproved = _unimproved(cache, options)
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
-    inside = [*files]
+    given, inside = set(files), [*files]
     for file in inside:  # grows by what lies in those that are unchanged
+        if file in done or file in requests:
+            continue
         document = known.get(str(file))
         stage: JobStage = "parse"
         looked_at = not options.check_hashes and not options.anew
         if document is not None and looked_at and stored.known(file, document):
             result = unchanged(file, document)
-            inside += members_of(catalog, library, document)
+            further = [path for path in members_of(catalog, library, document) if path not in given]
+            inside += further
+            tally.files += len(further)
             version = stored.version(document)
             if version is None or not unimproved(version):
                 done[file] = result

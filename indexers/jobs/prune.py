@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.types.addresses import is_there, outermost
+from hybrid_core.types.addresses import containers, is_there
 
 
 def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
@@ -25,8 +25,8 @@ def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str
         for doc_id, path in paths.items()
         if not is_there(path)
         and any(
-            root == Path(outermost(path))
-            or (root.is_dir() and root in Path(outermost(path)).parents)  # a missing folder may be a disk not mounted
+            root in map(Path, (path, *containers(path)))
+            or (root.is_dir() and root in Path(path).parents)  # a missing folder may be a disk not mounted
             for root in roots
         )
     }

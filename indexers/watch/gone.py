@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from hybrid_core.types.addresses import outermost
+from hybrid_core.types.addresses import containers
 from indexers.watch.mounts import file_system, mount_above
 
 
@@ -38,7 +38,7 @@ def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, 
     sure: dict[str, str] = {}
     doubtful: dict[str, str] = {}
     for doc_id, path in documents.items():
-        if path not in seen and missing(Path(path)) and missing(Path(outermost(path))):
+        if path not in seen and all(missing(Path(one)) for one in (path, *containers(path))):
             kind = sure if trusted(mount_above(path, mounts) or str(root)) else doubtful
             kind[doc_id] = path
     return GoneFiles(sure, doubtful)

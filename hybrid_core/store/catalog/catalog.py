@@ -23,7 +23,7 @@ from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import ORIGINALS, advice_of
 from hybrid_core.store.text import to_json
-from hybrid_core.types.addresses import is_address, shown_name
+from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion
@@ -105,7 +105,8 @@ class Catalog:
                 content_id, changed = replace_content(connection, content_id, version, content)
             before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
             values = {
-                "library": library, "path": path, "name": shown_name(path), "content_id": content_id,
+                "library": library, "path": path, "name": originals.document_name(connection, library, path),
+                "content_id": content_id,
                 "card": to_json(card_to_json(card)), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
@@ -122,13 +123,14 @@ class Catalog:
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
         """Record where an unchanged file now lies that lay at ``before``; False where it does so no more."""
-        values = {
-            "path": path, "name": shown_name(path), "card": to_json(card_to_json(card)),
-            **asdict(stamp), "error": "",
-        }  # fmt: skip
         unused = set[str]()
         with self.writing() as connection:
             documents = schema.documents.c
+            library = connection.scalar(select(documents.library).where(documents.doc_id == doc_id)) or ""
+            values = {
+                "path": path, "name": originals.document_name(connection, library, path),
+                "card": to_json(card_to_json(card)), **asdict(stamp), "error": "",
+            }  # fmt: skip
             moved = connection.execute(
                 update(schema.documents)
                 .where(documents.doc_id == doc_id, documents.path == before)
@@ -163,13 +165,13 @@ class Catalog:
         """Remember why a file could not be indexed; a version published earlier stays. ``fence`` as in ``publish``."""
         from hybrid_core.store.jobs.fencing import held
 
-        new = {
-            "library": library, "path": path, "name": shown_name(path), "content_id": None, "card": "{}",
-            "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
-        }  # fmt: skip
         with self.writing() as connection:
             if fence is not None:
                 held(connection, fence)
+            new = {
+                "library": library, "path": path, "name": originals.document_name(connection, library, path),
+                "content_id": None, "card": "{}", "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
+            }  # fmt: skip
             connection.execute(
                 upsert(schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
                     index_elements=["doc_id"], set_={"error": error}
@@ -230,6 +232,11 @@ class Catalog:
             if name is not None:
                 return originals.place(self.originals, name)
         return Path(path)
+
+    def is_member(self, library: str, path: str) -> bool:
+        """Whether it is the address of what lies in a container."""
+        with self._file.reading() as connection:
+            return originals.is_member(connection, library, path)
 
     def members(self, library: str, container: str) -> list[str]:
         """The addresses of all that lay in a container when it was last opened, however deep."""

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.home import make_folder
+from hybrid_core.types.addresses import is_address, shown_name
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 
@@ -46,6 +47,17 @@ def original_file(connection: Connection, library: str, path: str) -> str | None
     known = schema.originals.c
     found: str | None = connection.scalar(select(known.file).where(known.library == library, known.path == path))
     return found
+
+
+def is_member(connection: Connection, library: str, path: str) -> bool:
+    """Whether it is the address of what lies in a container, and not the path of a file in a folder «wow!»."""
+    known = schema.originals.c
+    mine = (known.library == library, known.path == path, known.container != "")
+    return is_address(path) and connection.scalar(select(known.file).where(*mine)) is not None
+
+
+def document_name(connection: Connection, library: str, path: str) -> str:
+    return shown_name(path) if is_member(connection, library, path) else PurePath(path).name
 
 
 def members(connection: Connection, library: str, container: str) -> list[str]:

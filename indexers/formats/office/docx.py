@@ -235,7 +235,7 @@ class _Reader:
         """Its rows; what a cell holds beside words (tables, headings) comes after it."""
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
-        inner: list[Block] = []
+        held: list[Block] = []
         for row in _rows(table):
             cells: list[str] = []
             before = row.find(f"{W}trPr/{W}gridBefore")
@@ -244,24 +244,19 @@ class _Reader:
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 said: list[str] = []
                 if merged is None or merged.get(f"{W}val") == "restart" or words_of(cell).strip():
-                    for block in self._blocks(cell, deep + 1) if deep < _DEEPEST else ():
-                        if isinstance(block, Table | Heading):
-                            inner.append(block)
-                        if not isinstance(block, Table):
-                            said.append(_said(block))
+                    read = [*self._blocks(cell, deep + 1)] if deep < _DEEPEST else [Paragraph(words_of(cell), place)]
+                    said = [_said(block) for block in read if not isinstance(block, Table)]
+                    held += read
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
                 cells += [" ".join(said)] + [""] * (
                     min(63, _number(None if span is None else span.get(f"{W}val")) or 1) - 1
                 )
             rows.append(tuple(cells))
-        if max(map(len, rows), default=0) == 1 and not any(isinstance(block, Table) for block in inner):
-            self._count -= sum(1 for _ in table.iter(f"{W}p"))  # a box around paragraphs: they are read as such
-            for row in _rows(table):
-                for cell in _cells(row):
-                    yield from self._blocks(cell, deep + 1)
+        if max(map(len, rows), default=0) == 1 and not any(isinstance(block, Table) for block in held):
+            yield from held  # a box around paragraphs
             return
         yield Table(tuple(rows), place=place)
-        yield from inner
+        yield from (block for block in held if isinstance(block, Table | Heading))
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
