@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hybrid_core.errors import ChangedError, DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.sources import exclusions
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
 from indexers.jobs.discover import left_out
@@ -38,6 +39,7 @@ class MemberJobs:
             turn.said += tuple(_told(found, job.subject))
         else:
             found = Members(self._catalog.members(turn.library, job.subject))
+        away = exclusions(self._catalog, turn.library)
         self._queue.enqueue_beside(
             job,
             [
@@ -46,6 +48,7 @@ class MemberJobs:
                     owner=job.owner, version=sha256,
                 )
                 for path in found.paths
+                if path not in away
             ],
         )  # fmt: skip
 

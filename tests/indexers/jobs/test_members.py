@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -143,3 +144,31 @@ def test_pages_of_members_are_drawn_and_checked(engine: Engine, docs: Path) -> N
     assert run(engine.page_image("kelp inside.pdf", 2)).startswith(b"\x89PNG")
     checks = run(engine.doctor(deep=True)).checks
     assert all(check.ok for check in checks if "content" in check.name)
+
+
+def test_an_update_looks_at_archives_and_leaves_out_what_was_removed(engine: Engine, docs: Path) -> None:
+    archive = zipped(docs / "all.zip", {"one.md": "# One\n", "two.md": "# Two\n"})
+    run(engine.index(docs))
+    (told,) = run(engine.update())
+    assert not (told.new or told.changed or told.gone)
+    run(engine.remove(["one.md"]))
+    zipped(archive, {"one.md": "# One\n", "two.md": "# Two\n", "three.md": "# Three\n"})
+    (told,) = run(engine.update())
+    assert "all.zip!/one.md" not in paths(engine, docs) and "all.zip!/three.md" in paths(engine, docs)
+    archive.unlink()
+    (told,) = run(engine.update(prune=True))
+    assert paths(engine, docs) == ["offer.eml", "offer.eml!/report.md"]
+
+
+def test_a_worker_goes_on_with_what_lies_in_a_file(engine: Engine, docs: Path) -> None:
+    assert run(engine.index(docs, detach=True)).files == ()
+
+    async def worked() -> None:
+        work = asyncio.create_task(engine.work())
+        while len([document for document in await engine.documents() if document.published]) < 2:
+            await asyncio.sleep(0.05)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+    run(asyncio.wait_for(worked(), 240))
+    assert paths(engine, docs) == ["offer.eml", "offer.eml!/report.md"]
