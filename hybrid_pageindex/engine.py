@@ -33,7 +33,6 @@ from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
-from hybrid_pageindex.services.sizes import HomeSize, LibrarySize, home_size, library_sizes
 from hybrid_pageindex.services.taking_in import local_paths, to_index
 from hybrid_pageindex.services.upkeep import Health, clear, health, remove
 from hybrid_pageindex.services.working import work
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
     from hybrid_pageindex.services.pictures import Pictures
+    from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.watching import WatchEvent
@@ -102,6 +102,7 @@ class Engine:
         vision: str | None = None,
         enrich: str | None = None,
         detach: bool = False,
+        sources: Sequence[str | Path] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
         """Index files, folders and globs. Failures are in the report, not raised.
@@ -115,6 +116,7 @@ class Engine:
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
         ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
         documents already published stay. ``detach`` only asks for it, and leaves it to workers.
+        ``sources`` are what an ``update`` looks at later, where that is more than ``paths``.
         """
         from hybrid_pageindex.services.sources import remember_paths
 
@@ -129,7 +131,8 @@ class Engine:
             try:
                 return index(into, listed, stop, prune=prune, vision=vision, enrich=enrich)
             finally:  # also where it is stopped: an update goes on
-                remember_paths(self._catalog(), self.home, into, local_paths(listed), wishes)
+                remembered = local_paths(listed) if sources is None else sources
+                remember_paths(self._catalog(), self.home, into, remembered, wishes)
 
         return await stoppable(work)
 
@@ -549,10 +552,14 @@ class Engine:
         """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
         whose name or alias holds it, whatever its case and width.
         """
+        from hybrid_pageindex.services.sizes import library_sizes
+
         return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home, part))
 
     async def overview(self) -> HomeSize:
         """Every library as ``libraries`` has it, and what the home takes on the disk."""
+        from hybrid_pageindex.services.sizes import home_size
+
         return await asyncio.to_thread(lambda: home_size(self._catalog(), self.home))
 
     async def create_library(self, name: str, *, alias: str = "") -> Library:

@@ -10,20 +10,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.forgetting import forget_files
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.models import Kind, Models
 from hybrid_pageindex.services.reading import known
-from hybrid_pageindex.services.sizes import LibrarySize, library_sizes
 from hybrid_pageindex.services.use import forget_use
 from retrievers.documents import select
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.services.sizes import LibrarySize
 
 _LEAST_FREE = 500 * 10**6
 
@@ -72,6 +74,8 @@ def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library:
     """Whoever works for a library can write nothing of it from now on. Of the whole home only the empty catalog and
     cache stay, with the user's own config.yaml.
     """
+    from hybrid_core.store.forgetting import forget_files
+
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
@@ -103,6 +107,8 @@ def health(
     settings: Settings, catalog: Callable[[], Catalog], cache: Callable[[], Cache], indexes: Callable[[], Indexes]
 ) -> Health:
     """Try everything a search and an index run need."""
+    from hybrid_pageindex.services.sizes import library_sizes
+
     home = settings.storage_path
     checks = [
         Check("python", sys.version_info >= (3, 11), platform.python_version()),

@@ -70,6 +70,17 @@ def test_time_left_holds_ocr_and_what_models_do_beside_it() -> None:
     assert [file.path for file in overview.working] == ["/scan"], "nothing is left to do for the other"
 
 
+def test_vectors_are_made_after_the_files() -> None:
+    clock = Clock()
+    meter = Meter(clock)
+    meter.hear(heard(10, 1000, file="", stage="embed", stage_done=0, stage_pages=90))
+    clock.now = 10
+    meter.hear(heard(10, 1000, file="", stage="embed", stage_done=30, stage_pages=90))
+    overview = meter.overview()
+    assert overview is not None and overview.seconds_left == pytest.approx(20)
+    assert shown.summary(overview).endswith("0:00:20 left; vectors: embedding 30 of 90")
+
+
 def test_a_rate_follows_the_last_minute() -> None:
     clock = Clock()
     meter = Meter(clock)

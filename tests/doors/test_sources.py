@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fastmcp import Client
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.doors.mcp.server import build_server
 from tests.conftest import Cli
 
 
@@ -123,6 +126,18 @@ def test_update_in_json(cli: Cli, tmp_path: Path) -> None:
     said = json.loads(cli("index", "--json").stdout)["libraries"][0]
     assert said["moved"] == [{"from": str(file), "to": str(file.with_name("b.md"))}]
     assert said["report"]["files"][0]["status"] == "unchanged"
+
+
+def test_agents_folders_are_remembered_as_folders(engine: Engine, tmp_path: Path) -> None:
+    """What lies in them is named file by file, for only that may be read."""
+    file = write(tmp_path / "files" / "a.md", "about tides")
+
+    async def add() -> object:
+        async with Client(build_server(engine, Access.of([str(tmp_path)], read_only=False))) as client:
+            return await client.call_tool("add_documents", {"paths": [str(file.parent)]})
+
+    run(add())
+    assert [(one.kind, one.path) for one in run(engine.sources())] == [("folder", str(file.parent.resolve()))]
 
 
 def test_only_a_folder_can_be_watched(engine: Engine, tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ from hybrid_pageindex.doors.cli.output import visible
 from hybrid_pageindex.services.migrating import Migration
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.reading import PageRead
-from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
 from hybrid_pageindex.services.upkeep import Health
 
 if TYPE_CHECKING:
+    from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from indexers.build.embed import EmbedReport
     from indexers.jobs.report import IndexReport
 

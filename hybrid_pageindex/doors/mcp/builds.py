@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +29,9 @@ Leave = Callable[[], Awaitable[bool]]
 class Build:
     """The indexing of some files, on behalf of the calls that ask for just these."""
 
-    def __init__(self, files: tuple[Path, ...], library: str) -> None:
-        self.files, self.library = files, library
+    def __init__(self, files: tuple[Path, ...], library: str, sources: Sequence[Path]) -> None:
+        """``sources`` are what an update looks at later."""
+        self.files, self.library, self.sources = files, library, sources
         self.progress: IndexProgress | None = None
         self.kept = False  # goes on without anybody waiting
         self.waiting = 0
@@ -101,7 +102,7 @@ class Builds:
                 await asyncio.wait_for(self._asked.wait(), _LOOK)
             self._asked.clear()
 
-    def start(self, files: tuple[Path, ...], library: str | None) -> Build:
+    def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
         if self._closed:
             raise StoreError("The server is ending.", "Call it again when it runs again; what was indexed stays.")
@@ -110,7 +111,7 @@ class Builds:
         held = self._running.get(key)
         if held is not None and not held.stopping:
             return held
-        build = self._running[key] = Build(files, name)
+        build = self._running[key] = Build(files, name, sources or files)
         build.task = asyncio.create_task(self._index(build))
         self._asked.set()
         build.task.add_done_callback(lambda task: self._ended(key, build))
@@ -142,7 +143,9 @@ class Builds:
         def told(progress: IndexProgress) -> None:
             build.progress = progress
 
-        report = await self._engine.index(list(build.files), library=build.library, on_progress=told)
+        report = await self._engine.index(
+            list(build.files), library=build.library, sources=build.sources, on_progress=told
+        )
         return list(report.files)
 
     def _ended(self, key: tuple[object, ...], build: Build) -> None:

@@ -122,7 +122,8 @@ def register(server: FastMCP, door: Door) -> None:
         if not files:
             nothing = {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN]}
             return nothing | without_empty({"notes": list(notes)}) | {"next": []}
-        build, late = door.builds.start(files, library or None), patience(ctx)
+        sources = await asyncio.to_thread(lambda: [door.access.path(name) for name in paths])
+        build, late = door.builds.start(files, library or None, sources), patience(ctx)
 
         async def leave() -> bool:
             build.kept = build.kept or late()
