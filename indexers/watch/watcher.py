@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.sources import all_sources
+from hybrid_core.store.catalog.sources import watched_sources
 from hybrid_core.types.sources import Source
 from indexers.watch.folder import Findings, FolderWatch, WatchTimes
 from indexers.watch.gone import missing
@@ -33,29 +33,27 @@ def watch(
     times: WatchTimes = WatchTimes(),
 ) -> None:
     """Watch the sources of a library, or of all, until ``stop``: those that are added meanwhile too."""
-    running: dict[tuple[str, str], tuple[Source, threading.Event, threading.Thread]] = {}
+    running: dict[tuple[str, ...], tuple[threading.Event, threading.Thread]] = {}
     try:
         while True:
-            watched = {(one.library, one.path): one for one in all_sources(catalog, library) if one.watch}
-            for key, (source, ended, _) in list(running.items()):
-                if key not in watched or watched[key].watch != source.watch:
-                    ended.set()
-                    del running[key]
+            watched = watched_sources(catalog, library)
+            for key in running.keys() - watched.keys():
+                running.pop(key)[0].set()
             for key in watched.keys() - running.keys():
                 ended = threading.Event()
                 folder = FolderWatch(watched[key], catalog, home, times)
                 thread = threading.Thread(
                     target=_follow, args=(folder, home, act, ended, times.poll), name="watch", daemon=True
                 )
-                running[key] = watched[key], ended, thread
+                running[key] = ended, thread
                 thread.start()
             if stop.wait(_SOURCES_EVERY):
                 return
     finally:
-        for _, ended, _ in running.values():
+        for ended, _ in running.values():
             ended.set()
         until = time.monotonic() + _PATIENCE
-        for _, _, thread in running.values():
+        for _, thread in running.values():
             thread.join(max(0.0, until - time.monotonic()))
 
 

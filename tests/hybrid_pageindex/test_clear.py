@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import sqlite3
@@ -69,15 +70,13 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
     left = {path.relative_to(engine.home).as_posix() for path in engine.home.rglob("*")}
     assert left == {"catalog.sqlite", "cache.sqlite", "config.yaml"}
     now = rows(engine.home / "catalog.sqlite")
-    assert now.keys() == filled.keys() and {table for table, number in now.items() if number} <= {
-        "meta",
-        "sqlite_sequence",
-    }
+    assert now.keys() == filled.keys()
+    assert {table for table, number in now.items() if number} <= {"meta", "counters", "sqlite_sequence"}
+    with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
+        assert {name for (name,) in direct.execute("SELECT name FROM counters")} <= {"enqueue", "job events"}
     assert sum(rows(engine.home / "cache.sqlite").values()) == 0
     for file in engine.home.iterdir():
-        assert SECRET not in file.read_bytes().decode("latin-1").casefold(), (
-            "deleted bytes must not be left in the file"
-        )
+        assert SECRET not in file.read_bytes().decode("latin-1").casefold(), "nor are deleted rows left in a file"
 
 
 def test_no_table_is_forgotten(tmp_path: Path) -> None:
@@ -110,3 +109,33 @@ def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     assert [one.name for one in run(engine.libraries())] == ["default"]
     assert {one.library for one in run(engine.sources())} == {"default"}
     assert run(engine.search(SECRET)).results
+
+
+def test_a_watch_goes_on_after_a_clear(engine: Engine, tmp_path: Path) -> None:
+    """It works and hears of what became of files, although everything that it knew is gone."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    heard: list[tuple[str, str]] = []
+
+    async def clear_and_add(watching: asyncio.Task[None]) -> None:
+        async def until(event: str, name: str) -> None:
+            while (event, name) not in heard:
+                assert not watching.done()
+                await asyncio.sleep(0.05)
+
+        pdfs.numbered(folder / "first.pdf", 1, "dunes")
+        await until("indexed", "first.pdf")
+        await engine.clear()
+        heard.clear()
+        await engine.watch_folder(folder)
+        await until("indexed", "first.pdf")
+
+    async def main() -> None:
+        await engine.watch_folder(folder)
+        watching = asyncio.ensure_future(engine.watch(on_event=lambda e: heard.append((e.event, Path(e.path).name))))
+        await clear_and_add(watching)
+        watching.cancel()
+        await asyncio.wait({watching})
+
+    run(main())
+    assert run(engine.search(pdfs.landmark("dunes", 1))).results

@@ -265,8 +265,10 @@ class Catalog:
 
     def clear(self) -> None:
         """Forget everything. It is another catalog from now on, by its id."""
+        from hybrid_core.store.catalog.clearing import forget_everything
+
         with self.writing() as connection:
-            schema.forget_everything(connection)
+            forget_everything(connection)
 
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""

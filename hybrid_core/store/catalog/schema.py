@@ -19,11 +19,9 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
-    delete,
     insert,
     inspect,
     select,
-    update,
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError
@@ -224,16 +222,6 @@ def whole() -> MetaData:
     from hybrid_core.store.jobs import tables  # noqa: F401
 
     return metadata
-
-
-def forget_everything(connection: Connection) -> None:
-    """Empty every table. It is another catalog from now on, by its id, so that nobody takes its log for the one of
-    before.
-    """
-    for table in reversed(whole().sorted_tables):
-        if table is not meta:
-            connection.execute(delete(table))
-    connection.execute(update(meta).where(meta.c.key == "catalog").values(value=uuid.uuid4().hex))
 
 
 def _prepare(connection: Connection, path: Path) -> None:

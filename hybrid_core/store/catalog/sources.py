@@ -24,6 +24,18 @@ def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
         return _sources(connection, library)
 
 
+def watched_sources(catalog: Catalog, library: str | None = None) -> dict[tuple[str, ...], Source]:
+    """Those that are watched, by what tells them from others of the same place: after a library was cleared they are
+    not those of before.
+    """
+    born = select(schema.libraries.c.id, schema.libraries.c.created_at)
+    with catalog.reading() as connection:
+        catalog_id = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")) or ""
+        created = {row.id: row.created_at for row in connection.execute(born)}
+        found = [one for one in _sources(connection, library) if one.watch]
+    return {(catalog_id, created[one.library], one.library, one.path, one.watch): one for one in found}
+
+
 def exclusions(catalog: Catalog, library: str) -> frozenset[str]:
     """Paths of files that somebody removed from a library."""
     with catalog.reading() as connection:

@@ -1,0 +1,23 @@
+"""A catalog forgets everything."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import Connection, delete, update
+
+from hybrid_core.store.catalog.changes import COUNTER
+from hybrid_core.store.catalog.schema import meta, whole
+from hybrid_core.store.counters import counters
+
+
+def forget_everything(connection: Connection) -> None:
+    """Empty every table. It is another catalog from now on, by its id, so that nobody takes its logs for those of
+    before. Only what happens to jobs is numbered on, for those who wait for the next.
+    """
+    for table in reversed(whole().sorted_tables):
+        if table is counters:
+            connection.execute(delete(counters).where(counters.c.name.startswith(COUNTER)))
+        elif table is not meta:
+            connection.execute(delete(table))
+    connection.execute(update(meta).where(meta.c.key == "catalog").values(value=uuid.uuid4().hex))
