@@ -78,6 +78,10 @@ def claims(queue: JobQueue) -> tuple[list[float], list[float]]:
     return times, used
 
 
+def shown(times: list[float]) -> str:
+    return f"{statistics.median(times):.2f} (at most {max(times):.2f})"
+
+
 def per_second(count: int, begun: float) -> str:
     return f"{count / (time.perf_counter() - begun):,.0f} per second"
 
@@ -118,10 +122,8 @@ def main() -> int:
         print(f"8 processes with the same 1,000 files: {seconds:.1f} s, {reader.counts().waiting:,} jobs")
         put_ended(catalog, options.ended)
         queue.enqueue([request(number) for number in range(_ROUNDS)])
-        times = claims(queue)
-        print(
-            f"a claim among {options.ended:,} ended jobs: {statistics.median(times):.2f} ms, at most {max(times):.2f}"
-        )
+        times, used = claims(queue)
+        print(f"a claim among {options.ended:,} ended jobs: {shown(times)} ms, of processor time {shown(used)} ms")
         begun = time.perf_counter()
         reader.listed(most=50)
         print(f"a list of them: {1e3 * (time.perf_counter() - begun):.1f} ms")

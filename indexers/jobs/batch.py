@@ -16,6 +16,7 @@ from indexers.jobs.turn import Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
+_PAUSED = "paused: it goes on after hybrid-pageindex jobs resume"
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
 _ALL = 1_000_000  # jobs
@@ -30,7 +31,8 @@ class Batch:
         self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
         self._shown: set[int] = set()  # of what others do: what was told as finished
         self._holders: dict[int, str] = {}  # who took a job last
-        self._looked = self._counted = time.monotonic()
+        self._looked = time.monotonic()
+        self._counted = self._looked - _CERTAIN + _LOOK  # soon, for the first time
         self.results: dict[Path, FileResult] = {}
 
     def over(self) -> bool:
@@ -98,6 +100,8 @@ class Batch:
                 self._close(number, FileResult(str(file), "failed", "its job was removed from the queue."))
             elif job.ended:
                 self._move(job, file, job.status)
+        if any(job.paused for job in there.values()):
+            self._tally.add(note=_PAUSED)
 
     def _show(self, event: JobEvent, file: Path) -> None:
         done, pages = int(event.detail["done"]), int(event.detail["total"])

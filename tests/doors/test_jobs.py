@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,6 +150,21 @@ def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cl
     unclear = cli("jobs", "cancel")
     assert unclear.returncode == 2 and "not clear which jobs are meant" in unclear.stderr
     assert cli("jobs", "show", "77").returncode == 1
+
+
+def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings: list[Path]) -> None:
+    run(engine.pause(everything=True))
+    command = [sys.executable, "-m", "hybrid_pageindex", "--home", engine.home, "index", filings[0], "--workers", "1"]
+    waiting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert waiting.stderr is not None
+    said = ""
+    while "paused" not in said:
+        said = waiting.stderr.readline()
+        assert said, "it ended"
+    assert "jobs resume" in said and run(engine.jobs()).jobs[0].state == "paused"
+    run(engine.resume(everything=True))
+    assert waiting.wait(120) == 0 and len(run(engine.documents())) == 1
+    waiting.stderr.close()
 
 
 def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine, queue: JobQueue) -> None:

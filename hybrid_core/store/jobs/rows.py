@@ -48,7 +48,8 @@ def to_job(row: Row[Any], paused: Paused) -> Job:
         not_before=row.not_before, worker=row.worker, claim=row.claim, lease_until=row.lease_until,
         heartbeat_at=row.heartbeat_at, cancel_requested=bool(row.cancel_requested), again=bool(row.again),
         version=row.version, cause=row.cause, result=json.loads(row.result), created_at=row.created_at,
-        started_at=row.started_at, finished_at=row.finished_at, read_at=row.read_at, paused=paused.holds(row),
+        started_at=row.started_at, finished_at=row.finished_at, read_at=row.read_at,
+        paused=not row.finished_at and paused.holds(row),
     )  # fmt: skip
 
 

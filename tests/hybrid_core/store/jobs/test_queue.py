@@ -104,6 +104,20 @@ def test_nobody_writes_of_a_job_that_was_given_to_another(store: Store, clock: C
     queue.advance(has.fence, Advance("done"))
 
 
+def test_who_takes_a_job_again_writes_nothing_for_the_time_before(store: Store, clock: Clock) -> None:
+    queue = JobQueue(store)
+    queue.enqueue([request()])
+    before = claimed(store)
+    clock.seconds += 61
+    queue.expire()
+    clock.seconds += 2
+    now = claimed(store)
+    assert (now.worker, now.claim) == (before.worker, before.claim + 1)
+    with pytest.raises(LeaseLostError):
+        queue.advance(before.fence, Advance("done"))
+    queue.advance(now.fence, Advance("done"))
+
+
 def kinds_and_causes(store: Store, job: int) -> str:
     return "; ".join(f"{event.kind} {event.detail}" for event in JobReader(store).events(job=job))
 

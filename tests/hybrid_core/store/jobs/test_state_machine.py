@@ -96,6 +96,14 @@ class Jobs(RuleBasedStateMachine):
         assert order == sorted(order)
         return multiple(*(job.fence for job in taken))
 
+    @rule(target=fences, worker=workers)
+    def take_over(self, worker: str) -> Any:
+        """Whoever has a job is silent for too long; it may be the same one that takes it then."""
+        self.clock.seconds += LEASE + 1
+        self.expire()
+        self.clock.seconds += 5
+        return self.claim(worker, 3, False)
+
     def write(self, fence: Fence, write: Any) -> bool:
         """Whether it was written: exactly where the fence is the holder's."""
         try:
@@ -113,10 +121,20 @@ class Jobs(RuleBasedStateMachine):
     @rule(fence=fences, status=st.sampled_from(["running", "waiting", "done", "failed", "cancelled"]))
     def advance(self, fence: Fence, status: Any) -> None:
         stage: Any = "ocr" if status in ("waiting", "running") else None
+        [*before] = self.reader.jobs([fence.job])
         if self.write(fence, lambda: self.queue.advance(fence, Advance(status, stage=stage, result={"n": 1}))):
-            assert status == "waiting" or status == "running" or self.reader.job(fence.job).result == {"n": 1}
-            if status != "running":
-                self.end(fence)
+            now = self.reader.job(fence.job)
+            assert now.result == {"n": 1}
+            if status == "running":
+                return
+            self.end(fence)
+            ended = status != "waiting" or before[0].cancel_requested
+            if before[0].again and ended:
+                assert (now.status, now.stage, now.cancel_requested, now.again) == ("waiting", "parse", False, False)
+            elif ended:
+                assert now.status == ("cancelled" if status == "waiting" else status)
+            else:
+                assert (now.status, now.stage, now.turn) == ("waiting", "ocr", before[0].turn + 1)
 
     @rule(fence=fences, final=st.booleans())
     def fail(self, fence: Fence, final: bool) -> None:
