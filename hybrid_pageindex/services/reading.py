@@ -10,7 +10,7 @@ from typing import Any
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.types.documents import Document, Page, Section
+from hybrid_core.types.documents import Document, Page, Section, place_of
 from retrievers.documents import select
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
@@ -124,12 +124,15 @@ def _not_indexed(document: Document) -> NotFoundError:
 
 
 def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | Sequence[int]) -> list[PageRead]:
-    """Pages in the order asked for. Raises UsageError for a bad list or a page outside the document."""
+    """Pages in the order asked for, or the one of a place or a label («slide 3», «Sales!A51:H100», «line 85»).
+
+    Raises UsageError for a bad list or a page outside the document.
+    """
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
         if isinstance(numbers, int):
             numbers = [numbers]
-        wanted = page_list(numbers, found) if isinstance(numbers, str) else list(numbers)
+        wanted = _named(snapshot, found, numbers) if isinstance(numbers, str) else list(numbers)
         check_inside(wanted, found)
         pages = {page.number: page for page in snapshot.pages(found.content_id, wanted)}
         sections = snapshot.sections(found.content_id)
@@ -153,21 +156,29 @@ def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str
 
     Raises NotFoundError where neither is found.
     """
-    words = _words(quote)
-    by_quote: PlaceFound | None = None
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
-        for first in range(1, found.pages + 1, _AT_ONCE):
-            for page in snapshot.pages(found.content_id, range(first, min(first + _AT_ONCE, found.pages + 1))):
-                lines = [_words(line) for line in page.text.split("\n")]
-                for line, called in page.places:
-                    if called == place and line < len(lines) and lines[line].startswith(words):
-                        return PlaceFound(page.number, line, moved=False)
-                if by_quote is None and words:
-                    at = next((at for at, line in enumerate(lines) if words in line), None)
-                    by_quote = None if at is None else PlaceFound(page.number, at, moved=True)
-    if by_quote is None:
+        at = _find(snapshot, found, place, quote)
+    if at is None:
         raise NotFoundError(f"{found.name} has no place '{place}' with these words.", "Search for the words.")
+    return at
+
+
+def _find(snapshot: Snapshot, found: Document, place: str, quote: str) -> PlaceFound | None:
+    words = _words(quote)
+    by_quote: PlaceFound | None = None
+    for first in range(1, found.pages + 1, _AT_ONCE):
+        for page in snapshot.pages(found.content_id, range(first, min(first + _AT_ONCE, found.pages + 1))):
+            lines = [_words(line) for line in page.text.split("\n")]
+            for line, _ in page.places if page.places else enumerate(lines):
+                called = place_of(page.label, page.places, line)
+                if called == place and line < len(lines) and lines[line].startswith(words):
+                    return PlaceFound(page.number, line, moved=False)
+            if not words and page.label == place:
+                return PlaceFound(page.number, 0, moved=False)
+            if by_quote is None and words:
+                at = next((at for at, line in enumerate(lines) if words in line), None)
+                by_quote = None if at is None else PlaceFound(page.number, at, moved=True)
     return by_quote
 
 
@@ -180,6 +191,12 @@ def _read_by(document: Document, page: Page) -> str:
     if page.read_by_model:
         return f"the vision model {document.models.get('vlm', '')}".rstrip()
     return "OCR" if page.ocr else ""
+
+
+def _named(snapshot: Snapshot, found: Document, written: str) -> list[int]:
+    if any(map(str.isalpha, written)) and (at := _find(snapshot, found, written.strip(), "")) is not None:
+        return [at.page]
+    return page_list(written, found)
 
 
 def page_list(written: str, document: Document) -> list[int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import place_of
 from hybrid_pageindex import Engine, run
 
@@ -29,3 +30,9 @@ def test_results_name_the_place_of_their_match(engine: Engine, tmp_path: Path) -
     assert (lamp["doc_name"], lamp["place"]) == ("guide.md", "line 5")
     [ship, *_] = run(engine.search("vessel 133")).to_dict()["results"]
     assert ship["label"] == ship["place"] or ship["place"].startswith("ships")
+    for place in (ship["label"], ship["place"]):
+        assert [page.page for page in run(engine.pages("ships.csv", place))] == [ship["page"]]
+    assert [page.page for page in run(engine.pages("guide.md", "line 5"))] == [1]
+    assert run(engine.find_place("guide.md", "line 5", "The lamp of")).moved is False
+    with pytest.raises(UsageError, match="is no list of pages"):
+        run(engine.pages("guide.md", "line 500"))
