@@ -8,9 +8,8 @@ import math
 import shutil
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,10 +22,10 @@ from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import claim, in_use
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.query import PageIndex
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_pageindex.services.background_follower import BackgroundFollower
+from hybrid_pageindex.services.index_handles import IndexHandle, SearchableIndex
 
 if TYPE_CHECKING:
     from hybrid_core.store.index.server.connection import Server
@@ -39,9 +38,6 @@ _MANIFEST: dict[str, str | int] = {
 """What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
 _KEPT_PAGES = 20_000  # whose term counts are kept while the index does not hold them: some 30 MB
-_POLL_SECONDS = 1.0
-_GIVES_WAY = 0.3  # seconds at most that following waits for searches under way before its next document
-_END_SECONDS = 5.0  # that a process which ends without closing waits at most
 _LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
 _log = logging.getLogger(__name__)
 
@@ -66,43 +62,6 @@ class _Plan:
     learned: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchableIndex:
-    """What a search asks. ``unindexed`` are the documents that the index does not hold as they are published, with so
-    many ``pages``: they are found by their words only. ``failure`` is why the index does not follow.
-    """
-
-    index: PageIndex
-    unindexed: frozenset[str] = frozenset()
-    pages: int = 0
-    failure: str = ""
-
-
-@dataclass(slots=True)
-class _Handle:
-    """One library's open index, None while it is closed; ``lock`` is around opening and closing it."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    index: VectorIndex | None = None
-    made_for: Mapping[str, str | int] = field(default_factory=dict)  # the manifest of the plan that it was opened with
-    searched: bool = False  # in this process, since it was opened
-    behind: bool = False  # as the last search found it
-    failure: str = ""  # why it could not follow in the background
-    ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
-    counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
-    completed: tuple[tuple[VectorIndex, int, int], SearchableIndex] | None = None
-
-    def enough(self) -> bool:
-        return time.monotonic() >= self.ends_at
-
-    def close(self) -> None:
-        if self.index is not None:
-            self.ends_at = min(self.ends_at, time.monotonic())
-            self.index.close()
-            self.index, self.completed, self.behind, self.searched = None, None, False, False
-            self.ends_at = math.inf
-
-
 class Indexes:
     """Opens vector indexes and keeps them up to date, on the server where one is set. Safe for several threads.
 
@@ -112,12 +71,10 @@ class Indexes:
 
     def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
         self._catalog, self._home, self._address = catalog, home, address
-        self._handles: dict[str, _Handle] = {}  # by library
+        self._handles: dict[str, IndexHandle] = {}  # by library
         self._connecting = threading.Lock()
         self._server: Server | None = None
-        self._closing = threading.Event()
-        self._searches, self._searching = threading.Condition(), 0
-        self._follower: threading.Thread | None = None
+        self.follower = BackgroundFollower(self)
 
     @property
     def backend(self) -> Backend:
@@ -142,7 +99,7 @@ class Indexes:
         """
         plan = self._plan(library)
         handle, index = self._open(library, plan, searched=True)
-        self._start()
+        self.follower.start()
         position = index.position
         changed: frozenset[str] = frozenset()
         if position < plan.position and not index.store.amiss:
@@ -155,10 +112,10 @@ class Indexes:
         return self._completed(handle, index, position, plan, changed)
 
     def _completed(
-        self, handle: _Handle, index: VectorIndex, position: int, plan: _Plan, changed: frozenset[str]
+        self, handle: IndexHandle, index: VectorIndex, position: int, plan: _Plan, changed: frozenset[str]
     ) -> SearchableIndex:
         """The index together with what it lacks of the log."""
-        at = (index, position, plan.position)
+        at = (index, position, plan.position, handle.failure)
         if handle.completed is None or handle.completed[0] != at:
             documents = plan.source.counted(changed, handle.counts)
             kept, pages = {}, 0
@@ -232,9 +189,7 @@ class Indexes:
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS
-        self._closing.set()
-        if self._follower is not None:
-            self._follower.join()
+        self.follower.end()
         for handle in handles:
             with handle.lock:
                 handle.close()
@@ -243,10 +198,10 @@ class Indexes:
                 self._server.close()
                 self._server = None
 
-    def _handle(self, library: str) -> _Handle:
-        return self._handles.setdefault(library, _Handle())  # one step: no lock is needed
+    def _handle(self, library: str) -> IndexHandle:
+        return self._handles.setdefault(library, IndexHandle())  # one step: no lock is needed
 
-    def _open(self, library: str, plan: _Plan, searched: bool) -> tuple[_Handle, VectorIndex]:
+    def _open(self, library: str, plan: _Plan, searched: bool) -> tuple[IndexHandle, VectorIndex]:
         """The index as it stands, or made anew where it cannot be used."""
         handle = self._handle(library)
         with handle.lock:
@@ -257,34 +212,6 @@ class Indexes:
                 handle.made_for = plan.manifest
             handle.searched |= searched
             return handle, handle.index
-
-    def _start(self) -> None:
-        """Let a thread follow from now on."""
-        with self._connecting:
-            if self._follower is None and not self._closing.is_set():
-                work = (weakref.ref(self), self._closing)
-                self._follower = threading.Thread(target=_keep_following, args=work, name="index", daemon=True)
-                weakref.finalize(self, _end, self._follower, self._closing)  # also when the process ends
-                self._follower.start()
-
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        """Held around a search: following gives way to it after the document at hand."""
-        with self._searches:
-            self._searching += 1
-        try:
-            yield
-        finally:
-            with self._searches:
-                self._searching -= 1
-                self._searches.notify_all()
-
-    def _give_way(self) -> None:
-        with self._searches:
-            self._searches.wait_for(lambda: not self._searching or self._closing.is_set(), _GIVES_WAY)
-
-    def _hurries(self, last: bool) -> bool:
-        return self._searching > 0 or (self._closing.is_set() and not last)
 
     def follow_all(self) -> None:
         """Bring every index that was searched up to its log, until it is time to end."""
@@ -299,18 +226,18 @@ class Indexes:
                     _log.warning("the search index of %s does not follow: %s", library, error.message)
                 handle.failure = error.message
 
-    def _follow_on(self, library: str, handle: _Handle) -> None:
+    def _follow_on(self, library: str, handle: IndexHandle) -> None:
         index = handle.index
-        last = self._closing.is_set()
+        last = self.follower.ending
         if index is None or not handle.searched or (last and (handle.ends_at == math.inf or not handle.behind)):
             return
         while True:
             plan = self._plan(library)
             if plan.manifest != handle.made_for or index.position >= plan.position or index.store.closed:
                 return
-            self._give_way()
-            index.catch_up(plan.source, plan.position, lambda: self._hurries(last) or handle.enough())
-            if handle.enough() or (self._closing.is_set() and not last):
+            self.follower.give_way()
+            index.catch_up(plan.source, plan.position, lambda: self.follower.hurries(last) or handle.enough())
+            if handle.enough() or (self.follower.ending and not last):
                 return
 
     def _plan(self, library: str) -> _Plan:
@@ -353,25 +280,6 @@ class Indexes:
 
                 self._server = connect(self._address.url, self._address.api_key)
             return self._server
-
-
-def _end(follower: threading.Thread, closing: threading.Event) -> None:
-    """Let the document at hand be written: half of one has the next process put the whole index in order."""
-    closing.set()
-    if follower is not threading.current_thread():
-        follower.join(_END_SECONDS)
-
-
-def _keep_following(indexes: weakref.ref[Indexes], closing: threading.Event) -> None:
-    """Look for changes every second, and once more at the end; the indexes may be forgotten meanwhile."""
-    ended = False
-    while not ended:
-        ended = closing.wait(_POLL_SECONDS)
-        found = indexes()
-        if found is None:
-            return
-        found.follow_all()
-        del found
 
 
 def index_folder(home: Path, library: str) -> Path:

@@ -20,7 +20,8 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
-from hybrid_pageindex.services.indexes import Indexes, SearchableIndex
+from hybrid_pageindex.services.index_handles import SearchableIndex
+from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.scope import OpenLibrary, Scope, Scopes, libraries_of
 from hybrid_pageindex.services.unread import unread_documents, unread_note
@@ -85,7 +86,7 @@ class Searcher:
 
     def _opening_again(self, work: Callable[[], _T], request: SearchRequest) -> _T:
         try:
-            with self._indexes.searching():
+            with self._indexes.follower.searching():
                 return work()
         except IndexDamagedError:  # opening it again rebuilds what is damaged
             return work()

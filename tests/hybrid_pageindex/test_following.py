@@ -17,7 +17,7 @@ from hybrid_core.store.index.edge import shard
 from hybrid_core.store.index.edge.state import read_state
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.services import following, indexes
+from hybrid_pageindex.services import background_follower, following
 from hybrid_pageindex.services.indexes import Indexes, index_folder
 from tests.conftest import Cli
 
@@ -28,7 +28,7 @@ BEHIND = "the search index is behind"
 
 @pytest.fixture(autouse=True)
 def _nothing_follows_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(background_follower, "_POLL_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_thread_follows_while_somebody_searches(
         followed.set()
 
     monkeypatch.setattr(Indexes, "follow_all", tell)
-    monkeypatch.setattr(indexes, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(background_follower, "_POLL_SECONDS", 0.01)
     reading.close()
     assert not said(search(reading))
     assert cli("index", amber(tmp_path / "new")).returncode == 0
@@ -166,10 +166,10 @@ def test_a_thread_follows_while_somebody_searches(
 def test_following_gives_way_to_searches(
     tmp_path: Path, cli: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "_GIVES_WAY", 60.0)
+    monkeypatch.setattr(background_follower, "_GIVES_WAY", 60.0)
     assert cli("index", amber(tmp_path / "new")).returncode == 0
     thread = threading.Thread(target=reading._indexes().follow_all)
-    with reading._indexes().searching():
+    with reading._indexes().follower.searching():
         thread.start()
         thread.join(0.5)
         assert thread.is_alive() and positions(tmp_path / "home")[0] == 2
@@ -233,8 +233,8 @@ def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: 
         assert search(engine).results
         assert cli("index", amber(tmp_path / "new")).returncode == 0
     script = (
-        "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.services import indexes\n"
-        f"indexes._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
+        "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.services import background_follower\n"
+        f"background_follower._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
         f"engine.search_now({QUESTION!r}); time.sleep(0.1)"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
