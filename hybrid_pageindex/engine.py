@@ -15,10 +15,9 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
-from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import WANTED, WATCHED
 from hybrid_core.types.libraries import Library
+from hybrid_core.types.priorities import WANTED, WATCHED
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config import arguments
@@ -280,6 +279,8 @@ class Engine:
 
     async def waits(self) -> bool:
         """Whether work waits in the queue."""
+        from hybrid_core.store.jobs.reading import JobReader  # a search needs none of it
+
         return await asyncio.to_thread(lambda: JobReader(self._catalog()).counts().waiting > 0)
 
     async def embed(

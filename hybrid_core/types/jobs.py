@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hybrid_core.types.priorities import WANTED
+
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
 JobStage = Literal["scan", "parse", "ocr", "enrich", "embed"]
 ACTIVE: tuple[JobStatus, ...] = ("waiting", "running")
 ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
-
-WATCHED, WANTED = 0, 10
-"""Priorities: what a watch found, and what somebody waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
-from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
+from hybrid_core.types.priorities import WANTED
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
 from hybrid_pageindex.services.improving import improvers, model_needs, unseen

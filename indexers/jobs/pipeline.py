@@ -20,7 +20,8 @@ from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import SESSION
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import WANTED, Job, JobRequest, JobStage
+from hybrid_core.types.jobs import Job, JobRequest, JobStage
+from hybrid_core.types.priorities import WANTED
 from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
 from indexers.jobs.batch import Batch

@@ -17,7 +17,8 @@ from hybrid_core.store.jobs.folding import Keep, fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import WATCHED, Advance, Job, JobProgress, JobRequest, Worker
+from hybrid_core.types.jobs import Advance, Job, JobProgress, JobRequest, Worker
+from hybrid_core.types.priorities import WATCHED
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
