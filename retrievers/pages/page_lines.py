@@ -55,7 +55,12 @@ def _lines_with(parts: Collection[str], text: str) -> set[int]:
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Of each term what a line must hold to hold it, commas and apostrophes aside: stemming changes only endings, and
-    years stand after FY in short."""
-    parts = {term[:-1] if len(term) > 2 and term.isascii() and not term[0].isdigit() else term for term in terms}
+    """Of each term what a line must hold to hold it, commas and apostrophes aside: stemming changes only endings, of
+    short words those in a vowel or y, and years stand after FY in short."""
+    parts = {_beginning(term) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
+
+
+def _beginning(term: str) -> str:
+    whole = not term.isascii() or term[0].isdigit() or len(term) < 3 or (len(term) == 3 and term[-1] not in "aeiouy")
+    return term if whole else term[:-1]
