@@ -16,7 +16,8 @@ from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
 from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 HEADLINE = (
-    "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
+    "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.among@5", "document.r-precision",
+    "section.hit@5",
     "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
 )  # fmt: skip
 """What ``eval run`` shows on the terminal, with the measures of answers; ``eval report`` and ``--json`` show all."""
@@ -83,7 +84,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
     add("--fusion", choices=get_args(Fusion), default="weighted", help="of words and meaning (default: weighted)")
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")
-    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
+    add("--seed", type=int, default=0, metavar="S", help="which N questions, which slips (default: 0)")
     add("--distractors", type=Path, metavar="DIR", help="add these documents to the library")
     add("--kind", action="append", default=[], metavar="K", help="only questions of this kind (repeatable)")
     add("--min-pages", type=int, default=0, metavar="N", help="only questions about documents of N pages and more")
@@ -97,6 +98,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
     add("--wording", metavar="W", help="of cuad: official (default) or short")
     add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
+    add("--misspelt", type=int, default=0, metavar="N", help="misspell N words of each question, by --seed")
     add("--hide-names", action="store_true", help="give the files names that say nothing: document-001.pdf …")
     add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     add("--home", type=Path, metavar="DIR", help="the engine's home (default: one beside the runs, used again)")
@@ -126,8 +128,8 @@ def _measure(options: argparse.Namespace) -> int:
         kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
         questions=options.questions, fusion=options.fusion, effort=options.effort,
         strategy=options.strategy, model=options.model, answers=options.answers, judge_model=options.judge_model,
-        wording=options.wording, paraphrases=options.paraphrases, hide_names=options.hide_names,
-        data=options.data, home=getattr(options, "home", None), out=options.out,
+        wording=options.wording, paraphrases=options.paraphrases, misspelt=options.misspelt,
+        hide_names=options.hide_names, data=options.data, home=getattr(options, "home", None), out=options.out,
     )  # fmt: skip
     run = measure(plan, Progress())
     one = summary(run.name, run)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.datasets import cuad, custom, financebench, hips, mmlongbench, outlines, sec10q, statutes_zh
+from eval.datasets import cuad, custom, financebench, hips, mmlongbench, outlines, people, sec10q, statutes_zh
 from eval.records.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.plural import counted
@@ -20,7 +20,8 @@ VARIABLE = "PAGEINDEX_EVAL_DATA"
 class Source:
     """A set below the data folder: where to get it, and what its folder must hold.
 
-    ``wordings`` are the ways in which it can ask, the usual one first; empty where there is one way.
+    ``wordings`` are the ways in which it can ask, the usual one first; empty where there is one way. ``of_others`` says
+    that its documents are the other sets', so that its folder is that of all.
     """
 
     name: str
@@ -30,9 +31,10 @@ class Source:
     layout: str
     read: Callable[..., Dataset]
     wordings: tuple[str, ...] = ()
+    of_others: bool = False
 
     def folder(self, data: Path) -> Path:
-        return data / self.name
+        return data if self.of_others else data / self.name
 
 
 SOURCES: dict[str, Source] = {
@@ -74,6 +76,11 @@ SOURCES: dict[str, Source] = {
             "outlines", "filings, releases, papers, slides and manuals with outlines written by hand",
             "the PDFs of the other sets, https://github.com/patronus-ai/financebench first", "that of the documents",
             "NAME.toc with rows level,heading,page for PDFs of the other sets", outlines.read,
+        ),
+        Source(
+            "people", "questions as people put them, on documents of all kinds", "this harness",
+            "the questions as this project; the documents as the other sets", "the other sets' folders", people.read,
+            of_others=True,
         ),
     )
 }  # fmt: skip

@@ -15,6 +15,8 @@ from hybrid_core.system.extras import require
 from hybrid_core.text.tokens import tokenise
 
 CUTOFFS = (1, 3, 5, 10, 20)
+AMONG = 5
+"""Results in which every document asked for should have a page."""
 OVERLAP_RESULTS = 5
 """Results whose snippets may be the citation that overlaps with the gold text."""
 
@@ -26,6 +28,7 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
 
     ``hit@k``, ``recall@k``, ``mrr``, ``ndcg@5``, ``ndcg@10`` and ``r-precision`` are ir-measures' Success@k, R@k, RR,
     nDCG@k and Rprec on pages; with ``section.`` and ``document.`` in front the same on sections and documents.
+    ``document.among@5``: the share of the right documents that have a page among the first five results.
     ``doc@1``: the first result is in a right document. ``citation.page``: the first result is on a gold page;
     ``citation.overlap``: the best token F1 of a snippet among the first five results with gold text.
     ``answers-…`` and ``citations-…``: see ``answer_values``.
@@ -39,6 +42,8 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
     for record in asked:
         values = found[record.id]
         if record.gold:
+            among = {page.document for page in record.pages[:AMONG]}
+            values[f"document.among@{AMONG}"] = mean([float(doc in among) for doc in {g.document for g in record.gold}])
             values["doc@1"] = float(any(p.document in {g.document for g in record.gold} for p in record.pages[:1]))
         if "hit@1" in values:
             values["citation.page"] = values["hit@1"]

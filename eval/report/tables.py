@@ -13,11 +13,12 @@ from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
 
 _MAIN = (
-    "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr", "ndcg@10", "doc@1", "document.r-precision", "section.hit@5",
+    "hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "mrr", "ndcg@10", "doc@1", "document.among@5",
+    "document.r-precision", "section.hit@5",
     "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false", *ANSWERS,
 )  # fmt: skip
 _QUESTION = 100  # characters; the question's id leads to the whole of it
-_KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.r-precision", "citation.overlap",
+_KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.among@5", "document.r-precision", "citation.overlap",
           "answers-strict", "answers-lenient", "answers-rules")  # fmt: skip
 
 

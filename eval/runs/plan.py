@@ -29,7 +29,8 @@ class Plan:
     kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
 
     ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
-    words for some of the questions, and those alone are asked. ``hide_names`` gives the files names that say nothing.
+    words for some of the questions, and those alone are asked. ``misspelt`` words of each question have a slip, which
+    ``seed`` decides. ``hide_names`` gives the files names that say nothing.
 
     ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
     ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
@@ -59,6 +60,7 @@ class Plan:
     questions: Path | None = None
     wording: str | None = None
     paraphrases: Path | None = None
+    misspelt: int = 0
     hide_names: bool = False
     data: Path | None = None
     home: Path | None = None
@@ -77,8 +79,10 @@ class Plan:
             )
         if self.judge_model and not self.answers:
             raise UsageError("--judge-model judges answers, and none are asked for.", "Add --answers.")
-        if self.sample < 0 or self.min_pages < 0:
-            raise UsageError("--sample and --min-pages cannot be negative.", "Leave them out to ask everything.")
+        if self.sample < 0 or self.min_pages < 0 or self.misspelt < 0:
+            raise UsageError(
+                "--sample, --min-pages and --misspelt cannot be negative.", "Leave them out to ask everything."
+            )
 
     @property
     def needs_model(self) -> bool:
@@ -90,7 +94,7 @@ class Plan:
         """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
         paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
-        usual = {} if self.scoring else {"scoring"}
+        usual = {name for name in ("scoring", "misspelt") if not written[name]}
         made = written | paths | {"kinds": list(self.kinds)}
         return {name: value for name, value in made.items() if name not in usual}
 

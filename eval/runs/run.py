@@ -13,6 +13,7 @@ from eval.datasets.corpus import Corpus
 from eval.datasets.custom import SUFFIXES
 from eval.datasets.hidden_names import hide_names
 from eval.datasets.locate import GoldPlacement, locate
+from eval.datasets.misspelt import misspelt
 from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import load
 from eval.datasets.sampling import sample
@@ -53,6 +54,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
     dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
+    dataset = misspelt(dataset, plan.misspelt, plan.seed) if plan.misspelt else dataset
     files = (*dataset.files, *distractors(plan.distractors, dataset))
     if plan.hide_names:
         home = plan.home_folder(files)
