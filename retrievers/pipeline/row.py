@@ -20,6 +20,7 @@ from retrievers.pages.first_stage import FirstStage, by_meaning
 from retrievers.pages.tree_walk import WalkTrace, walk
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
+from retrievers.places.meant import meant_places
 from retrievers.query.expert import together
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import reason
@@ -135,6 +136,17 @@ def multi_vector(state: SearchState) -> SearchState:
     return state.plus("rerank", gains)
 
 
+@stage("places")
+def find_places(state: SearchState) -> SearchState:
+    """The pages that the question means by number, by name or by what a document is about come first."""
+    found = meant_places(
+        state.question, state.routing, state.visits, state.pages, state.texts, state.request.scoring.documents
+    )
+    if not found.reasons:
+        return state
+    return replace(state, visits=found.visits, pages=found.pages, reasons=found.reasons)
+
+
 @stage("evidence")
 def judge(state: SearchState) -> SearchState:
     """How well the best pages can answer, and how sure their order is."""
@@ -178,7 +190,7 @@ def explain(state: SearchState) -> SearchState:
     """Each page with its receipt, the best sections and the documents looked into."""
     view, texts = state.resources.view, state.texts
     explainer = Explainer(
-        state.pages, state.question, state.verdicts, view.short_path, state.request.scoring.pages
+        state.pages, state.question, {**state.reasons, **state.verdicts}, view.short_path, state.request.scoring.pages
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [
@@ -190,7 +202,7 @@ def explain(state: SearchState) -> SearchState:
 
 
 STAGES: Stages = (
-    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, judge, ask_model, select_results,
+    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model, select_results,
     explain,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""

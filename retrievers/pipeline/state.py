@@ -61,6 +61,7 @@ class SearchState:
     pages: Sequence[PageScores] = ()  # of each document looked into, best first
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
+    reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
     evidence: Evidence = Evidence("none", 0.0)
     sureness: float = 0.0
     verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page

@@ -1,0 +1,82 @@
+"""Pages that a question means are put first, whatever their words are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid_core.types.scoring import DocumentScoring
+from retrievers.pages.page_texts import PageTexts
+from retrievers.pages.scores import PageScores, PageVisit, Place, gained
+from retrievers.places.located import PlaceFound
+
+_MOST_DOCUMENTS = 3
+_GOING_ON = 4  # pages of a place after its first that lead too
+_BEGINS = 0.15  # what the page where a place begins is worth more than those where it goes on, as a share of the best
+
+Finder = Callable[[PageScores], Sequence[PlaceFound]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """The pages in their new order, what each was given, and why; all empty where nothing leads."""
+
+    visits: Sequence[PageVisit]
+    pages: Sequence[PageScores]
+    reasons: Mapping[Place, str]
+
+
+def meant(pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
+    """The documents that the question names or implies, likeliest first: those whose scores are close to the best."""
+    best = max((one.candidate.score for one in pages), default=0.0)
+    close = [doc for doc, one in enumerate(pages) if one.candidate.score > best - scoring.close]
+    return sorted(close, key=lambda doc: -pages[doc].candidate.score)[:_MOST_DOCUMENTS]
+
+
+def lead(
+    name: str,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+    find: Finder,
+    asks_more: Callable[[PageScores], bool],
+) -> Leads:
+    """What ``find`` finds in these documents is put before all other pages, likeliest document first.
+
+    Where the question asks for more than the place, the places of a document stand by what their pages are worth;
+    else as they were found, those where a place begins first.
+    """
+    best = max((float(pages[one.doc].values[one.page - 1]) for one in visits), default=0.0)
+    gains: dict[Place, float] = {}
+    reasons: dict[Place, str] = {}
+    for behind, doc in enumerate(docs):
+        found = list(find(pages[doc]))
+        more = asks_more(pages[doc])
+        going_on = [place for place in found if not place.begins]
+        kept = found if more else [place for place in found if place not in going_on[_GOING_ON:]]
+        for rank, place in enumerate(kept):
+            key = (doc, place.page)
+            floor = 2.0 * best + 1.0 - 0.5 * behind
+            if more:
+                gains[key] = floor + (_BEGINS * best if place.begins else 0.0)
+            else:
+                gains[key] = floor + place.begins - 0.01 * rank - float(pages[doc].values[place.page - 1])
+            reasons[key] = place.why
+    if not gains:
+        return Leads(visits, pages, {})
+    known = {(one.doc, one.page) for one in visits}
+    new = [PageVisit(doc, page, 0) for doc, page in gains if (doc, page) not in known]
+    ordered, after = gained([*visits, *new], pages, name, gains)
+    return Leads(ordered, after, reasons)
+
+
+def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:
+    """The labels and texts of a document's pages, read when first asked for."""
+    held: list[tuple[str, str]] = []
+
+    def read() -> Sequence[tuple[str, str]]:
+        if not held:
+            held.extend(texts.of([(scores.content, page) for page in range(1, scores.content.pages + 1)]))
+        return held
+
+    return read

@@ -1,0 +1,103 @@
+"""Places that a question names by number: page 14, slide 5, section 4.2, Note 7, Table 3, 刑法第133条."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from hybrid_core.text.numerals import CHINESE, page_number, part_number
+
+ReferenceKind = Literal["page", "part", "caption"]
+
+# What a place may be called, by the one word that stands for all of them here.
+_CALLED: dict[ReferenceKind, dict[str, str]] = {
+    "page": {
+        "page": r"pages?|pp?\.|pg\.?|seiten?|p[áa]ginas?|pagina",
+        "slide": r"slides?|folien?|diapositives?|diapositivas?",
+    },
+    "part": {
+        "section": r"sections?|sect?\.|§{1,2}|abschnitte?|secci[óo]n|sezione|sub-?sections?",
+        "chapter": r"chapters?|chap?\.|kapitel|chapitres?|cap[íi]tulos?",
+        "article": r"articles?|arts?\.|artikel|art[íi]culos?",
+        "clause": r"clauses?|paragraphs?|para\.|ziffer",
+        "item": r"items?",
+        "note": r"(?:foot)?notes?",
+        "part": r"parts?|teil|partie|parte",
+        "appendix": r"appendix|appendices|annex(?:es)?|annexe|anhang|anexo",
+        "exhibit": r"exhibits?",
+        "schedule": r"schedules?",
+    },
+    "caption": {
+        "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?",
+        "figure": r"figures?|figs?\.|charts?|graphs?|diagrams?|abbildung(?:en)?|abb\.|gr[áa]ficos?|illustrations?",
+    },
+}
+_OF_CHINESE = {"条": "article", "章": "chapter", "节": "section", "编": "part", "款": "clause", "页": "page",
+               "张幻灯片": "slide", "附件": "exhibit", "附录": "appendix", "表": "table", "图": "figure"}  # fmt: skip
+KIND_OF = {word: kind for kind, words in _CALLED.items() for word in words}
+NUMBER = r"(?:\d{1,4}(?:\.\d{1,3}){0,4}[A-Za-z]?|[A-Z](?:[.-]?\d{1,3}){0,3}|[IVXLC]{1,7}|[ivxlc]{1,7}(?=\W|$))"
+_FORMS = "|".join(rf"(?P<{word}>{forms})" for words in _CALLED.values() for word, forms in words.items())
+_SAID = re.compile(
+    rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%)"
+)
+_NUMBERED = rf"\d{{1,4}}|[{CHINESE}]{{1,9}}"
+_CHINESE = re.compile(
+    rf"第\s?(?P<number>{_NUMBERED})\s?(?P<word>条|章|节|编|款|页|张幻灯片)(?:之(?P<sub>[{CHINESE}]{{1,3}}))?"
+    rf"|(?P<caption>附件|附录|表|图)\s?(?P<at>\d{{1,3}}(?:[.-]\d{{1,3}})?)(?!\d)"
+)
+_SMALL_ROMAN = re.compile(r"[ivxlc]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``word`` is the one that stands for all names of its like, ``number`` is spelled as ``part_number`` does.
+
+    ``written`` is how the question has it, from ``start`` to ``end``.
+    """
+
+    kind: ReferenceKind
+    word: str
+    number: str
+    written: str
+    start: int
+    end: int
+
+
+def references(question: str) -> list[Reference]:
+    """The places that a question names, in order."""
+    found = [_said(match) for match in _SAID.finditer(question)]
+    found += [_in_chinese(match) for match in _CHINESE.finditer(question)]
+    return sorted((one for one in found if one is not None), key=lambda one: one.start)
+
+
+def _said(match: re.Match[str]) -> Reference | None:
+    word = next(word for word in KIND_OF if match[word])
+    number = match["number"]
+    if KIND_OF[word] == "page":
+        return Reference("page", word, page_number(number), match[0], match.start(), match.end())
+    if _SMALL_ROMAN.fullmatch(number):  # «part i» is as likely a slip
+        return None
+    return Reference(KIND_OF[word], word, part_number(number), match[0], match.start(), match.end())
+
+
+@lru_cache(maxsize=256)
+def line_starts(word: str) -> re.Pattern[str]:
+    """Where lines begin that may bear a number under this word."""
+    chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
+    return re.compile(rf"^[^\w\n]{{0,4}}(?:(?i:{_CALLED[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))", re.MULTILINE)
+
+
+def _in_chinese(match: re.Match[str]) -> Reference:
+    word = _OF_CHINESE[match["word"] or match["caption"]]
+    number = part_number(match["number"] or match["at"])
+    if match["sub"]:
+        number += f".{part_number(match['sub'])}"
+    return Reference(KIND_OF[word], word, number, match[0], match.start(), match.end())
+
+
+@lru_cache(maxsize=1)
+def bare_line_starts() -> re.Pattern[str]:
+    """Where lines begin with a number and a title: «7. Warranties», or a letter that stands above its title."""
+    return re.compile(r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]", re.MULTILINE)
