@@ -1,4 +1,4 @@
-"""Numbers of parts and pages as they are written: ``VIII``, ``一百三十三``, ``1A``, ``3.02``, and one spelling for each."""
+"""Numbers of parts and pages as they are written (``VIII``, ``一百三十三``, ``1A``), and one spelling for each."""
 
 from __future__ import annotations
 

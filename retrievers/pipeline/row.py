@@ -202,8 +202,8 @@ def explain(state: SearchState) -> SearchState:
 
 
 STAGES: Stages = (
-    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model, select_results,
-    explain,
+    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model,
+    select_results, explain,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
 

@@ -60,7 +60,8 @@ def lead(
             if more:
                 gains[key] = floor + (_BEGINS * best if place.begins else 0.0)
             else:
-                gains[key] = floor + place.begins - 0.01 * rank - float(pages[doc].values[place.page - 1])
+                own = float(pages[doc].values[place.page - 1]) or pages[doc].parts(place.page)
+                gains[key] = floor + place.begins - 0.01 * rank - own
             reasons[key] = place.why
     if not gains:
         return Leads(visits, pages, {})

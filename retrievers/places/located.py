@@ -45,7 +45,9 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
     """By the file's labels, by its place in the file, by the number that it bears."""
     number = reference.number
     read = texts()
-    found = {page: f"the file labels page {page} as {number}" for page in labelled(number, [label for label, _ in read])}
+    found = {
+        page: f"the file labels page {page} as {number}" for page in labelled(number, [label for label, _ in read])
+    }
     if number.isdecimal() and 1 <= int(number) <= pages:
         found.setdefault(int(number), f"{reference.word} {number} of the file")
     if reference.word == "page":
@@ -68,7 +70,9 @@ def _sections(reference: Reference, sections: Sequence[Section]) -> list[PlaceFo
 def _pages_of(section: Section) -> Iterator[PlaceFound]:
     last = min(section.end_page, section.start_page + _LONGEST - 1)
     yield PlaceFound(section.start_page, f"«{section.title}» begins here")
-    yield from (PlaceFound(page, f"«{section.title}» goes on here", False) for page in range(section.start_page + 1, last + 1))
+    yield from (
+        PlaceFound(page, f"«{section.title}» goes on here", False) for page in range(section.start_page + 1, last + 1)
+    )
 
 
 def _lines(

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.scoring import DocumentScoring
+from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.places.lead import Leads, lead, meant, texts_of
 from retrievers.places.located import PlaceFound, locate
-from retrievers.places.rest import naming_terms, rest, without
+from retrievers.places.named_sections import named_sections, part_spoken_of, titled_lines
+from retrievers.places.overview import overview
+from retrievers.places.rest import STRUCTURE, naming_terms, rest, without
+from retrievers.query.about import Wanted, wants_whole
 from retrievers.query.question import Question
-from retrievers.query.references import references
+from retrievers.query.references import Reference, references
+
+_SAYING = frozenset(tokenise("announce contain cover present deal argue draw state main key whole brief short content"))
+_FIRST = 1  # pages on which a document says what it is
 
 
 def meant_places(
@@ -26,14 +35,80 @@ def meant_places(
     """The pages with those first that the question means, and why they are meant."""
     docs = meant(pages, scoring)
     if named := references(question.text):
-        text = without(question, routing, named)
+        return _by_number(named, question, routing, visits, pages, docs, texts)
+    if whole := wants_whole(question.text):
+        found = _by_role(*whole, question, routing, visits, pages, docs)
+        if found.reasons:
+            return found
+    return _by_name(question, routing, visits, pages, docs, texts)
 
-        def places(scores: PageScores) -> Sequence[PlaceFound]:
-            read = texts_of(texts, scores)
-            return [place for one in named for place in locate(one, scores.content, read)]
 
-        def asks_more(scores: PageScores) -> bool:
-            return bool(rest(text, question, naming_terms(scores.candidate.document, routing)))
+def _by_number(
+    named: Sequence[Reference],
+    question: Question,
+    routing: Routing,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+    texts: PageTexts,
+) -> Leads:
+    text = without(question, routing, named)
 
-        return lead("reference", visits, pages, docs, places, asks_more)
-    return Leads(visits, pages, {})
+    def places(scores: PageScores) -> Sequence[PlaceFound]:
+        read = texts_of(texts, scores)
+        return [place for one in named for place in locate(one, scores.content, read)]
+
+    def asks_more(scores: PageScores) -> bool:
+        return bool(rest(text, question, naming_terms(scores.candidate.document, routing)))
+
+    return lead("reference", visits, pages, docs, places, asks_more)
+
+
+def _by_role(
+    wanted: Wanted,
+    left: str,
+    question: Question,
+    routing: Routing,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+) -> Leads:
+    """What a document is about, where the question names one and asks for nothing else."""
+    text = without(replace(question, text=left), routing)
+
+    def places(scores: PageScores) -> Sequence[PlaceFound]:
+        document, content = scores.candidate.document, scores.content
+        others = rest(text, question, naming_terms(document, routing))
+        return overview(wanted, document, content) if not _elsewhere(others, content) else []
+
+    return lead("overview", visits, pages, docs[:1], places, lambda _: False)
+
+
+def _by_name(
+    question: Question,
+    routing: Routing,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+    texts: PageTexts,
+) -> Leads:
+    """A section by its title, in the document that the question most likely means."""
+    part, said = part_spoken_of(question.text), question.period_terms.union(*question.type_terms.values(), STRUCTURE)
+
+    def places(scores: PageScores) -> Sequence[PlaceFound]:
+        naming = naming_terms(scores.candidate.document, routing)
+        asked = {term for term in question.terms if term not in naming and term not in said}
+        if not asked:
+            return []
+        worth = scores.values.tolist()
+        found = named_sections(asked, naming, scores.content, part, question.terms, lambda page: worth[page - 1])
+        return found or (titled_lines(asked, texts_of(texts, scores)()) if part else [])
+
+    return lead("named section", visits, pages, docs[:1], places, lambda _: False)
+
+
+def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
+    """The terms that the document's first pages do not hold: they ask for something in it, the others may name it."""
+    held = content.body.occurrences([cached_hash(term) for term in terms])
+    first = set(held.terms[held.pages < _FIRST].tolist())
+    return [term for at, term in enumerate(terms) if at not in first and term not in _SAYING]

@@ -86,7 +86,9 @@ def _said(match: re.Match[str]) -> Reference | None:
 def line_starts(word: str) -> re.Pattern[str]:
     """Where lines begin that may bear a number under this word."""
     chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
-    return re.compile(rf"^[^\w\n]{{0,4}}(?:(?i:{_CALLED[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))", re.MULTILINE)
+    return re.compile(
+        rf"^[^\w\n]{{0,4}}(?:(?i:{_CALLED[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))", re.MULTILINE
+    )
 
 
 def _in_chinese(match: re.Match[str]) -> Reference:
@@ -100,4 +102,7 @@ def _in_chinese(match: re.Match[str]) -> Reference:
 @lru_cache(maxsize=1)
 def bare_line_starts() -> re.Pattern[str]:
     """Where lines begin with a number and a title: «7. Warranties», or a letter that stands above its title."""
-    return re.compile(r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]", re.MULTILINE)
+    return re.compile(
+        r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]",
+        re.MULTILINE,
+    )
