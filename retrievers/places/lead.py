@@ -26,11 +26,13 @@ class Leads:
     reasons: Mapping[Place, str]
 
 
-def meant(pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
-    """The documents that the question names or implies, likeliest first: those whose scores are close to the best."""
+def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
+    """The documents that the question names or implies: those whose scores are close to the best, in the order in
+    which their best pages come."""
     best = max((one.candidate.score for one in pages), default=0.0)
     close = [doc for doc, one in enumerate(pages) if one.candidate.score > best - scoring.close]
-    return sorted(close, key=lambda doc: -pages[doc].candidate.score)[:_MOST_DOCUMENTS]
+    order = {doc: at for at, doc in enumerate(dict.fromkeys(one.doc for one in visits))}
+    return sorted(close, key=lambda doc: order.get(doc, len(order)))[:_MOST_DOCUMENTS]
 
 
 def lead(
@@ -40,16 +42,20 @@ def lead(
     docs: Sequence[int],
     find: Finder,
     asks_more: Callable[[PageScores], bool],
+    one_document: bool = False,
 ) -> Leads:
     """What ``find`` finds in these documents is put before all other pages, likeliest document first.
 
     Where the question asks for more than the place, the places of a document stand by what their pages are worth;
-    else as they were found, those where a place begins first.
+    else as they were found, those where a place begins first. With ``one_document`` nothing is looked for behind the
+    first document in which something was found.
     """
     best = max((float(pages[one.doc].values[one.page - 1]) for one in visits), default=0.0)
     gains: dict[Place, float] = {}
     reasons: dict[Place, str] = {}
     for behind, doc in enumerate(docs):
+        if one_document and gains:
+            break
         found = list(find(pages[doc]))
         more = asks_more(pages[doc])
         going_on = [place for place in found if not place.begins]

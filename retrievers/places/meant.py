@@ -13,9 +13,9 @@ from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.places.lead import Leads, lead, meant, texts_of
 from retrievers.places.located import PlaceFound, locate
-from retrievers.places.named_sections import named_sections, part_spoken_of, titled_lines
+from retrievers.places.named_sections import SectionAsked, named_sections, part_spoken_of, plain_words, titled_lines
 from retrievers.places.overview import overview
-from retrievers.places.rest import STRUCTURE, naming_terms, rest, without
+from retrievers.places.rest import naming_terms, own_names, rest, without
 from retrievers.query.about import Wanted, wants_whole
 from retrievers.query.question import Question
 from retrievers.query.references import Reference, references
@@ -33,10 +33,11 @@ def meant_places(
     scoring: DocumentScoring,
 ) -> Leads:
     """The pages with those first that the question means, and why they are meant."""
-    docs = meant(pages, scoring)
+    docs = meant(visits, pages, scoring)
     if named := references(question.text):
         return _by_number(named, question, routing, visits, pages, docs, texts)
-    if whole := wants_whole(question.text):
+    whole = wants_whole(question.text)
+    if whole and not part_spoken_of(question.text):
         found = _by_role(*whole, question, routing, visits, pages, docs)
         if found.reasons:
             return found
@@ -81,7 +82,7 @@ def _by_role(
         others = rest(text, question, naming_terms(document, routing))
         return overview(wanted, document, content) if not _elsewhere(others, content) else []
 
-    return lead("overview", visits, pages, docs[:1], places, lambda _: False)
+    return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
 
 
 def _by_name(
@@ -93,16 +94,21 @@ def _by_name(
     texts: PageTexts,
 ) -> Leads:
     """A section by its title, in the document that the question most likely means."""
-    part, said = part_spoken_of(question.text), question.period_terms.union(*question.type_terms.values(), STRUCTURE)
+    part, terms, text = part_spoken_of(question.text), frozenset(tokenise(question.text)), plain_words(question.text)
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:
-        naming = naming_terms(scores.candidate.document, routing)
-        asked = {term for term in question.terms if term not in naming and term not in said}
-        if not asked:
-            return []
+        document = scores.candidate.document
+        telling = rest(question.text, question, naming_terms(document, routing))
+        needed = frozenset(_elsewhere(telling, scores.content))
+        asked = SectionAsked(text, terms, frozenset(telling), needed, own_names(document), part)
         worth = scores.values.tolist()
-        found = named_sections(asked, naming, scores.content, part, question.terms, lambda page: worth[page - 1])
-        return found or (titled_lines(asked, texts_of(texts, scores)()) if part else [])
+
+        def read(numbers: Sequence[int]) -> list[str]:
+            return [text for _, text in texts.of([(scores.content, number) for number in numbers])]
+
+        return named_sections(asked, scores.content, lambda page: worth[page - 1]) or titled_lines(
+            asked, scores.content, lambda page: worth[page - 1], read
+        )
 
     return lead("named section", visits, pages, docs[:1], places, lambda _: False)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from hybrid_core.text.tokens import fold, is_number, tokenise
+import numpy as np
+
+from hybrid_core.text.tokens import cached_hash, fold, tokenise
 from retrievers.documents.content import Content
 from retrievers.places.headings import numbered
 from retrievers.places.located import PlaceFound
@@ -19,8 +23,27 @@ _PART = re.compile(
 )
 _NAMED, _EXACT = 0.6, 0.85  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
-_LINE = 80  # characters of a line that may be a title
-_MOST = 4
+_SEGMENT_ONLY = 0.98  # of the fit of a whole title
+_LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
+_WORD = re.compile(r"[^\W_]+")
+_LINE = 100  # characters of a line that may be a title
+_PAIR = 2  # so many words stand together by accident too
+_MOST, _READ = 4, 8
+
+
+@dataclass(frozen=True, slots=True)
+class SectionAsked:
+    """``terms`` are all of the question, ``telling`` those that neither name the document nor could be part of any
+    question; ``needed`` are those of them that its first page lacks, so that they cannot be said of the whole.
+    ``naming`` are the document's own names, ``part`` is what kind of part is spoken of, "" for none.
+    """
+
+    text: str
+    terms: frozenset[str]
+    telling: frozenset[str]
+    needed: frozenset[str]
+    naming: frozenset[str]
+    part: str
 
 
 def part_spoken_of(question: str) -> str:
@@ -29,32 +52,27 @@ def part_spoken_of(question: str) -> str:
     return (match.lastgroup or "section") if match else ""
 
 
-def named_sections(
-    asked: Collection[str],
-    naming: Collection[str],
-    content: Content,
-    part: str,
-    terms: Collection[str],
-    worth: Callable[[int], float],
-) -> list[PlaceFound]:
-    """The sections whose titles say what is ``asked`` and hardly more, likeliest first.
+def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int], float]) -> list[PlaceFound]:
+    """The sections whose titles say what is asked and hardly more, likeliest first.
 
-    Terms in ``naming`` name the document, so a title may have them or not. Where a ``part`` is spoken of, less of the
-    title has to be said, or only its beginning. Of titles that fit alike those come first that are called what was
-    spoken of, then those below sections that the question's ``terms`` name, then those higher in the tree, then by what
-    their pages are ``worth``.
+    Where a part is spoken of, less of the title has to be said, or only its beginning. Of titles that fit alike those
+    come first that are called what was spoken of, then the longest that stands in the question word for word, then
+    those below sections that the question names too, then those higher in the tree, then by what their pages are
+    ``worth``.
     """
     found = []
     for at, section in enumerate(content.sections):
-        if not section.synthetic and (fit := _fit(asked, naming, section.title, bool(part))) >= (
-            _NAMED if part else _EXACT
-        ):
-            label = numbered(section.title)
-            called = bool(part and label and label.word == part)
-            above = {term for i in content.path(at)[:-1] for term in tokenise(content.sections[i].title)}
-            below = -len(above.intersection(terms))
-            order = (-called, section.level, -fit) if part == "chapter" else (-called, -fit, below, section.level)
-            found.append(((*order, -worth(section.start_page)), section))
+        if section.synthetic or (fit := _fit(asked, section.title)) < (_NAMED if asked.part else _EXACT):
+            continue
+        label = numbered(section.title)
+        called = bool(asked.part and label and label.word == asked.part)
+        above = {term for i in content.path(at)[:-1] for term in _words(content.sections[i].title)}
+        below = -len(above & asked.terms)
+        said = -_verbatim(asked, section.title)
+        order = (
+            (-called, section.level, -fit) if asked.part == "chapter" else (-called, said, -fit, below, section.level)
+        )
+        found.append(((*order, -worth(section.start_page)), section))
     found.sort(key=lambda one: one[0])
     places: dict[int, PlaceFound] = {}
     for _, section in found[:_MOST]:
@@ -62,43 +80,78 @@ def named_sections(
     return list(places.values())
 
 
-def titled_lines(asked: Collection[str], texts: Sequence[tuple[str, str]]) -> list[PlaceFound]:
-    """The pages on which a line by itself says what is asked and nothing else: a heading that no tree has."""
-    wanted = {term for term in asked if not is_frame(term)}
+def titled_lines(
+    asked: SectionAsked,
+    content: Content,
+    worth: Callable[[int], float],
+    texts: Callable[[Sequence[int]], Sequence[str]],
+) -> list[PlaceFound]:
+    """The pages on which a line by itself says what is asked: a heading that no tree has. Of the pages that hold all of
+    its words the best are read."""
+    wanted = asked.needed or asked.telling
     if not wanted:
         return []
-    rarest = max(wanted, key=len)[:5]
+    held = content.body.occurrences([cached_hash(term) for term in wanted])
+    pages, holding = np.unique(held.pages, return_counts=True)
+    whole = (pages[holding == len(wanted)] + 1).tolist()
+    best = sorted(whole, key=lambda page: -worth(page))[:_READ]
     places = []
-    for page, (_, text) in enumerate(texts, 1):
-        lines = (line for line in text.split("\n") if len(line) <= _LINE and rarest in fold(line))
-        if line := next((line for line in lines if set(_words(line)) == wanted), None):
-            places.append(PlaceFound(page, f"«{line.strip()}» stands here"))
+    for page, text in zip(best, texts(best), strict=True):
+        lines = (line.strip() for line in text.split("\n") if len(line) <= _LINE)
+        if line := next((line for line in lines if wanted <= _words(line) <= asked.terms), None):
+            places.append(PlaceFound(page, f"«{line}» stands here"))
     return places[:_MOST]
 
 
-def _fit(asked: Collection[str], naming: Collection[str], title: str, part: bool) -> float:
+def _fit(asked: SectionAsked, title: str) -> float:
     """How well a title says what is asked: the whole of it, or what stands before a comma or a colon."""
-    best = 0.0
-    first = _SEGMENT.split(title)[0]
-    for words in [_words(title)] if first == title else [_words(title), _words(first)]:
-        own = [term for term in words if term not in naming] or words
-        wanted = {term for term in asked if not is_frame(term) or term in own}
-        best = max(best, _dice(wanted, set(own)), _begins(wanted, own) if part else 0.0)
-    return best
+    words = _words(title)
+    if words <= asked.naming:
+        return 0.0
+    if not asked.needed - words and _verbatim(asked, title) > _PAIR:
+        return 1.0
+    whole = _dice(asked, words)
+    if whole < 1 and (first := _SEGMENT.split(title)[0]) != title:
+        whole = max(whole, _SEGMENT_ONLY * _dice(asked, _words(first)))
+    return max(whole, _NAMED) if asked.part and _begins(asked, title) else whole
 
 
-def _words(title: str) -> list[str]:
+def _dice(asked: SectionAsked, title: frozenset[str]) -> float:
+    shared = title & asked.terms
+    if not shared & asked.telling and not (asked.part and any(map(is_frame, shared))):
+        return 0.0
+    return 2 * len(shared) / (len(title) + len(shared) + len(asked.needed - title))
+
+
+def _begins(asked: SectionAsked, title: str) -> bool:
+    """Whether two words and more are asked for by which a long title begins."""
+    count = len(asked.telling)
+    return count > 1 and set(tokenise(title)[:count]) == asked.telling
+
+
+def _verbatim(asked: SectionAsked, title: str) -> int:
+    """How many words of a title stand in the question, if all do and in their order; one alone says nothing."""
+    plain = _plain(title)
+    words = plain.count(" ") - 1
+    return words if words > 1 and plain in asked.text else 0
+
+
+@lru_cache(maxsize=50_000)
+def _plain(title: str) -> str:
+    return plain_words(_unnumbered(title))
+
+
+def plain_words(text: str) -> str:
+    """The words in small letters with a space between, before and behind them."""
+    return f" {' '.join(_WORD.findall(fold(text)))} "
+
+
+@lru_cache(maxsize=50_000)
+def _words(title: str) -> frozenset[str]:
     """The terms of a title without its number and what it is called."""
-    return [term for term in tokenise(title) if not is_number(term) and term not in _LABELS]
+    return frozenset(tokenise(_unnumbered(title))) - _LABELS
 
 
-def _dice(asked: set[str], title: set[str]) -> float:
-    return 2 * len(asked & title) / (len(asked) + len(title)) if asked and title else 0.0
-
-
-def _begins(asked: set[str], title: list[str]) -> float:
-    """A long title of which two words and more are asked for by its beginning."""
-    return _NAMED if len(asked) > 1 and set(title[: len(asked)]) == asked else 0.0
-
-
-_LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
+def _unnumbered(title: str) -> str:
+    label = numbered(title)
+    return label.after if label and label.after.strip() else title

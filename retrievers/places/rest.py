@@ -25,11 +25,16 @@ STRUCTURE = frozenset(
 )
 
 
+def own_names(document: Document) -> frozenset[str]:
+    """The terms of a document's title, file name and organisation."""
+    return frozenset(tokenise(" . ".join((document.title, PurePath(document.name).stem, *document.card.names))))
+
+
 def naming_terms(document: Document, routing: Routing) -> frozenset[str]:
     """The terms by which a question may name a document."""
     card = document.card
-    said = (document.title, card.title, PurePath(document.name).stem, *card.names, *card.symbols, *card.parties)
-    return routing.matched_terms.union(tokenise(" . ".join((*said, *card.recurring))))
+    said = tokenise(" . ".join((card.title, *card.symbols, *card.parties, *card.recurring)))
+    return own_names(document) | routing.matched_terms.union(said)
 
 
 def without(question: Question, routing: Routing, named: Iterable[Reference] = ()) -> str:
