@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
+from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.short_paths import short_paths
 from hybrid_core.types.documents import Document
 from retrievers.documents.postings import Postings, differences
 from retrievers.documents.route import Router
+
+_SUBTITLE = re.compile(r":\s|\s[–—|-]\s")
+_SHORTEST = 6  # characters of a title with the spaces around it
 
 
 class LibraryView:
@@ -22,6 +27,7 @@ class LibraryView:
     documents: Mapping[str, Document] = MappingProxyType({})
     _by_type: Postings[str, str] = Postings()
     _by_name: Postings[str, str] = Postings()  # paths by their last part
+    _by_title: Postings[str, tuple[str, str]] = Postings()  # (words of a title, doc_id) by the first of them
     _unread: Mapping[str, Document] = MappingProxyType({})
 
     def __init__(
@@ -39,6 +45,10 @@ class LibraryView:
             ((_last(document.path), document.path) for document in went),
             ((_last(document.path), document.path) for document in came),
         )
+        self._by_title = old._by_title.updated(
+            (pair for document in went for pair in _titled(document)),
+            (pair for document in came for pair in _titled(document)),
+        )
         unread = {document.doc_id: document for document in came if document.unread}
         lost = {document.doc_id for document in went}
         self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
@@ -50,6 +60,14 @@ class LibraryView:
         if name not in self._short_paths:
             self._short_paths[name] = short_paths(self._by_name[name])
         return self._short_paths[name][path]
+
+    def titled(self, word: str) -> Collection[tuple[str, str]]:
+        """(words, doc_id) of the titles that begin with a word, up to a colon."""
+        return self._by_title[word]
+
+    def titled_alike(self, words: str) -> list[str]:
+        """The documents whose titles are these words, up to a colon."""
+        return [doc_id for own, doc_id in self._by_title[words.split()[0]] if own == words]
 
     @cached_property
     def unread(self) -> Sequence[Document]:
@@ -71,3 +89,10 @@ class LibraryView:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _titled(document: Document) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The title up to a colon or a dash, by its first word; a short word by itself is no title to go by."""
+    words = plain_words(_SUBTITLE.split(document.title)[0])
+    if len(words) > _SHORTEST:
+        yield words.split()[0], (words, document.doc_id)

@@ -12,6 +12,7 @@ from hybrid_core.types.results import SearchResult
 from retrievers.documents import select
 from retrievers.documents.candidates import choose
 from retrievers.documents.expansion_scope import expansion_scope
+from retrievers.documents.several import named_apart, preferred
 from retrievers.explain.evidence import JUDGED, judged
 from retrievers.explain.receipts import Explainer
 from retrievers.explain.trace import trace
@@ -29,6 +30,7 @@ from retrievers.reason.sureness import sureness
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.phrases import phrase_gains
 from retrievers.rerank.selection import select_pages
+from retrievers.rerank.shares import shared_out
 
 _MORE = 10  # pages reached beyond what is asked for
 
@@ -63,7 +65,10 @@ def route(state: SearchState) -> SearchState:
     documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
     contenders = Contenders(state.question, state.routing, state.hits, documents, scope, request.scoring.documents)
     choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
-    state = replace(state, choice=choice, usage=state.usage + choice.usage).noted(*choice.notes)
+    apart = {} if request.route == "semantic" else named_apart(state.question, view, choice.routing)
+    apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
+    choice = replace(choice, routing=preferred(choice.routing, apart))
+    state = replace(state, choice=choice, apart=tuple(apart), usage=state.usage + choice.usage).noted(*choice.notes)
     return first_stage(state) if choice.scope != scope else state
 
 
@@ -181,7 +186,9 @@ def select_results(state: SearchState) -> SearchState:
     """The pages to return: copies once, slots for roles, variety where it is asked for."""
     request = state.request
     roles = () if state.verdicts else [one.roles for one in state.expansions]  # the model was told of them
-    slots = select_pages(state.visits, state.pages, request.top_k, roles, request.mmr, request.scoring.selection)
+    visits = shared_out(state.visits, state.pages, state.apart, request.scoring.selection)
+    roles = () if visits is not state.visits else roles  # a slot for a role would be taken from another document
+    slots = select_pages(visits, state.pages, request.top_k, roles, request.mmr, request.scoring.selection)
     return replace(state, slots=slots)
 
 

@@ -55,6 +55,7 @@ class SearchState:
     hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
     page_hits: Sequence[Hit] = ()  # the same, by which their pages are
     choice: DocumentChoice = DocumentChoice(Routing(), None)
+    apart: Sequence[str] = ()  # the documents that different parts of the question name
     candidates: Sequence[CandidateDocument] = ()
     asked: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
     expansions: Sequence[Expansion] = ()  # what expands the question in each document looked into

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.scoring import DocumentScoring
 from retrievers.documents.content import Content
@@ -13,7 +14,7 @@ from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.places.lead import Leads, lead, meant, texts_of
 from retrievers.places.located import PlaceFound, locate
-from retrievers.places.named_sections import SectionAsked, named_sections, part_spoken_of, plain_words, titled_lines
+from retrievers.places.named_sections import SectionAsked, named_sections, part_spoken_of, titled_lines
 from retrievers.places.overview import overview
 from retrievers.places.rest import naming_terms, own_names, rest, without
 from retrievers.query.about import Wanted, wants_whole

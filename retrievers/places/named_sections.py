@@ -9,7 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from hybrid_core.text.tokens import cached_hash, fold, tokenise
+from hybrid_core.text.plain_words import plain_words
+from hybrid_core.text.tokens import cached_hash, tokenise
 from retrievers.documents.content import Content
 from retrievers.places.headings import numbered
 from retrievers.places.located import PlaceFound
@@ -25,7 +26,6 @@ _NAMED, _EXACT = 0.6, 0.85  # Dice coefficient of the title and what is asked, w
 _SEGMENT = re.compile(r"[,;:–—(|]")
 _SEGMENT_ONLY = 0.98  # of the fit of a whole title
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
-_WORD = re.compile(r"[^\W_]+")
 _LINE = 100  # characters of a line that may be a title
 _PAIR = 2  # so many words stand together by accident too
 _MOST, _READ = 4, 8
@@ -139,11 +139,6 @@ def _verbatim(asked: SectionAsked, title: str) -> int:
 @lru_cache(maxsize=50_000)
 def _plain(title: str) -> str:
     return plain_words(_unnumbered(title))
-
-
-def plain_words(text: str) -> str:
-    """The words in small letters with a space between, before and behind them."""
-    return f" {' '.join(_WORD.findall(fold(text)))} "
 
 
 @lru_cache(maxsize=50_000)

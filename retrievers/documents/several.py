@@ -1,0 +1,88 @@
+"""Documents that one question names beside each other: «Activision in 2019 or Adobe in 2015», «2015 and 2016», «the
+limitations of this paper and of that».
+
+Each part of the question is routed by itself, with the organisation of the part before it where it names none, and with
+the question's time where that is one. Titles that stand in the question word for word name their documents first, for
+they hold words like «and» themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from hybrid_core.text.plain_words import plain_words
+from retrievers.documents.library import LibraryView
+from retrievers.documents.route import Routing
+from retrievers.query.content_words import compares
+from retrievers.query.question import Question, read_question
+
+_BETWEEN = re.compile(
+    r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|with|from|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
+    re.IGNORECASE,
+)
+_SURE = 0.4  # a card score from which a part names a document
+_MOST = 4
+
+
+def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict[str, float]:
+    """The documents that different parts of a question name, with their card scores; {} for fewer than two."""
+    titles = dict(_by_title(question.text, view))
+    if not (titles or compares(question.text) or _several(question, routing)):
+        return {}
+    text = plain_words(question.text) if titles else question.text
+    for phrase in sorted(titles.values(), key=len, reverse=True):
+        text = text.replace(phrase, " , ")
+    found = dict.fromkeys(titles, 1.0)
+    names = ""
+    for part in _BETWEEN.split(text):
+        asked = read_question(part) if part.strip() else Question("")
+        if not asked.terms:
+            continue
+        routed = view.router.route(_completed(asked, names, question))
+        names = " ".join(routed.names) if routed.names else names
+        best = max(routed.scores.values(), default=0.0)
+        if best < _SURE or not (routed.named or asked.timed or not routed.organisations):
+            continue
+        first = [doc_id for doc_id, score in routed.scores.items() if score == best]
+        if len(first) == 1 or not found.keys() & set(first):
+            found.setdefault(first[0], best)
+    return dict(list(found.items())[:_MOST]) if len(found) > 1 else {}
+
+
+def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
+    """The routing with each of these documents scored by the part of the question that names it."""
+    if not named:
+        return routing
+    best = max((*routing.scores.values(), *named.values()))
+    scores = {**routing.scores, **{doc_id: max(best, routing.scores.get(doc_id, 0.0)) for doc_id in named}}
+    return replace(routing, scores=scores, tied=())
+
+
+def _several(question: Question, routing: Routing) -> bool:
+    return len(routing.organisations) > 1 or (
+        len(routing.organisations) == 1 and len(question.years) + len(question.quarters) > 1
+    )
+
+
+def _completed(part: Question, names: str, whole: Question) -> Question:
+    """A part with the organisation of the part before it, or the time of the whole, where it says none."""
+    if names and part.timed:
+        part = replace(part, text=f"{names} {part.text}") if not _capital(part.text) else part
+    if not part.timed and len(whole.years) + len(whole.quarters) == 1:
+        part = replace(part, years=whole.years, quarters=whole.quarters, period_terms=whole.period_terms)
+    return part
+
+
+def _capital(text: str) -> bool:
+    return any(word[:1].isupper() for word in re.findall(r"[^\W\d_]{3,}", text))
+
+
+def _by_title(text: str, view: LibraryView) -> Iterator[tuple[str, str]]:
+    """(doc_id, words of its title) of titles that stand in a text word for word and are no other document's."""
+    plain = plain_words(text)
+    for word in dict.fromkeys(plain.split()):
+        for phrase, doc_id in view.titled(word):
+            if phrase in plain and len(view.titled_alike(phrase)) == 1:
+                yield doc_id, phrase
