@@ -13,6 +13,7 @@ Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
 Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
+Group = Literal["page", "document"]  # whether results are pages by themselves or those of a document together
 EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
+from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
 
 if TYPE_CHECKING:
     from hybrid_core.types.scoring import ScoringConfig
@@ -25,7 +25,8 @@ class SearchRequest:
     None means what the settings say. ``libraries`` are names or aliases, () the settings' one; several, or all, are
     searched as one would be. ``documents`` are ids, names or
     paths; ``where`` are ``key=value``; of each one or several. ``expert`` is a pack, the path of an expert file, or
-    ``none``. ``mmr`` (lambda) below 1 adds variety. ``trace`` has the result say where the search looked. ``fusion``
+    ``none``. ``mmr`` (lambda) below 1 adds variety. ``group`` "document" returns ``top_k`` documents, each with
+    its best pages together. ``trace`` has the result say where the search looked. ``fusion``
     adds words and meaning up by their scores (weighted) or ranks (rrf) where the documents have vectors.
 
     ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata`` makes
@@ -72,6 +73,7 @@ class SearchRequest:
             "range": (0, 1, "Choose 0 (all variety) to 1 (by score alone)."),
         },
     )  # fmt: skip
+    group: Group = field(default="page", metadata={"help": "document: the best pages of each of K documents, together"})
     trace: bool = False
     scoring: "ScoringConfig" = _SETTING
 
@@ -132,6 +134,7 @@ class SearchFields(TypedDict, total=False):
     expert: str | Path | None
     fusion: Fusion | None
     mmr: float | None
+    group: Group
     trace: bool
     scoring: "ScoringConfig | Mapping[str, Any] | None"
 

@@ -23,10 +23,12 @@ from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
 from retrievers.places.meant import meant_places
 from retrievers.query.expert import together
+from retrievers.query.lists import asks_for_documents
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import reason
 from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
 from retrievers.reason.sureness import sureness
+from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.phrases import phrase_gains
 from retrievers.rerank.selection import select_pages
@@ -186,9 +188,16 @@ def select_results(state: SearchState) -> SearchState:
     """The pages to return: copies once, slots for roles, variety where it is asked for."""
     request = state.request
     roles = () if state.verdicts else [one.roles for one in state.expansions]  # the model was told of them
-    visits = shared_out(state.visits, state.pages, state.apart, request.scoring.selection)
+    visits, most = state.visits, request.top_k
+    if request.group == "document":
+        visits = grouped(visits, most)
+        most = len(visits)
+    elif asks_for_documents(request.question):
+        visits = one_of_each(visits, state.pages, state.question.terms)
+    else:
+        visits = shared_out(visits, state.pages, state.apart, request.scoring.selection)
     roles = () if visits is not state.visits else roles  # a slot for a role would be taken from another document
-    slots = select_pages(visits, state.pages, request.top_k, roles, request.mmr, request.scoring.selection)
+    slots = select_pages(visits, state.pages, most, roles, request.mmr, request.scoring.selection)
     return replace(state, slots=slots)
 
 

@@ -18,7 +18,7 @@ from retrievers.query.content_words import is_frame
 
 _PART = re.compile(
     r"\b(?:(?P<chapter>chapters?|kapitel|chapitres?|cap[íi]tulos?)|(?P<note>notes?)|(?P<section>sections?|clauses?|slides?"
-    r"|appendix|annex|exhibit|schedule|statements?|heading|paragraph|provision|item|abschnitt|klausel|folie|anhang|secci[óo]n"
+    r"|appendix|annex|exhibit|heading|paragraph|abschnitt|klausel|folie|anhang|secci[óo]n"
     r"|cl[áa]usula|annexe))\b|[章节]|部分",
     re.IGNORECASE,
 )
