@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"TC01"
+HEADER = _HEADER.size
 
 Uint32 = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
@@ -96,6 +97,12 @@ class TermCounts:
             self.counts.astype(np.uint8), self.lengths.astype("<u4"),
         )  # fmt: skip
         return header + b"".join(part.tobytes() for part in parts)
+
+    @staticmethod
+    def terms_stored(header: bytes) -> int:
+        """How many terms follow ``HEADER`` bytes of ``to_bytes``: their hashes, then how many pages hold each, both
+        uint32, little-endian."""
+        return int(_HEADER.unpack(header)[2])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermCounts:

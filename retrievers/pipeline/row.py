@@ -19,6 +19,7 @@ from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
 from retrievers.pages.first_stage import FirstStage, by_meaning
 from retrievers.pages.tree_walk import WalkTrace, walk
+from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
 from retrievers.places.meant import meant_places
@@ -58,6 +59,18 @@ def first_stage(state: SearchState) -> SearchState:
     """The best pages of the whole library."""
     hits, page_hits = _first_stage(state).hits(state.choice.scope)
     return replace(state, hits=hits, page_hits=page_hits)
+
+
+@stage("spelling")
+def correct(state: SearchState) -> SearchState:
+    """A word that the library does not know is searched for as the known one of which it is a slip."""
+    opened = state.resources
+    text = spelled(state.question, state.routing, state.hits, opened)
+    if text == state.question.text:
+        return state
+    asked = replace(state, request=replace(state.request, question=text))
+    note = f"showing results for «{text}»: the library does not know the words as they were written"
+    return first_stage(read(asked)).noted(note)
 
 
 @stage("routing")
@@ -192,7 +205,7 @@ def select_results(state: SearchState) -> SearchState:
     if request.group == "document":
         visits = grouped(visits, most)
         most = len(visits)
-    elif asks_for_documents(request.question):
+    elif asks_for_documents(state.question.text):
         visits = one_of_each(visits, state.pages, state.question.terms)
     else:
         visits = shared_out(visits, state.pages, state.apart, request.scoring.selection)
@@ -218,7 +231,7 @@ def explain(state: SearchState) -> SearchState:
 
 
 STAGES: Stages = (
-    read, first_stage, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model,
+    read, first_stage, correct, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model,
     select_results, explain,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""

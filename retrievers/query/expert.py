@@ -16,6 +16,7 @@ aliases:                       # nicknames of organisations or other subjects
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
@@ -34,6 +35,7 @@ from retrievers.query.unnamed import without_names
 
 _KEYS = {"documents", "expand", "roles", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _WEIGHT = 0.5  # of an entry that names none
 
 
@@ -135,6 +137,13 @@ class Expert:
                 expansions[kind] = made[key]
         return expansions
 
+    def knows(self, word: str) -> bool:
+        """Whether an entry speaks of a word, or it is somebody's nickname."""
+        folded = word.casefold()
+        return folded in _words(self.expansions) or any(
+            folded in map(str.casefold, names) for names in self.aliases.values()
+        )
+
     def _expansion_by(self, meant: Sequence[ExpansionRule], full_terms: int) -> Expansion:
         """What these entries add; a term that several add keeps its greatest weight."""
         terms: dict[str, float] = {}
@@ -174,6 +183,11 @@ def _add(terms: dict[str, float], phrases: Sequence[str], weight: float, full_te
     weight *= min(1.0, full_terms / max(1, len(words)))
     for term in words:
         terms[term] = max(terms.get(term, 0.0), weight)
+
+
+@lru_cache(maxsize=8)
+def _words(expansions: tuple[ExpansionRule, ...]) -> frozenset[str]:
+    return frozenset(word for rule in expansions for word in _WORD.findall(rule.when.written.lower()))
 
 
 @lru_cache(maxsize=10_000)

@@ -1,0 +1,56 @@
+"""A question as the library spells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from hybrid_core.store.index.query import Query
+from hybrid_core.text.plain_words import plain_words
+from hybrid_core.text.tokens import cached_hash, stem, term_hash, tokenise
+from hybrid_core.types.documents import Hit
+from retrievers.documents.doc_score import doc_scores
+from retrievers.documents.fusion import ranked
+from retrievers.documents.route import Routing
+from retrievers.pipeline.state import SearchResources
+from retrievers.query.question import Question
+from retrievers.query.spelling import corrected, words
+
+_LOOKED_INTO = 8  # of the best documents: a word that one of them holds is known
+_PAGES = 5  # read to see how a word is written
+
+
+def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
+    """The question with the known word in place of each that no document holds, as far as it is surely a slip. Names
+    of the library and words that expert knowledge has stay."""
+    view = opened.view
+    left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
+    for doc_id in islice(ranked(doc_scores(hits)), _LOOKED_INTO):
+        if not left:
+            return question.text
+        if doc_id in view.documents and (held := opened.cache.get(opened.contents, view.documents[doc_id].content_id)):
+            found = held.body.occurrences(list(left.values())).holding.tolist()
+            left = {word: term for (word, term), count in zip(left.items(), found, strict=True) if not count}
+    if not left:
+        return question.text
+    vocabulary = opened.cache.vocabulary.of(opened.contents, [one.content_id for one in view.documents.values()])
+    names = {term for one in view.documents.values() for term in tokenise(" . ".join(one.card.names))}
+    text = question.text
+    for word in left:
+        if opened.expert.knows(word):
+            continue
+        if right := corrected(word, vocabulary.holding_each, names, partial(_written, opened)):
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, text)
+    return text
+
+
+def _written(opened: SearchResources, word: str) -> set[str]:
+    """The words of the pages that say most of a word's term."""
+    terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
+    hits = opened.index.search(Query("bm25", (terms, weights), _PAGES))
+    pages = opened.contents.labels_and_texts([(hit.content_id, hit.page) for hit in hits])
+    return {word for _, text in pages.values() for word in plain_words(text).split()}
