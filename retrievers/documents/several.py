@@ -19,7 +19,7 @@ from retrievers.query.content_words import compares
 from retrievers.query.question import Question, read_question
 
 _BETWEEN = re.compile(
-    r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|with|from|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
+    r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
     re.IGNORECASE,
 )
 _SURE = 0.4  # a card score from which a part names a document
@@ -61,16 +61,19 @@ def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
 
 
 def _several(question: Question, routing: Routing) -> bool:
-    return len(routing.organisations) > 1 or (
-        len(routing.organisations) == 1 and len(question.years) + len(question.quarters) > 1
-    )
+    return len(routing.organisations) > 1 or (bool(routing.organisations) and _times(question) > 1)
+
+
+def _times(question: Question) -> int:
+    """How many times a question names; a quarter and its year are one."""
+    return max(len(question.years), len(question.quarters))
 
 
 def _completed(part: Question, names: str, whole: Question) -> Question:
     """A part with the organisation of the part before it, or the time of the whole, where it says none."""
     if names and part.timed:
         part = replace(part, text=f"{names} {part.text}") if not _capital(part.text) else part
-    if not part.timed and len(whole.years) + len(whole.quarters) == 1:
+    if not part.timed and _times(whole) == 1:
         part = replace(part, years=whole.years, quarters=whole.quarters, period_terms=whole.period_terms)
     return part
 

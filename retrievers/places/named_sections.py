@@ -17,7 +17,7 @@ from retrievers.places.located import PlaceFound
 from retrievers.query.content_words import is_frame
 
 _PART = re.compile(
-    r"\b(?:(?P<chapter>chapters?|kapitel|chapitres?|cap[íi]tulos?)|(?P<note>notes?)|(?P<section>sections?|clauses?|slides?"
+    r"\b(?:(?P<chapter>chapter|kapitel|chapitre|cap[íi]tulo)|(?P<note>note)|(?P<section>section|clause|slide"
     r"|appendix|annex|exhibit|heading|paragraph|abschnitt|klausel|folie|anhang|secci[óo]n"
     r"|cl[áa]usula|annexe))\b|[章节]|部分",
     re.IGNORECASE,
@@ -89,7 +89,7 @@ def titled_lines(
     """The pages on which a line by itself says what is asked: a heading that no tree has. Of the pages that hold all of
     its words the best are read."""
     wanted = asked.needed or asked.telling
-    if not wanted:
+    if len(wanted) < (1 if asked.part else _PAIR):
         return []
     held = content.body.occurrences([cached_hash(term) for term in wanted])
     pages, holding = np.unique(held.pages, return_counts=True)
@@ -97,7 +97,7 @@ def titled_lines(
     best = sorted(whole, key=lambda page: -worth(page))[:_READ]
     places = []
     for page, text in zip(best, texts(best), strict=True):
-        lines = (line.strip() for line in text.split("\n") if len(line) <= _LINE)
+        lines = (line for line in map(str.strip, text.split("\n")) if len(line) <= _LINE and not line[:1].islower())
         if line := next((line for line in lines if wanted <= _words(line) <= asked.terms), None):
             places.append(PlaceFound(page, f"«{line}» stands here"))
     return places[:_MOST]
@@ -120,7 +120,8 @@ def _dice(asked: SectionAsked, title: frozenset[str]) -> float:
     shared = title & asked.terms
     if not shared & asked.telling and not (asked.part and any(map(is_frame, shared))):
         return 0.0
-    return 2 * len(shared) / (len(title) + len(shared) + len(asked.needed - title))
+    others = (asked.needed if asked.part or len(title) > 1 else asked.telling) - title
+    return 2 * len(shared) / (len(title) + len(shared) + len(others))
 
 
 def _begins(asked: SectionAsked, title: str) -> bool:
