@@ -10,6 +10,8 @@ from hybrid_core.types.documents import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.why import sentence
 
+LEADING = frozenset(("reference", "named section", "overview"))
+"""What pages are given under these names puts them first because the question means them; the verdict says why."""
 ReasoningOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
@@ -127,7 +129,8 @@ class PageFound:
         """Why it was returned, in one plain sentence."""
         receipt = self.receipt
         by_model = receipt.reasoning is not None
-        return sentence(self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
+        said = sentence(self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
+        return f"{receipt.verdict}; {said}" if LEADING & receipt.contributions.keys() else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ _BETWEEN = re.compile(
     r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
     re.IGNORECASE,
 )
+_CHANGE = re.compile(
+    r"\b(?:chang|grow|increas|decreas|drop|declin|improv|fell|rose|up\b|down\b|year[\s-]over[\s-]year|yoy|between|from\b.{1,60}\bto\b)",
+    re.IGNORECASE,
+)
 _SURE = 0.4  # a card score from which a part names a document
 _MOST = 4
 
@@ -29,7 +33,8 @@ _MOST = 4
 def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict[str, float]:
     """The documents that different parts of a question name, with their card scores; {} for fewer than two."""
     titles = dict(_by_title(question.text, view))
-    if not (titles or compares(question.text) or _several(question, routing)):
+    asks = compares(question.text) or _several(question, routing)
+    if not titles and (not asks or _one_report_tells(question, routing)):
         return {}
     text = plain_words(question.text) if titles else question.text
     for phrase in sorted(titles.values(), key=len, reverse=True):
@@ -62,6 +67,11 @@ def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
 
 def _several(question: Question, routing: Routing) -> bool:
     return len(routing.organisations) > 1 or (bool(routing.organisations) and _times(question) > 1)
+
+
+def _one_report_tells(question: Question, routing: Routing) -> bool:
+    """Of one organisation, how things went from one time to another stands in the later report."""
+    return len(routing.organisations) == 1 and _CHANGE.search(question.text) is not None
 
 
 def _times(question: Question) -> int:

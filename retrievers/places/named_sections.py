@@ -89,7 +89,7 @@ def titled_lines(
     """The pages on which a line by itself says what is asked: a heading that no tree has. Of the pages that hold all of
     its words the best are read."""
     wanted = asked.needed or asked.telling
-    if len(wanted) < (1 if asked.part else _PAIR):
+    if len(wanted) < (1 if asked.part or asked.terms & asked.naming else _PAIR):
         return []
     held = content.body.occurrences([cached_hash(term) for term in wanted])
     pages, holding = np.unique(held.pages, return_counts=True)
@@ -97,10 +97,16 @@ def titled_lines(
     best = sorted(whole, key=lambda page: -worth(page))[:_READ]
     places = []
     for page, text in zip(best, texts(best), strict=True):
-        lines = (line for line in map(str.strip, text.split("\n")) if len(line) <= _LINE and not line[:1].islower())
+        lines = (line for line in map(str.strip, text.split("\n")) if _may_be_title(line))
         if line := next((line for line in lines if wanted <= _words(line) <= asked.terms), None):
             places.append(PlaceFound(page, f"«{line}» stands here"))
     return places[:_MOST]
+
+
+def _may_be_title(line: str) -> bool:
+    """Whether a line is no sentence and no part of one."""
+    sentence = line.endswith((".", "。", ";", "；")) and line.count(" ") > _PAIR
+    return len(line) <= _LINE and not line[:1].islower() and not sentence
 
 
 def _fit(asked: SectionAsked, title: str) -> float:
@@ -120,8 +126,7 @@ def _dice(asked: SectionAsked, title: frozenset[str]) -> float:
     shared = title & asked.terms
     if not shared & asked.telling and not (asked.part and any(map(is_frame, shared))):
         return 0.0
-    others = (asked.needed if asked.part or len(title) > 1 else asked.telling) - title
-    return 2 * len(shared) / (len(title) + len(shared) + len(others))
+    return 2 * len(shared) / (len(title) + len(shared) + len(asked.needed - title))
 
 
 def _begins(asked: SectionAsked, title: str) -> bool:

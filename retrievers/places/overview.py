@@ -38,7 +38,7 @@ _TITLES = {
     for role, called in _CALLED.items()
 }
 _ORDER: Mapping[Wanted, tuple[str, ...]] = {
-    "summary": ("abstract", "summary", "findings", "titled", "front", "introduction", "conclusion", "contents"),
+    "summary": ("abstract", "summary", "titled", "front", "introduction", "findings", "conclusion", "contents"),
     "findings": ("findings", "summary", "abstract", "titled", "front", "conclusion", "introduction", "contents"),
     "conclusion": ("conclusion", "summary", "findings", "abstract", "titled", "front", "introduction"),
     "abstract": ("abstract", "summary", "titled", "front", "introduction", "conclusion"),

@@ -36,7 +36,9 @@ def printed(number: str, texts: Sequence[str]) -> list[int]:
     found = [page for page in range(1, len(texts) + 1) if bears(page, number)]
     counted = {page: bears(page - 1, before) + bears(page + 1, after) for page in found}
     most = max(counted.values(), default=0)
-    return [page for page in found if most and counted[page] == most]
+    if not most and number.isdecimal():  # any figure may stand at the edge of a page
+        return []
+    return [page for page in found if counted[page] == most]
 
 
 def _numbers(text: str) -> Iterator[str]:

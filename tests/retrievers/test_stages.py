@@ -61,10 +61,11 @@ def test_a_stage_can_be_left_out(name: str, library: Engine, engines: list[Engin
 
 
 def test_rows_are_checked_by_name() -> None:
-    assert [one.name for one in before("walk", STAGES)] == ["question", "coarse", "routing", "gather", "pages"]
+    first = ["question", "coarse", "spelling", "routing", "gather", "pages"]
+    assert [one.name for one in before("walk", STAGES)] == first
     with pytest.raises(UsageError, match="There is no stage 'balance sheets'"):
         without("balance sheets", STAGES)
-    assert inserted(prefer_balance_sheets, "walk", STAGES)[6] is prefer_balance_sheets
+    assert inserted(prefer_balance_sheets, "walk", STAGES)[7] is prefer_balance_sheets
 
 
 def test_a_scored_outline_is_the_same_row_stopped_early(library: Engine, engines: list[Engine]) -> None:
