@@ -8,12 +8,12 @@ from dataclasses import replace
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.results import SearchResult
+from hybrid_core.types.results import Evidence, SearchResult
 from retrievers.documents import select
 from retrievers.documents.candidates import choose
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
-from retrievers.explain.evidence import JUDGED, judged
+from retrievers.explain.evidence import JUDGED, STRONG, judged
 from retrievers.explain.receipts import Explainer
 from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
@@ -164,7 +164,7 @@ def find_places(state: SearchState) -> SearchState:
     )
     if not found.reasons:
         return state
-    return replace(state, visits=found.visits, pages=found.pages, reasons=found.reasons)
+    return replace(state, visits=found.visits, pages=found.pages, reasons=found.reasons, settled=found.settled)
 
 
 @stage("evidence")
@@ -173,6 +173,8 @@ def judge(state: SearchState) -> SearchState:
     evidence, covered = judged(
         state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
     )
+    if state.settled and evidence.score < STRONG:
+        evidence = Evidence("strong", STRONG)
     return replace(
         state, evidence=evidence, sureness=sureness(covered, len(state.asked), state.visits, state.pages)
     )  # fmt: skip

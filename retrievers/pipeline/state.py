@@ -63,6 +63,7 @@ class SearchState:
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
+    settled: bool = False  # those pages are all that the question asks for
     evidence: Evidence = Evidence("none", 0.0)
     sureness: float = 0.0
     verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page

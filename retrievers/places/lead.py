@@ -19,11 +19,15 @@ Finder = Callable[[PageScores], Sequence[PlaceFound]]
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The pages in their new order, what each was given, and why; all empty where nothing leads."""
+    """The pages in their new order, what each was given, and why; no reasons where nothing leads.
+
+    ``settled``: the question asks for nothing else of the one document that it means.
+    """
 
     visits: Sequence[PageVisit]
     pages: Sequence[PageScores]
     reasons: Mapping[Place, str]
+    settled: bool = False
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
@@ -74,7 +78,7 @@ def lead(
     known = {(one.doc, one.page) for one in visits}
     new = [PageVisit(doc, page, 0) for doc, page in gains if (doc, page) not in known]
     ordered, after = gained([*visits, *new], pages, name, gains)
-    return Leads(ordered, after, reasons)
+    return Leads(ordered, after, reasons, len(docs) == 1 and not asks_more(pages[docs[0]]))
 
 
 def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:

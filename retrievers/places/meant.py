@@ -34,6 +34,21 @@ def meant_places(
     scoring: DocumentScoring,
 ) -> Leads:
     """The pages with those first that the question means, and why they are meant."""
+    found = _found(question, routing, visits, pages, texts, scoring)
+    if found.settled and len(pages) > 1:
+        document = found.pages[found.visits[0].doc].candidate.document
+        return replace(found, settled=not own_names(document).isdisjoint(question.terms))
+    return found
+
+
+def _found(
+    question: Question,
+    routing: Routing,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    texts: PageTexts,
+    scoring: DocumentScoring,
+) -> Leads:
     docs = meant(visits, pages, scoring)
     if named := references(question.text):
         return _by_number(named, question, routing, visits, pages, docs, texts)

@@ -40,7 +40,7 @@ KIND_OF = {word: kind for kind, words in _CALLED.items() for word in words}
 NUMBER = r"(?:\d{1,4}(?:\.\d{1,3}){0,4}[A-Za-z]?|[A-Z](?:[.-]?\d{1,3}){0,3}|[IVXLC]{1,7}|[ivxlc]{1,7}(?=\W|$))"
 _FORMS = "|".join(rf"(?P<{word}>{forms})" for words in _CALLED.values() for word, forms in words.items())
 _SAID = re.compile(
-    rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%)"
+    rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%|\s[mb]illion)"
 )
 _NUMBERED = rf"\d{{1,4}}|[{CHINESE}]{{1,9}}"
 _CHINESE = re.compile(

@@ -94,7 +94,10 @@ def test_a_page_number_is_that_of_the_file_or_the_one_in_print(shelf: Engine) ->
 
 @pytest.mark.parametrize(
     ("question", "article"),
-    [("灯塔法第133条", "第一百三十三条"), ("灯塔法第十七条怎么规定", "第十七条"), ("灯塔法第一百三十三条之一", "第一百三十三条之一")],
+    [
+        ("灯塔法第133条", "第一百三十三条"), ("灯塔法第十七条怎么规定", "第十七条"),
+        ("灯塔法第一百三十三条之一", "第一百三十三条之一"),
+    ],
 )  # fmt: skip
 def test_articles_of_a_law(shelf: Engine, question: str, article: str) -> None:
     best = first(shelf, question)
@@ -106,6 +109,14 @@ def test_what_a_document_is_about(shelf: Engine, question: str) -> None:
     pages = [one.page for one in found(shelf, question).results]
     assert pages[0] == 3 and {1, 2, 8} <= set(pages)  # introduction, then conclusion, cover and contents
     assert "speaks for the whole document" in first(shelf, question).receipt.verdict
+
+
+def test_evidence_is_strong_where_a_place_is_all_that_is_asked_for(shelf: Engine) -> None:
+    assert found(shelf, "page 4 of the Harbour Survey of Lumen Bay").evidence.level == "strong"
+    whole = run(shelf.search("What is this document about?", documents="survey.pdf", effort="fast"))
+    assert (whole.evidence.level, whole.results[0].page) == ("strong", 3)
+    assert found(shelf, "What is this document about?").evidence.level == "unclear"
+    assert found(shelf, "zeppelins on page 4 of the Harbour Survey of Lumen Bay").evidence.level != "strong"
 
 
 def test_conclusions_come_first_where_they_are_asked_for(shelf: Engine) -> None:
