@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from hybrid_core.text.plain_words import plain_words
 from retrievers.documents.library import LibraryView
@@ -18,14 +19,6 @@ from retrievers.documents.route import Routing
 from retrievers.query.content_words import compares
 from retrievers.query.question import Question, read_question
 
-_BETWEEN = re.compile(
-    r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
-    re.IGNORECASE,
-)
-_CHANGE = re.compile(
-    r"\b(?:chang|grow|increas|decreas|drop|declin|improv|fell|rose|up\b|down\b|year[\s-]over[\s-]year|yoy|between|from\b.{1,60}\bto\b)",
-    re.IGNORECASE,
-)
 _SURE = 0.4  # a card score from which a part names a document
 _MOST = 4
 
@@ -41,7 +34,7 @@ def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict
         text = text.replace(phrase, " , ")
     found = dict.fromkeys(titles, 1.0)
     names = ""
-    for part in _BETWEEN.split(text):
+    for part in _between().split(text):
         asked = read_question(part) if part.strip() else Question("")
         if not asked.terms:
             continue
@@ -65,13 +58,30 @@ def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
     return replace(routing, scores=scores, tied=())
 
 
+@lru_cache(maxsize=1)
+def _between() -> re.Pattern[str]:
+    """Compiled when a question may name several: that takes longer than a search."""
+    return re.compile(
+        r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
+        re.IGNORECASE,
+    )
+
+
+@lru_cache(maxsize=1)
+def _change() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:chang|grow|increas|decreas|drop|declin|improv|fell|rose|up\b|down\b|year[\s-]over[\s-]year|yoy|between|from\b.{1,60}\bto\b)",
+        re.IGNORECASE,
+    )
+
+
 def _several(question: Question, routing: Routing) -> bool:
     return len(routing.organisations) > 1 or (bool(routing.organisations) and _times(question) > 1)
 
 
 def _one_report_tells(question: Question, routing: Routing) -> bool:
     """Of one organisation, how things went from one time to another stands in the later report."""
-    return len(routing.organisations) == 1 and _CHANGE.search(question.text) is not None
+    return len(routing.organisations) == 1 and _change().search(question.text) is not None
 
 
 def _times(question: Question) -> int:

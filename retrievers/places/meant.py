@@ -15,7 +15,6 @@ from retrievers.pages.scores import PageScores, PageVisit
 from retrievers.places.lead import Leads, lead, meant, texts_of
 from retrievers.places.located import PlaceFound, locate
 from retrievers.places.named_sections import SectionAsked, named_sections, part_spoken_of, titled_lines
-from retrievers.places.overview import overview
 from retrievers.places.rest import naming_terms, own_names, rest, without
 from retrievers.query.about import Wanted, wants_whole
 from retrievers.query.question import Question
@@ -91,6 +90,8 @@ def _by_role(
     docs: Sequence[int],
 ) -> Leads:
     """What a document is about, where the question names one and asks for nothing else."""
+    from retrievers.places.overview import overview
+
     text = without(replace(question, text=left), routing)
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:

@@ -16,12 +16,15 @@ from retrievers.places.headings import numbered
 from retrievers.places.located import PlaceFound
 from retrievers.query.content_words import is_frame
 
-_PART = re.compile(
-    r"\b(?:(?P<chapter>chapter|kapitel|chapitre|cap[íi]tulo)|(?P<note>note)|(?P<section>section|clause|slide"
-    r"|appendix|annex|exhibit|heading|paragraph|abschnitt|klausel|folie|anhang|secci[óo]n"
-    r"|cl[áa]usula|annexe))\b|[章节]|部分",
-    re.IGNORECASE,
-)
+_PARTS = {
+    "chapter": "chapter", "kapitel": "chapter", "chapitre": "chapter", "capítulo": "chapter", "note": "note",
+    **dict.fromkeys(
+        "section clause slide appendix annex exhibit heading paragraph abschnitt klausel folie anhang sección seccion "
+        "cláusula annexe".split(), "section",
+    ),
+}  # fmt: skip
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CHINESE_PARTS = ("章", "节", "部分")
 _NAMED, _EXACT = 0.6, 0.85  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
 _SEGMENT_ONLY = 0.98  # of the fit of a whole title
@@ -48,8 +51,8 @@ class SectionAsked:
 
 def part_spoken_of(question: str) -> str:
     """What kind of part a question asks for, by what parts are called: "chapter", "note", "section"; "" for none."""
-    match = _PART.search(question)
-    return (match.lastgroup or "section") if match else ""
+    named = (_PARTS[word] for word in _LETTERS.findall(question.lower()) if word in _PARTS)
+    return next(named, "section" if any(part in question for part in _CHINESE_PARTS) else "")
 
 
 def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int], float]) -> list[PlaceFound]:
@@ -61,8 +64,12 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     ``worth``.
     """
     found = []
+    begins = _pages_with_headings(asked, content)
     for at, section in enumerate(content.sections):
-        if section.synthetic or (fit := _fit(asked, section.title)) < (_NAMED if asked.part else _EXACT):
+        if section.synthetic or (begins is not None and section.start_page not in begins):
+            continue
+        fit = _fit(asked, section.title)
+        if fit < (_NAMED if asked.part else _EXACT):
             continue
         label = numbered(section.title)
         called = bool(asked.part and label and label.word == asked.part)
@@ -78,6 +85,14 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     for _, section in found[:_MOST]:
         places.setdefault(section.start_page, PlaceFound(section.start_page, f"«{section.title}» begins here"))
     return list(places.values())
+
+
+def _pages_with_headings(asked: SectionAsked, content: Content) -> set[int] | None:
+    """The pages on which headings with a telling term begin; None where every heading must be looked at."""
+    if not asked.telling or asked.part:
+        return None
+    held = content.headings.occurrences([cached_hash(term) for term in asked.telling])
+    return {page + 1 for page in held.pages.tolist()}
 
 
 def titled_lines(

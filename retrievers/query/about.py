@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 Wanted = Literal["summary", "findings", "conclusion", "abstract"]
@@ -25,17 +26,32 @@ _SAID: dict[Wanted, str] = {
     r"|\bde\s+qu[ée]\s+(?:trata|habla|va)\b|\bresum(?:en|e|ir)\b"
     r"|(?:主要)?(?:讲|说|谈|写|介绍)(?:了|的是)?(?:些)?什么|主要内容|大意|概述|总结|概括|概要|简介",
 }
-_WANTED = re.compile("|".join(f"(?P<{wanted}>{said})" for wanted, said in _SAID.items()), re.IGNORECASE)
+_HINTS = (
+    "abstract", "conclu", "schlussfolgerung", "fazit", "finding", "points", "takeaway", "take-away", "messages",
+    "insights", "results", "highlights", "arguments", "ideas", "erkenntnisse", "ergebnisse", "punkte",
+    "kernaussagen", "résultats", "resultats", "hallazgos", "resultados", "about", "summar", "overview", "tl;",
+    "tldr", "tl dr", "gist", "in short", "in brief", "nutshell", "purpose", "subject", "topic", "scope",
+    "synopsis", "outline", "worum", "zusammenfass", "worüber", "überblick", "uberblick", "de quoi", "résum",
+    "resum", "aperçu", "apercu", "de qué", "de que", "摘要", "结论", "主要", "要点", "什么",
+    "大意", "概", "总结", "简介",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _wanted() -> re.Pattern[str]:
+    """Compiled when a question may want this: that takes longer than a search."""
+    return re.compile("|".join(f"(?P<{wanted}>{said})" for wanted, said in _SAID.items()), re.IGNORECASE)
 
 
 def wants_whole(question: str) -> tuple[Wanted, str] | None:
     """What of a whole document a question wants, and the question without the words that say so; None where its words
     ask for no such thing. Whether anything else is asked for is told by what is left."""
-    match = _WANTED.search(question)
+    folded = question.lower()
+    match = _wanted().search(question) if any(hint in folded for hint in _HINTS) else None
     if match is None or match.lastgroup is None:
         return None
     wanted: Wanted = next(name for name in _SAID if name == match.lastgroup)
-    return wanted, _WANTED.sub(_hollow, question)
+    return wanted, _wanted().sub(_hollow, question)
 
 
 def _hollow(match: re.Match[str]) -> str:

@@ -39,13 +39,20 @@ _OF_CHINESE = {"条": "article", "章": "chapter", "节": "section", "编": "par
 KIND_OF = {word: kind for kind, words in _CALLED.items() for word in words}
 NUMBER = r"(?:\d{1,4}(?:\.\d{1,3}){0,4}[A-Za-z]?|[A-Z](?:[.-]?\d{1,3}){0,3}|[IVXLC]{1,7}|[ivxlc]{1,7}(?=\W|$))"
 _FORMS = "|".join(rf"(?P<{word}>{forms})" for words in _CALLED.values() for word, forms in words.items())
-_SAID = re.compile(
-    rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%|\s[mb]illion)"
-)
 _NUMBERED = rf"\d{{1,4}}|[{CHINESE}]{{1,9}}"
-_CHINESE = re.compile(
-    rf"第\s?(?P<number>{_NUMBERED})\s?(?P<word>条|章|节|编|款|页|张幻灯片)(?:之(?P<sub>[{CHINESE}]{{1,3}}))?"
-    rf"|(?P<caption>附件|附录|表|图)\s?(?P<at>\d{{1,3}}(?:[.-]\d{{1,3}})?)(?!\d)"
+_WORD = re.compile(r"[^\W\d_]+")
+_SIGNS = "§第表图附"
+_WORDS = frozenset(
+    """
+    page pages p pp pg seite seiten página páginas pagina paginas slide slides folie folien diapositive diapositives
+    diapositiva diapositivas section sections sect sec subsection subsections abschnitt abschnitte sección seccion
+    sezione chapter chapters chap ch kapitel chapitre chapitres capítulo capítulos capitulo capitulos article
+    articles art arts artikel artículo artículos articulo articulos clause clauses paragraph paragraphs para ziffer
+    item items note notes footnote footnotes part parts teil partie parte appendix appendices annex annexes annexe
+    anhang anexo exhibit exhibits schedule schedules table tables tab tabelle tabellen tableau tableaux tabla tablas
+    figure figures fig figs chart charts graph graphs diagram diagrams abbildung abbildungen abb gráfico gráficos
+    grafico graficos illustration illustrations
+    """.split()
 )
 _SMALL_ROMAN = re.compile(r"[ivxlc]+")
 
@@ -67,9 +74,25 @@ class Reference:
 
 def references(question: str) -> list[Reference]:
     """The places that a question names, in order."""
-    found = [_said(match) for match in _SAID.finditer(question)]
-    found += [_in_chinese(match) for match in _CHINESE.finditer(question)]
+    if _WORDS.isdisjoint(_WORD.findall(question.lower())) and not any(sign in question for sign in _SIGNS):
+        return []
+    said, chinese = _patterns()
+    found = [_said(match) for match in said.finditer(question)]
+    found += [_in_chinese(match) for match in chinese.finditer(question)]
     return sorted((one for one in found if one is not None), key=lambda one: one.start)
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compiled when a question may name a place: that takes longer than a search."""
+    said = re.compile(
+        rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%|\s[mb]illion)"
+    )
+    chinese = re.compile(
+        rf"第\s?(?P<number>{_NUMBERED})\s?(?P<word>条|章|节|编|款|页|张幻灯片)(?:之(?P<sub>[{CHINESE}]{{1,3}}))?"
+        rf"|(?P<caption>附件|附录|表|图)\s?(?P<at>\d{{1,3}}(?:[.-]\d{{1,3}})?)(?!\d)"
+    )
+    return said, chinese
 
 
 def _said(match: re.Match[str]) -> Reference | None:
