@@ -130,7 +130,9 @@ class PageFound:
         receipt = self.receipt
         by_model = receipt.reasoning is not None
         said = sentence(self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
-        return f"{receipt.verdict}; {said}" if LEADING & receipt.contributions.keys() else said
+        if not LEADING & receipt.contributions.keys():
+            return said
+        return f"{receipt.verdict}; {said}" if receipt.terms or by_model else receipt.verdict
 
 
 @dataclass(frozen=True, slots=True)
