@@ -52,5 +52,5 @@ def _written(opened: SearchResources, word: str) -> set[str]:
     """The words of the pages that say most of a word's term."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     hits = opened.index.search(Query("bm25", (terms, weights), _PAGES))
-    pages = opened.contents.labels_and_texts([(hit.content_id, hit.page) for hit in hits])
-    return {word for _, text in pages.values() for word in plain_words(text).split()}
+    pages = opened.contents.page_texts([(hit.content_id, hit.page) for hit in hits])
+    return {word for page in pages.values() for word in plain_words(page.text).split()}

@@ -87,7 +87,8 @@ def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tupl
 
     def read() -> Sequence[tuple[str, str]]:
         if not held:
-            held.extend(texts.of([(scores.content, page) for page in range(1, scores.content.pages + 1)]))
+            every = [(scores.content, page) for page in range(1, scores.content.pages + 1)]
+            held.extend((page.label, page.text) for page in texts.of(every))
         return held
 
     return read

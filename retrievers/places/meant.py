@@ -121,7 +121,7 @@ def _by_name(
         worth = scores.values.tolist()
 
         def read(numbers: Sequence[int]) -> list[str]:
-            return [text for _, text in texts.of([(scores.content, number) for number in numbers])]
+            return [page.text for page in texts.of([(scores.content, number) for number in numbers])]
 
         return named_sections(asked, scores.content, lambda page: worth[page - 1]) or titled_lines(
             asked, scores.content, lambda page: worth[page - 1], read
