@@ -21,6 +21,7 @@ from tests.indexers.enrich.test_stage import reading
 
 PAGES = 4
 AT_ONCE = 8  # calls that a process makes together
+_ANSWERED = ("SectionSummaries", "Description")
 
 
 def answer(request: Request) -> Any:
@@ -102,8 +103,8 @@ class Killing:
             engine.close()
 
     def repeated(self) -> int:
-        """How many calls the model heard again."""
-        asked = Counter(str(request.messages) for request in self._model.requests if request.title != "Word")
+        """How many calls the model heard again, of those whose reply can be used: only such a reply is kept."""
+        asked = Counter(str(request.messages) for request in self._model.requests if request.title in _ANSWERED)
         return sum(times - 1 for times in asked.values())
 
     def _change(self) -> None:

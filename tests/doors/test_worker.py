@@ -88,6 +88,17 @@ def test_a_worker_that_ends_gives_back_what_it_has(engine: Engine, tmp_path: Pat
     assert (job.status, job.attempts, job.worker) == ("waiting", 0, "") and run(engine.documents()) == []
 
 
+def test_a_password_is_not_stored_and_only_who_has_it_does_its_jobs(engine: Engine, tmp_path: Path) -> None:
+    file = pdfs.encrypted(tmp_path / "locked.pdf")
+    assert run(engine.index(file, password=pdfs.PASSWORD)).files[0].status == "indexed"
+    (job,) = all_jobs(engine)
+    assert pdfs.PASSWORD not in str(job) and any(need.startswith("password:") for need in job.needs)
+    queue = JobQueue(engine._catalog())
+    queue.enqueue([JobRequest("default", "index", str(file), "parse", needs=job.needs)])
+    run(engine.work(concurrency=1, enough=lambda: True))
+    assert all_jobs(engine)[0].status != "running" and len(run(engine.documents())) == 1
+
+
 def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: Engine, tmp_path: Path) -> None:
     first, second = (pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("bogs", "fens"))
     run(engine.index(first))
