@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import DocumentError
+from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.services.pictures import Pictures
+from hybrid_pageindex.services.page_work import PageWork
 from indexers.jobs import file_stages, files, making, sight
 from tests import pdfs
 from tests.conftest import Cli
@@ -130,8 +131,8 @@ def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> l
     hashed: list[Path] = []
     fingerprint = files.fingerprint
 
-    def then(file: Path) -> tuple[os.stat_result, str]:
-        found = fingerprint(file)
+    def then(file: Path, at: Path) -> tuple[FileStamp, str]:
+        found = fingerprint(file, at)
         hashed.append(file)
         change()
         return found
@@ -152,7 +153,7 @@ def test_what_is_written_to_while_it_is_hashed_does_not_hold_still(tmp_path: Pat
         os.utime(file, (1, 1))  # a clock too coarse to tell must not decide this test
 
     with pytest.raises(DocumentError, match="changed while it was read"):
-        files._read(file, write)
+        files._read(file, file, write)
     assert sum(seen) == 3 * 2**20
 
 
@@ -170,19 +171,19 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
     run(engine.index(file))
     first = run(engine.page_image("file.pdf", 2))
     engine._cache().clear()
-    drawn = Pictures._drawn
+    drawn = PageWork.run
 
-    def swapped(*given: Any) -> bytes:
+    def swapped(*given: Any) -> object:
         copied(b, file)
         return drawn(*given)
 
-    monkeypatch.setattr(Pictures, "_drawn", swapped)
+    monkeypatch.setattr(PageWork, "run", swapped)
     assert run(engine.page_image("file.pdf", 2)) == first
     engine._cache().clear()
     with pytest.raises(DocumentError, match=r"file\.pdf: it has changed since it was indexed\. Index it again"):
         run(engine.page_image("file.pdf", 2))
     copied(a, file)
-    monkeypatch.setattr(Pictures, "_drawn", drawn)
+    monkeypatch.setattr(PageWork, "run", drawn)
     assert run(engine.page_image("file.pdf", 2)) == first
     assert left_behind(engine) == []
 
