@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 from typing import cast
 
-from hybrid_core.errors import DocumentError, NotFoundError
+from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.table_rows import table_rows
 from hybrid_core.types.documents import Page
 from hybrid_core.types.layouts import Box, PageLayout, PlacedLine, TableBox, WordBox
@@ -68,7 +68,7 @@ class Layouts:
             return read
         try:
             tables = self.of(library, read.doc_id, read.page, None).tables
-        except DocumentError as error:
+        except (DocumentError, UsageError) as error:
             return replace(read, note=f"tables are shown as lines: {error}")
         for table in sorted(tables, key=lambda table: -table.lines[0]):
             lines[slice(*table.lines)] = _lines_of(table)
