@@ -27,12 +27,10 @@ from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
 from hybrid_pageindex.services.indexing import IndexCall, embed_documents, index_paths
 from hybrid_pageindex.services.migrating import Migration, migrate
-from hybrid_pageindex.services.opening import original
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.running import in_the_background, stoppable
 from hybrid_pageindex.services.searching import Searcher
-from hybrid_pageindex.services.taking_in import local_paths, to_index
 from hybrid_pageindex.services.upkeep import Health, clear, health, remove
 from hybrid_pageindex.services.working import work
 from retrievers.pipeline.row import STAGES
@@ -118,6 +116,7 @@ class Engine:
         ``sources`` are what an ``update`` looks at later, where that is more than ``paths``.
         """
         from hybrid_pageindex.services.sources import remember_paths
+        from hybrid_pageindex.services.taking_in import local_paths, to_index
 
         listed, told = to_index(paths, name), on_progress or _not_told
         into = arguments.library(library, self.settings.library)
@@ -461,6 +460,8 @@ class Engine:
 
         Raises DocumentError where it is gone.
         """
+        from hybrid_pageindex.services.opening import original
+
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 

@@ -23,11 +23,11 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
 from hybrid_pageindex.services.improving import improvers, model_needs, unseen
 from hybrid_pageindex.services.parts import Parts
-from hybrid_pageindex.services.taking_in import Upload, take_in
 from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
     from hybrid_core.types.jobs import JobRequest
+    from hybrid_pageindex.services.taking_in import Upload
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.jobs.options import IndexOptions
     from indexers.jobs.report import IndexProgress, IndexReport
@@ -58,6 +58,7 @@ def index_paths(
     cancelled: threading.Event,
 ) -> IndexReport:
     """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
+    from hybrid_pageindex.services.taking_in import take_in
     from indexers.jobs.pipeline import index
     from indexers.jobs.report import FileResult
 
