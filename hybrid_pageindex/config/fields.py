@@ -61,6 +61,9 @@ class IndexSettings:
     seconds_per_task: float = setting(120.0, "a task that takes longer is stopped and its file reported", least=1)
     seconds_per_file: float = setting(3600.0, "the same for all work on a file together", least=1)
     max_worker_memory: int = setting(10**9, "that one worker may hold", least=_LEAST_MEMORY, size=True)
+    max_ocr_memory: int = setting(
+        2 * 10**9, "the same for the one that holds RapidOCR's models", least=_LEAST_MEMORY, size=True
+    )
     max_pages: int = setting(50_000, "a file with more is refused", least=1)
     max_objects: int = setting(
         2_000_000, "entries in a PDF's cross-reference table; a file with more is refused", least=1
@@ -78,7 +81,7 @@ class IndexSettings:
     max_pixels: int = setting(100_000_000, "a picture with more is refused", least=1)
     seconds_per_page: float = setting(15.0, "of computing; a page that needs more is left empty and reported", least=1)
     ocr: Literal["auto", "never"] = setting(
-        "auto", "pages without readable text are read from their pictures where Tesseract is installed"
+        "auto", "pages without readable text are read from their pictures where Tesseract or RapidOCR is installed"
     )
     ocr_seconds: float = setting(
         5.0, "after these a file is published; the rest of its scans follows after the other files", least=1

@@ -6,7 +6,6 @@ The pipeline is imported on first use: a search needs none of it.
 from __future__ import annotations
 
 import functools
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.text.plural import counted
 from hybrid_core.types.libraries import library_called
 from hybrid_core.types.priorities import WANTED
+from hybrid_core.types.unread import unread_pages
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
 from hybrid_pageindex.services.improving import improvers, model_needs, unseen
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.taking_in import Upload
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.jobs.options import IndexOptions
-    from indexers.jobs.report import IndexProgress, IndexReport
+    from indexers.jobs.report import FileResult, IndexProgress, IndexReport
 
 _ASKED = ("ocr", "ocr_languages", "vision", "enrich")  # settings that a job is asked with
 
@@ -91,7 +92,9 @@ def index_paths(
         mark_used(home, library_id)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
-    report = replace(report, files=report.files + failed, notes=report.notes + unmet)
+    report = replace(
+        report, files=report.files + failed, notes=report.notes + unmet + _unread_note(report.files, settings)
+    )
     if call.detach:
         return report
     embedded = _embedded(parts, library_id, report, settings, last, cancelled)
@@ -105,7 +108,7 @@ def index_options(
     from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
     from indexers.jobs.options import IndexOptions
-    from indexers.ocr.tesseract import find_ocr
+    from indexers.ocr.find import find_ocr
 
     settings = replace(settings, **{name: asked[name] for name in _ASKED if asked and name in asked})
     models, without = improvers(parts.chat, settings)
@@ -116,6 +119,7 @@ def index_options(
         seconds_per_task=settings.seconds_per_task,
         seconds_per_file=settings.seconds_per_file,
         max_worker_memory=settings.max_worker_memory,
+        max_ocr_memory=settings.max_ocr_memory,
         parse=settings.part(ParseLimits),
         chunks=settings.part(ChunkSize),
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
@@ -128,9 +132,26 @@ def index_options(
 
 def _ocr_needs(settings: Settings) -> frozenset[str]:
     """Where this machine could read scans, whoever takes the job instead must be able to."""
-    if settings.ocr == "never" or shutil.which("tesseract") is None:
+    from indexers.ocr.find import some_ocr
+
+    if settings.ocr == "never" or not some_ocr():
         return frozenset()
     return frozenset(f"ocr:{language}" for language in settings.ocr_languages.split("+"))
+
+
+def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, ...]:
+    """One line on what would read the pages of an indexing run that nothing read."""
+    from indexers.ocr.find import NoOcr, find_ocr
+
+    counts = [unread_pages(file.note.split("; "))[0] for file in files]
+    try:
+        found = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
+    except PageIndexError:
+        return ()  # each file says it
+    if not isinstance(found, NoOcr):
+        return ()
+    where = counted(sum(1 for count in counts if count), "file")
+    return (f"{counted(sum(counts), 'page')} of {where} show text only as a picture: {found.reason}",)
 
 
 def _embedded(

@@ -63,7 +63,7 @@ class PageRead:
     ocr: bool
     indexed_at: str
     described: str
-    read_by: str  # who read the text from the page's picture (``ocr``): "OCR" or "the vision model NAME", else ""
+    read_by: str  # who read text from pictures (``ocr``): "OCR (ENGINE, 93 % sure)", "the vision model NAME", else ""
     places: tuple[PlaceRead, ...] = ()
     note: str = ""  # what of the page could not be shown as asked
 
@@ -190,7 +190,10 @@ def _words(text: str) -> str:
 def _read_by(document: Document, page: Page) -> str:
     if page.read_by_model:
         return f"the vision model {document.models.get('vlm', '')}".rstrip()
-    return "OCR" if page.ocr else ""
+    if not page.ocr:
+        return ""
+    what = "OCR" if page.width else "OCR of its pictures"  # pages without a look keep their own text
+    return f"{what} ({page.engine}, {page.sure} % sure)" if page.engine and page.text else what
 
 
 def _named(snapshot: Snapshot, found: Document, written: str) -> list[int]:

@@ -149,7 +149,7 @@ def _tried(name: str, attempt: Callable[[], str]) -> Check:
 
 def unread_advice(settings: Settings) -> str:
     """What would read pages that have no readable text."""
-    from indexers.ocr.tesseract import NoOcr, find_ocr
+    from indexers.ocr.find import NoOcr, find_ocr
 
     try:
         found = find_ocr(settings.ocr, settings.ocr_languages)
@@ -164,12 +164,12 @@ def unread_advice(settings: Settings) -> str:
 
 def _ocr(settings: Settings) -> str:
     """Going without is no fault: only scanned pages need it."""
-    from indexers.ocr.tesseract import NoOcr, find_ocr
+    from indexers.ocr.find import NoOcr, find_ocr
 
     found = find_ocr(settings.ocr, settings.ocr_languages)
     if isinstance(found, NoOcr):
         return f"none; pages without text stay unread: {found.reason}"
-    return f"Tesseract ({found.program}), reading {found.languages}; it has {', '.join(found.known)}"
+    return found.shown
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:

@@ -50,14 +50,14 @@ def work(
 
 def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
     from indexers.jobs.embedding import NEED
-    from indexers.ocr.tesseract import Tesseract, find_ocr
+    from indexers.ocr.find import Ocr, find_ocr
 
     able = set(models)
     try:
         ocr = find_ocr(settings.ocr, settings.ocr_languages)
     except PageIndexError:  # it lacks the data of a language
         ocr = None
-    if isinstance(ocr, Tesseract):
-        able |= {f"ocr:{language}" for language in ocr.known}
+    if isinstance(ocr, Ocr):
+        able |= {f"ocr:{language}" for language in ocr.reads}
     able |= {NEED + form for form, package in _EMBEDDERS.items() if not package or find_spec(package)}
     return frozenset(able)

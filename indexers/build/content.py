@@ -79,6 +79,9 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
         needs_ocr=page.needs_ocr,
         ocr=page.ocr,
         places=page.places,
+        pictures=page.pictures,
+        engine=page.engine,
+        sure=page.sure,
     )
 
 
@@ -100,13 +103,17 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     """What the user should know of pages without text. ``vlm`` is the vision model that was asked, if one was."""
     unread = [page.number for page in pages if page.needs_ocr]
-    read = [page.number for page in pages if page.ocr and page.text and not page.read_by_model]
+    by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
+    read = [page.number for page in by_ocr if page.width]
+    pictured = [page.number for page in by_ocr if not page.width]
     empty = [page.number for page in pages if page.ocr and not page.text]
     seen = [page.number for page in pages if page.read_by_model]
     said = []
     were = f"{counted(len(pages), 'page')} {'was' if len(pages) == 1 else 'were'}"
     if read:
         said.append(f"{len(read)} of {were} read by OCR: {ranges(read)}")
+    if pictured:
+        said.append(f"pictures on {len(pictured)} of {were} read by OCR: {ranges(pictured)}")
     if empty:
         said.append(empty_warning(len(empty), len(pages), ranges(empty)))
     if seen:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Line, ParsedPage
 from indexers.formats.info import FileInfo
+from indexers.ocr.pages import Reading
 
 _FIELDS = attrgetter(*(field.name for field in fields(Line)))
 
@@ -94,12 +95,25 @@ def load_spool(path: Path) -> Spool:
     return replace(spool, pages=pages)
 
 
-def load_spools(paths: Sequence[Path], scans: Iterable[ParsedPage]) -> list[Spool]:
-    """Ranges of pages in order, with pages that were read by OCR in their places."""
+def load_spools(paths: Sequence[Path], scans: Iterable[Reading]) -> list[Spool]:
+    """Ranges of pages in order, with what was read by OCR in its places."""
     spools = [load_spool(path) for path in paths]
     starts = [spool.pages[0].number for spool in spools]
-    for page in scans:
-        at = bisect_right(starts, page.number) - 1
-        spools[at].pages[page.number - starts[at]] = page
-        spools[at].terms[page.number - starts[at]] = PageTerms.of_text(page.text)
-    return spools
+    readings = {reading.number: reading for reading in scans}
+    for number, reading in readings.items():
+        at = bisect_right(starts, number) - 1
+        page = reading.onto(spools[at].pages[number - starts[at]])
+        spools[at].pages[number - starts[at]] = page
+        spools[at].terms[number - starts[at]] = PageTerms.of_text(page.text)
+    return [replace(spool, info=spool.info and _moved(spool.info, readings)) for spool in spools]
+
+
+def _moved(info: FileInfo, readings: Mapping[int, Reading]) -> FileInfo:
+    """The same with headings where they stand once the words of pictures are on their pages."""
+    if not info.headings:
+        return info
+    headings = (
+        replace(heading, line=readings[heading.page].moved(heading.line)) if heading.page in readings else heading
+        for heading in info.headings
+    )
+    return replace(info, headings=tuple(headings))

@@ -14,7 +14,7 @@ from indexers.build.chunks import ChunkSize
 from indexers.build.versions import version_of, with_ocr
 from indexers.formats.format import Format
 from indexers.formats.registry import format_of
-from indexers.ocr.tesseract import NoOcr, Tesseract
+from indexers.ocr.find import NoOcr, Ocr
 
 
 def card_of(file: Path, content: IndexedContent) -> Card:
@@ -24,7 +24,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 class StoredContents:
     """``ocr`` is called when a version depends on it, ``chunks`` is how this run cuts texts."""
 
-    def __init__(self, catalog: Catalog, ocr: Callable[[], Tesseract | NoOcr], chunks: ChunkSize) -> None:
+    def __init__(self, catalog: Catalog, ocr: Callable[[], Ocr | NoOcr], chunks: ChunkSize) -> None:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
 
     def wanted(self, file: Path, sha256: str) -> ContentVersion:
@@ -35,11 +35,11 @@ class StoredContents:
         """The same of bytes whose format is known."""
         return version_of(sha256, format, self._chunks)
 
-    def serves(self, stored: StoredVersion, wanted: ContentVersion, unread: int | None = None) -> bool:
+    def serves(self, stored: StoredVersion, wanted: ContentVersion, unread: bool | None = None) -> bool:
         """Whether a stored version is as good as what this run would make instead without models.
 
         Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
-        ``unread`` is how many were not, where that is known.
+        ``unread``: whether some were not, where that is known.
         """
         version = stored.version
         if not version.made_as(wanted):
@@ -51,7 +51,7 @@ class StoredContents:
 
     def _unread(self, content_id: str) -> bool:
         with self._catalog.snapshot() as snapshot:
-            return snapshot.needs_ocr(content_id)
+            return bool(snapshot.unread(content_id))
 
     def best(self, wanted: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
         """A stored version that serves; if there is one, that which these models improved."""

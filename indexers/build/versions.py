@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 from hybrid_core.text.tokens import TOKENISER
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.chunks import ChunkSize
 from indexers.formats.format import Format
-from indexers.ocr.pages import VERSION
-from indexers.ocr.tesseract import Tesseract
+from indexers.ocr.find import Ocr
 
 _BUILD = f"tree-2+summaries-1+cards-3+titles-1+flags-1+{TOKENISER}"
 
@@ -20,10 +18,6 @@ def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> 
     return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
-def with_ocr(version: ContentVersion, tesseract: Tesseract, pages: int | None = None) -> ContentVersion:
+def with_ocr(version: ContentVersion, ocr: Ocr, pages: int | None = None) -> ContentVersion:
     """The same with pages read by OCR, tried on so many of those that need it; None: on all."""
-    return replace(version, ocr=ocr_tag(tesseract), ocr_pages="" if pages is None else str(pages))
-
-
-def ocr_tag(tesseract: Tesseract) -> str:
-    return hashlib.sha256(f"{VERSION}|{tesseract.languages}".encode()).hexdigest()[:8]
+    return replace(version, ocr=ocr.tag, ocr_pages="" if pages is None else str(pages))

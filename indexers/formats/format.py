@@ -41,6 +41,16 @@ class DrawnFile(Protocol):
         """A page (1-based) as a grey image in PGM."""
 
 
+@runtime_checkable
+class PicturedFile(Protocol):
+    """An open file whose pages have no look, but pictures that OCR can read."""
+
+    def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """The pictures of a page (1-based) that may show words, as grey images in PGM; what one shows comes before
+        the line (from 0) of the page that is named with it.
+        """
+
+
 Open = Callable[[Path, str | None, ParseLimits], OpenFile]
 Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]

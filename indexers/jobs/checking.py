@@ -105,6 +105,9 @@ def _wrong_pages(catalog: Catalog, content: str, pages: int, parsed: Iterable[Se
 def _same(parsed: ParsedPage, stored: Page | None) -> bool:
     if stored is None or (parsed.label, parsed.width, parsed.height) != (stored.label, stored.width, stored.height):
         return False
-    if parsed.needs_ocr:
-        return stored.needs_ocr or stored.ocr
+    if parsed.needs_ocr and (stored.needs_ocr or stored.ocr):
+        return True
+    if parsed.pictures and stored.ocr:  # their words stand between its own lines
+        held = iter(stored.text.split("\n"))
+        return all(line.text in held for line in parsed.lines)
     return stored.read_by_model or (not stored.ocr and not stored.needs_ocr and parsed.text == stored.text)

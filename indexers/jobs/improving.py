@@ -25,7 +25,7 @@ from indexers.jobs.publishing import Publisher
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.sight import WorkerSight
 from indexers.jobs.turn import Turn
-from indexers.ocr.tesseract import NoOcr
+from indexers.ocr.find import NoOcr
 from indexers.workers.pool import WorkerPool
 
 _LOOK = 0.2  # seconds between two looks whether the work was stopped

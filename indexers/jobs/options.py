@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
 from indexers.formats.limits import ParseLimits
-from indexers.ocr.tesseract import OFF, NoOcr, Tesseract
+from indexers.ocr.find import OFF, NoOcr, Ocr
 
 if TYPE_CHECKING:
     from indexers.enrich.options import EnrichModels, EnrichOptions
@@ -47,9 +47,10 @@ class IndexOptions:
     seconds_per_task: float = 120.0
     seconds_per_file: float = 3600.0
     max_worker_memory: int = 10**9
+    max_ocr_memory: int = 2 * 10**9
     parse: ParseLimits = field(default_factory=ParseLimits)
     chunks: ChunkSize = field(default_factory=ChunkSize)
-    ocr: Callable[[], Tesseract | NoOcr] = lambda: OFF
+    ocr: Callable[[], Ocr | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
     needs: frozenset[str] = frozenset()
     enrich_needs: frozenset[str] = frozenset()

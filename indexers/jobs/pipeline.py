@@ -179,7 +179,9 @@ def _worked(
     """What came of the files, whoever did them. Raises Cancelled."""
     abilities = options.enrich_needs.union(*(request.needs for request in requests.values()))
     parsers = options.workers or os.cpu_count() or 1
-    limits = WorkerLimits(options.seconds_per_task, options.seconds_per_file, options.max_worker_memory)
+    limits = WorkerLimits(
+        options.seconds_per_task, options.seconds_per_file, options.max_worker_memory, options.max_ocr_memory
+    )
     with workplace(catalog, scratch, "command", abilities, parsers, limits, leaving) as place, ExitStack() as stack:
         reader = JobReader(catalog)
         after = reader.last_event()

@@ -21,7 +21,7 @@ from indexers.jobs.parsing import Parser
 from indexers.jobs.report import FileResult
 from indexers.jobs.scans import ReadScans
 from indexers.jobs.turn import Turn
-from indexers.ocr.tesseract import Tesseract
+from indexers.ocr.find import Ocr
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Publisher:
         with self.parser.copy(turn.file, sha256, turn.source) as copy:
             made = self._maker.make(turn, copy, ocr_seconds, on_page)
         version = self._stored.wanted(turn.source, sha256)
-        if made.scanned and isinstance(ocr := self._stored.ocr(), Tesseract):
+        if made.scanned and isinstance(ocr := self._stored.ocr(), Ocr):
             tried, left = made.scans.tried, made.scans.left
             version = with_ocr(version, ocr, tried if left else None)
         return MadeVersion(version, made.content, made.scans)

@@ -15,8 +15,8 @@ from hybrid_core.store.cache.cache import Cache
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.files import PrivateCopy
 from indexers.jobs.turn import Turn
+from indexers.ocr.find import NoOcr, Ocr
 from indexers.ocr.pages import cache_key
-from indexers.ocr.tesseract import NoOcr, Tesseract
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import ScanTask
 
@@ -29,7 +29,7 @@ class ScanOptions:
 
     password: str | None
     limits: ParseLimits
-    ocr: Callable[[], Tesseract | NoOcr]
+    ocr: Callable[[], Ocr | NoOcr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class ScanReader:
         if not numbers:
             return ReadScans()
         if isinstance(ocr := self._options.ocr(), NoOcr):
-            return ReadScans(said=(ocr.reason,))
+            return ReadScans()
         sha256 = copy.sha256
         with self._lock:
             of_file = self._files.setdefault(turn.job.id, _File(self._pool.allowance()))
             of_file.allowance.stop = turn.stop
-        keys = {number: cache_key(sha256, ocr.languages, number) for number in numbers}
+        keys = {number: cache_key(sha256, ocr.tag, number) for number in numbers}
         read = {number: page for number, key in keys.items() if (page := self._cache.get(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
         self._show(turn, of_file, len(read), len(numbers))
@@ -112,7 +112,7 @@ class ScanReader:
         turn.tally.add(scans=done - shown[0], unread=pages - shown[1], at=turn.at("ocr", done, pages))
 
     def _new(
-        self, copy: PrivateCopy, ocr: Tesseract, numbers: Sequence[int], of_file: _File, seconds: float
+        self, copy: PrivateCopy, ocr: Ocr, numbers: Sequence[int], of_file: _File, seconds: float
     ) -> Iterator[tuple[int, bytes]]:
         """Pages as they are read, a few begun at a time: a long file leaves room for others."""
         until, running, stop = monotonic() + seconds, of_file.running, of_file.allowance.stop

@@ -24,6 +24,7 @@ class UnchangedFiles:
         with catalog.snapshot() as snapshot:
             self._stamps = snapshot.stamps(library)
             self._versions = snapshot.published_versions(library)
+            self._unread = snapshot.unread()
 
     def version(self, document: Document) -> StoredVersion | None:
         """What a document is published with."""
@@ -39,7 +40,7 @@ class UnchangedFiles:
         if stat is None or not stamp.proves(stat):
             return False
         wanted = self._stored.of_format(document.sha256, format_unchanged(at, document.format))
-        return self._stored.serves(stored, wanted, document.unread)
+        return self._stored.serves(stored, wanted, document.content_id in self._unread)
 
 
 class NewStamps:

@@ -46,7 +46,7 @@ def work(
     ``options`` are those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` tells what a
     library has to have embedded once its files are done. ``others``: what is done besides indexing files.
     """
-    limits = WorkerLimits(usual.seconds_per_task, usual.seconds_per_file, usual.max_worker_memory)
+    limits = WorkerLimits(usual.seconds_per_task, usual.seconds_per_file, usual.max_worker_memory, usual.max_ocr_memory)
     with workplace(catalog, scratch, "worker", abilities, parsers, limits) as place, ExitStack() as stack:
         files = _Files(catalog, cache, place, options, Tally(on_progress, 0, 0))
         stack.callback(files.close)

@@ -1,73 +1,92 @@
-"""A page without readable text, read from its picture."""
+"""A page without readable text, read from its picture; a page with pictures, read from these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.formats.format import DrawnFile
-from indexers.formats.limits import ParseLimits, out_of_memory
-from indexers.formats.pdf.reading_order import Piece, arrange
-from indexers.formats.registry import open_file
-from indexers.ocr.tesseract import ReadLine, Tesseract, Word, read_image
+from indexers.formats.format import DrawnFile, OpenFile, PicturedFile
+from indexers.formats.limits import out_of_memory
+from indexers.formats.pdf.reading_order import Piece
+from indexers.ocr.engine import Engine, EngineName, ReadLine, Word, sureness
+from indexers.ocr.order import in_reading_order
+from indexers.ocr.pages import PictureWords, Reading
 
 _DPI = 200  # figures in small tables are wrong at 150; 300 takes half as long again and reads no more
 _LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # of the drawn page
 _DOUBTFUL_WORD, _DOUBTFUL_LINE = 30, 50  # below these confidences it is a picture that was taken for letters
-_UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side have about 30, others from 75
 _WIDE = 1.5  # line heights between words that make them cells
 _EAST_ASIAN = "\u2e80"  # the first of the characters that are written without spaces
+_PICTURE = "[picture] "  # stands before what one shows
 
 
-def read_scan(
-    path: Path, password: str | None, number: int, tesseract: Tesseract, limits: ParseLimits = ParseLimits()
-) -> ParsedPage:
-    """A page (1-based) of a file with the text that its picture shows.
+def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> Reading:
+    """What the picture of a page (1-based) shows, or the pictures on it.
 
-    Raises DocumentError where the page cannot be drawn or what was read is no text.
+    Raises DocumentError where it cannot be drawn or what was read is no text.
     """
-    file = open_file(path, password, limits)
     try:
+        if isinstance(file, PicturedFile):
+            return _read_pictures(file, number, name, engine)
         if not isinstance(file, DrawnFile):
             raise DocumentError("pages of its format have no pictures")
         before = next(iter(file.read([number], lambda _: None)))
         if isinstance(before, DocumentError):
             raise before
-        lines = _read(file, before, tesseract)
+        return _read_drawn(file, before, name, engine)
     except DocumentError:
         raise
     except Exception as error:
         if out_of_memory(error):
             raise LimitError("it needs more memory than a worker may use") from error
         raise DocumentError(f"it cannot be drawn ({error})") from error
-    finally:
-        file.close()
-    page = replace(before, lines=tuple(lines), images=0, needs_ocr=False, ocr=True)
-    if readable(page.text) or not (lines or before.lines):
-        return page
-    raise DocumentError("what was read is not text")
 
 
-def _read(file: DrawnFile, page: ParsedPage, tesseract: Tesseract) -> list[Line]:
+def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: Engine) -> Reading:
+    number, dpi = before.number, _resolution(before)
+    found = engine.read(file.grey(number, dpi), dpi)
+    pieces = [piece for line in found for piece in _pieces(line, 72 / dpi)]
+    own = before.lines if readable(before.text) else ()
+    if own:  # a stamp or a running head, exact as the file has it
+        pieces = [piece for piece in pieces if not any(_covers(line, piece.line) for line in own)]
+        if not pieces:
+            return Reading(number, name, round(sureness(found)))
+        pieces = sorted((*pieces, *(Piece(line, True) for line in own)), key=lambda piece: piece.line.y0)
+    lines = in_reading_order(pieces)
+    if not readable("\n".join(line.text for line in lines)) and (lines or before.lines):
+        raise DocumentError("what was read is not text")
+    return Reading(number, name, round(sureness(found)), tuple(lines))
+
+
+def _read_pictures(file: PicturedFile, number: int, name: EngineName, engine: Engine) -> Reading:
+    pictures: list[PictureWords] = []
+    sure: list[float] = []
+    for line, image in file.page_pictures(number):
+        found = engine.read(image, _DPI)
+        pieces = [piece for one in found for piece in _pieces(one, 72 / _DPI)]
+        words = [one.text for one in in_reading_order(pieces)]
+        if words and readable("\n".join(words)):
+            words[0] = _PICTURE + words[0]
+            pictures.append(PictureWords(line, tuple(words)))
+            sure.append(sureness(found))
+    return Reading(number, name, round(fmean(sure)) if sure else 0, None, tuple(pictures))
+
+
+def _resolution(page: ParsedPage) -> int:
     longest = max(page.width, page.height) / 72  # inches
     dpi = max(_DPI, round(_LEAST_SIDE / longest))
     pixels = page.width * page.height / 72**2 * dpi**2
-    dpi = max(1, int(dpi * min(1.0, (_MOST_PIXELS / pixels) ** 0.5)))
-    image = file.grey(page.number, dpi)
-    found = read_image(tesseract, image, dpi)
-    if tesseract.turns and found and _sure(found) < _UPSIDE_DOWN:
-        found = max(found, read_image(tesseract, image, dpi, turned=True), key=_sure)
-    return arrange([piece for line in found for piece in _pieces(line, 72 / dpi)])
+    return max(1, int(dpi * min(1.0, (_MOST_PIXELS / pixels) ** 0.5)))
 
 
-def _sure(lines: Sequence[ReadLine]) -> float:
-    return fmean(word.sure for line in lines for word in line.words) if lines else 0.0
+def _covers(line: Line, other: Line) -> bool:
+    """Whether the middle of another line lies on a line."""
+    x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
+    return line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1
 
 
 def _pieces(line: ReadLine, scale: float) -> Iterator[Piece]:

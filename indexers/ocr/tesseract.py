@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.system.parent import end_with_parent
+from indexers.ocr.engine import ReadLine, Word, sureness
 
 INSTALL = "install Tesseract (apt install tesseract-ocr on Debian and Ubuntu, brew install tesseract on macOS)"
 
 _LISTED = re.compile(r'languages in "(.+?)"')
 _BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_size", "x_wconf"))
 _LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
+
+
+_UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side have about 30, others from 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,91 +35,67 @@ class Tesseract:
     languages: str
     known: tuple[str, ...]
     turns: bool
+    folder: str = ""  # where its data is
+
+    def read(self, image: bytes, dpi: int) -> list[ReadLine]:
+        """As Engine says."""
+        found = self._ask(image, dpi, "3")
+        if self.turns and found and sureness(found) < _UPSIDE_DOWN:
+            found = max(found, self._ask(image, dpi, "1"), key=sureness)
+        return found
+
+    def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
+        """``layout`` 1: first it finds out which way up the page is; 3: it takes it as it is."""
+        done = subprocess.run(
+            [
+                self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
+                "-c", "tessedit_create_hocr=1",
+            ],
+            input=image,
+            capture_output=True,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
+            preexec_fn=end_with_parent,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise DocumentError(f"Tesseract failed ({said[-1] if said else f'exit status {done.returncode}'})")
+        try:
+            return list(_lines(ElementTree.fromstring(done.stdout)))
+        except ElementTree.ParseError as error:
+            raise DocumentError(f"what Tesseract answered is no hOCR ({error})") from error
 
 
-@dataclass(frozen=True, slots=True)
-class NoOcr:
-    """Why pages without text are not read, and what to do about it."""
-
-    reason: str
-
-
-OFF = NoOcr("OCR is switched off by the setting ocr")
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word and its box in pixels from the top left. ``sure`` is Tesseract's confidence, 0 to 100."""
-
-    text: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    sure: float
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLine:
-    """Words of one line in reading order. ``size`` is from ascenders to descenders, in pixels."""
-
-    words: tuple[Word, ...]
-    size: float
-
-
-def find_tesseract(languages: str, environment: Mapping[str, str] | None = None) -> Tesseract | NoOcr:
-    """The program on the path, or why there is none that can be used. ``TESSDATA_PREFIX`` says where its data is.
-
-    Raises DocumentError where it has data, but not for a language that is asked for.
+def find_tesseract(
+    languages: str, environment: Mapping[str, str] | None = None
+) -> tuple[Tesseract, tuple[str, ...]] | str:
+    """The program on the path, asked for the languages that it has data for, and those that it has none for; or how to
+    get one that can be used. ``TESSDATA_PREFIX`` says where its data is.
     """
     environment = os.environ if environment is None else environment
     program = shutil.which("tesseract", path=environment.get("PATH"))
     if program is None:
-        return NoOcr(f"{INSTALL} and index again to read them by OCR")
+        return INSTALL
     done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
     listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
     folder = found[1] if (found := _LISTED.search(listed)) else "its folder"
     known = listed.splitlines()[1:] if found else []
     if not known:
-        return NoOcr(f"{program} has no language data in {folder}: {INSTALL} with its data, and index again")
-    if missing := [name for name in languages.split("+") if name not in known]:
-        package = f"tesseract-ocr-{missing[0].replace('_', '-')}"
-        raise DocumentError(
-            f"Tesseract has no data for the language '{missing[0]}'; it has {', '.join(known)}.",
-            f"Install it (on Debian and Ubuntu: apt install {package}; elsewhere put {missing[0]}.traineddata into "
-            f"{folder}), or change the setting ocr_languages.",
-        )
-    return Tesseract(program, languages, tuple(name for name in known if name != "osd"), "osd" in known)
+        return f"{program} has no language data in {folder}: {INSTALL} with its data"
+    asked = languages.split("+")
+    has = "+".join(name for name in asked if name in known)
+    names = tuple(name for name in known if name != "osd")
+    return Tesseract(program, has, names, "osd" in known, folder), tuple(name for name in asked if name not in known)
 
 
-def find_ocr(wish: str, languages: str) -> Tesseract | NoOcr:
-    """``find_tesseract``, unless the setting ``ocr`` is "never"."""
-    return OFF if wish == "never" else find_tesseract(languages)
-
-
-def read_image(tesseract: Tesseract, image: bytes, dpi: int, *, turned: bool = False) -> list[ReadLine]:
-    """The lines of text on an image (PGM or PNG). ``turned``: first find out which way up it is.
-
-    Raises DocumentError where the program fails or is ended by a signal.
-    """
-    done = subprocess.run(
-        [
-            tesseract.program, "stdin", "stdout", "-l", tesseract.languages, "--dpi", str(dpi),
-            "--psm", "1" if turned else "3", "-c", "tessedit_create_hocr=1",
-        ],
-        input=image,
-        capture_output=True,
-        env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
-        preexec_fn=end_with_parent,
-        check=False,
-    )  # fmt: skip
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise DocumentError(f"Tesseract failed ({said[-1] if said else f'exit status {done.returncode}'})")
-    try:
-        return list(_lines(ElementTree.fromstring(done.stdout)))
-    except ElementTree.ParseError as error:
-        raise DocumentError(f"what Tesseract answered is no hOCR ({error})") from error
+def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
+    """That there is no data for a language; ``otherwise`` says what else reads it."""
+    package = f"tesseract-ocr-{name.replace('_', '-')}"
+    return DocumentError(
+        f"Tesseract has no data for the language '{name}'; it has {', '.join(tesseract.known)}.",
+        f"Install it (on Debian and Ubuntu: apt install {package}; elsewhere put {name}.traineddata into "
+        f"{tesseract.folder}){otherwise}, or change the setting ocr_languages.",
+    )
 
 
 def _lines(hocr: ElementTree.Element) -> Iterator[ReadLine]:

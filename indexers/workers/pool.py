@@ -10,29 +10,35 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import BinaryIO, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
 from indexers.formats.limits import MAX_SLOW_PAGES
-from indexers.workers.protocol import ParseTask, Reply, Task, receive, send
+from indexers.workers.protocol import ParseTask, Reply, ScanTask, Task, receive, send
+from indexers.workers.scanning import PageReading
 from indexers.workers.slow_pages import ended, too_many
 from indexers.workers.stop import Stop
 from indexers.workers.watch import Verdict, Watch, resident_bytes
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
+_FULL_OF_MODELS = 0.8
+_IDLE_SECONDS = 30.0
 _START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
 _FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """``seconds_per_file`` counts the work of all processes on a file, not its waiting. Memory in bytes."""
+    """``seconds_per_file`` counts the work of all processes on a file, not its waiting. Memory in bytes;
+    ``max_ocr_memory`` is for the one that holds RapidOCR's models.
+    """
 
     seconds_per_task: float = 120.0
     seconds_per_file: float = 3600.0
     max_worker_memory: int = 10**9
+    max_ocr_memory: int = 2 * 10**9
 
 
 class Allowance:
@@ -75,11 +81,20 @@ class _SlowPageError(DocumentError):
     """A worker ended itself on a page."""
 
 
-class WorkerPool:
-    """``workers`` processes, each driven by one thread. A worker that dies costs only its task."""
+class _IdleEndError(DocumentError):
+    """A worker ended itself for want of tasks just when it was given one."""
 
-    def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits()) -> None:
-        self._limits = limits
+
+class WorkerPool:
+    """``workers`` processes, each driven by one thread. A worker that dies costs only its task.
+
+    Pages for RapidOCR go to one process more, however many workers there are, so they wait for each other and not
+    before what is parsed. It ends when there were none for a while, and its models with it.
+    """
+
+    def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
+        self._limits, self._idle = limits, idle  # seconds without a task after which a worker ends, 0: never
+        self._models: WorkerPool | None = None
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="index-worker")
         self._watch = Watch(limits.max_worker_memory)
         self._local = threading.local()
@@ -98,6 +113,8 @@ class WorkerPool:
             running = [process for process, of in self._busy.items() if of is stop]
         for process in running:
             _kill(process)
+        if self._models is not None:
+            self._models.end(stop)
 
     def submit(
         self, task: Task, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None, stretches: int = 1
@@ -106,13 +123,29 @@ class WorkerPool:
 
         ``stretches`` is how many times ``seconds_per_task`` it may take.
         """
+        if isinstance(task, ScanTask) and task.engine is None:
+            return PageReading(task, lambda asked: self.submit(asked, allowance))
+        if isinstance(task, ScanTask) and task.engine == "RapidOCR" and not self._idle:
+            return self._with_models().submit(task, allowance)
         return self._threads.submit(self._run, task, allowance, on_page, stretches)
+
+    def _with_models(self) -> WorkerPool:
+        """The process that holds RapidOCR's models."""
+        with self._lock:
+            if self._closed:
+                raise Cancelled("Indexing was stopped.")
+            if self._models is None:
+                limits = replace(self._limits, max_worker_memory=self._limits.max_ocr_memory)
+                self._models = WorkerPool(1, limits, _IDLE_SECONDS)
+            return self._models
 
     def close(self) -> None:
         """End every worker at once; tasks under way fail with Cancelled."""
         with self._lock:
             self._closed = True
             running = list(self._processes)
+        if self._models is not None:
+            self._models.close()
         for process in running:
             _kill(process)
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -126,6 +159,8 @@ class WorkerPool:
             pages = _PagesRead(on_page, told)
             try:
                 return self._once(task, allowance, pages, stretches)
+            except _IdleEndError:
+                continue
             except _SlowPageError:
                 if not isinstance(task, ParseTask):
                     raise
@@ -151,7 +186,7 @@ class WorkerPool:
             allowance.spend(monotonic() - began)
             with self._lock:
                 del self._busy[process]
-        if reply is None or verdict is not None or resident_bytes(process.pid) > _WORN * self._limits.max_worker_memory:
+        if reply is None or verdict is not None or resident_bytes(process.pid) > self._worn():
             self._forget(process)
         if reply is None:
             raise _stopped() if stop.asked.is_set() else self._cause(process, verdict, largest, whole_file=left < most)
@@ -167,15 +202,21 @@ class WorkerPool:
             return _stopped()
         if ended(process.returncode):
             return _SlowPageError("a page took too long.")
+        if self._idle and process.returncode == 0:
+            return _IdleEndError("it had ended for want of tasks.")
         if verdict == "time":
             return self._too_slow(whole_file)
         most = self._limits.max_worker_memory
         if verdict == "memory" or largest > _FULL * most:
             return LimitError(
                 f"it needs more than the {most / 1e6:,.0f} MB of memory that a worker may use.",
-                "Raise the setting max_worker_memory.",
+                f"Raise the setting {'max_ocr_memory' if self._idle else 'max_worker_memory'}.",
             )
         return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
+
+    def _worn(self) -> float:
+        """Bytes above which an idle worker is replaced; one with models is full of these."""
+        return (_FULL_OF_MODELS if self._idle else _WORN) * self._limits.max_worker_memory
 
     def _too_slow(self, whole_file: bool) -> LimitError:
         if whole_file:
@@ -198,7 +239,14 @@ class WorkerPool:
             if self._closed:
                 raise _stopped()
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "indexers.workers.start", str(self._limits.max_worker_memory)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "indexers.workers.start",
+                    str(self._limits.max_worker_memory),
+                    str(self._idle),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 process_group=0,  # Ctrl-C on the terminal is for us, who end the workers

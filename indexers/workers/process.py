@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,10 +19,14 @@ from indexers.formats.format import OpenFile
 from indexers.formats.limits import out_of_memory
 from indexers.formats.registry import format_of, misnamed, open_file
 from indexers.formats.unpack import unpack_members
+from indexers.ocr.doubt import doubtful
+from indexers.ocr.engine import Engine, EngineName
+from indexers.ocr.find import Ocr
 from indexers.ocr.pages import pack, unpack
 from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
+    EngineAnswer,
     LayoutTask,
     LookTask,
     ParsedRange,
@@ -58,9 +63,7 @@ class _Worker:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
         if isinstance(task, ScanTask):
-            from indexers.ocr.read import read_scan
-
-            return pack(read_scan(task.path, task.password, task.page, task.tesseract, task.limits))
+            return self._read_scan(task)
         if isinstance(task, ParseTask):
             return self._parse(task)
         if isinstance(task, TextPictureTask):
@@ -81,6 +84,14 @@ class _Worker:
         if isinstance(task, PictureTask) and format.show is not None:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
+
+    def _read_scan(self, task: ScanTask) -> EngineAnswer:
+        from indexers.ocr.read import read_page
+
+        name = task.engine or task.ocr.first
+        reading = read_page(self._file(task), task.page, name, _engine(name, task.ocr))
+        in_doubt = doubtful(reading.text, reading.sure, task.ocr.languages)
+        return EngineAnswer(pack(reading), reading.text, reading.sure, in_doubt)
 
     def _parse(self, task: ParseTask) -> ParsedRange:
         file = self._file(task)
@@ -104,7 +115,7 @@ class _Worker:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
         save_spool(task.spool, Spool(pages, terms, info, warnings))
-        return ParsedRange(file.pages, tuple(page.number for page in pages if page.needs_ocr))
+        return ParsedRange(file.pages, tuple(page.number for page in pages if page.needs_ocr or page.pictures))
 
     def _read(
         self, file: OpenFile, numbers: range, left_out: Sequence[int], seconds: float
@@ -124,7 +135,7 @@ class _Worker:
         finally:
             end_after(0)
 
-    def _file(self, task: ParseTask) -> OpenFile:
+    def _file(self, task: ParseTask | ScanTask) -> OpenFile:
         if self._open and self._open[0] == task.path:
             return self._open[1]
         self._close()
@@ -138,14 +149,22 @@ class _Worker:
             self._open = None
 
 
-def work() -> None:
-    """Do tasks until the other side closes the pipe."""
+def _engine(name: EngineName, ocr: Ocr) -> Engine:
+    if name == "Tesseract" and ocr.tesseract is not None:
+        return ocr.tesseract
+    from indexers.ocr.rapid import RapidOcr
+
+    return RapidOcr()
+
+
+def work(idle: float | None = None) -> None:
+    """Do tasks until the other side closes the pipe, or has none for so many seconds."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
     send(replies, Reply("ready"))
-    while isinstance(task := receive(tasks), Task):
+    while _asked(tasks, idle) and isinstance(task := receive(tasks), Task):
         try:
             reply = Reply("done", worker.run(task))
         except PageIndexError as error:
@@ -153,6 +172,11 @@ def work() -> None:
         except Exception as error:  # noqa: BLE001 - a defect in one file must not end the worker
             reply = Reply("failed", portable(_explained(error), task))
         send(replies, reply)
+
+
+def _asked(tasks: BinaryIO, idle: float | None) -> bool:
+    """Whether a task, or the end, has come in so many seconds; nothing is ever sent ahead of its turn."""
+    return bool(select.select([tasks], [], [], idle)[0])
 
 
 def _explained(error: Exception) -> DocumentError:

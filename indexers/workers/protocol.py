@@ -14,7 +14,8 @@ from hybrid_core.types.layouts import PlacedLine
 from indexers.build.chunks import ChunkSize
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
-from indexers.ocr.tesseract import Tesseract
+from indexers.ocr.engine import EngineName
+from indexers.ocr.find import Ocr
 
 _LENGTH = struct.Struct("<Q")
 
@@ -50,13 +51,26 @@ class ParsedRange:
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """Read one page from its picture; its value is the packed page."""
+    """Read one page from its picture, or the pictures on it; its value is the packed reading, or, where ``engine`` says
+    who is to read it, what that one answered.
+    """
 
     path: Path
     password: str | None
     page: int
     limits: ParseLimits
-    tesseract: Tesseract
+    ocr: Ocr
+    engine: EngineName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAnswer:
+    """``doubtful``: the page may say something else."""
+
+    packed: bytes
+    text: str
+    sure: int
+    doubtful: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Where a worker process begins: ``python -P -m indexers.workers.start BYTES``.
+"""Where a worker process begins: ``python -P -m indexers.workers.start BYTES SECONDS``.
 
-It limits its own memory and keeps out what no worker needs before anything large is imported.
+It limits its own memory, ends after so many seconds without a task (0: never), and keeps out what no worker needs
+before anything large is imported.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def main() -> None:
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
     from indexers.workers.process import work
 
-    work()
+    work(float(sys.argv[2]) or None)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ import pymupdf
 import pytest
 
 from hybrid_pageindex import Engine, Settings, run
-from indexers.ocr.tesseract import NoOcr, find_tesseract
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.mcp_client import Stdio, answer, stdio
-
-OCR = find_tesseract("eng")
+from tests.ocr import reads, tesseract
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +121,8 @@ def test_a_figure_whose_caption_fits_is_proposed_as_a_picture(tmp_path: Path) ->
         assert not [hint for hint in other["next"] if hint["arguments"].get("format") == "image"]
 
 
-@pytest.mark.skipif(isinstance(OCR, NoOcr), reason=str(OCR))
+@reads
 def test_text_of_ten_points_can_be_read_on_a_page_picture(tmp_path: Path) -> None:
-    from indexers.ocr.tesseract import Tesseract, read_image
-
-    assert isinstance(OCR, Tesseract)
     document = pymupdf.open()
     text = pdfs.prose("the harbour", 1, 12)
     page = document.new_page(width=595, height=842)
@@ -137,6 +132,6 @@ def test_text_of_ten_points_can_be_read_on_a_page_picture(tmp_path: Path) -> Non
         run(engine.index(tmp_path / "ten.pdf"))
         image = run(engine.page_image("ten.pdf", 1, format="jpeg", side=1568, most_bytes=300_000))
     drawn = pymupdf.Pixmap(image)
-    read = {word.text for line in read_image(OCR, drawn.tobytes("png"), 134) for word in line.words}
+    read = {word.text for line in tesseract().read(drawn.tobytes("png"), 134) for word in line.words}
     shown = set(page.get_text().split())
     assert len(read & shown) >= 0.98 * len(shown)

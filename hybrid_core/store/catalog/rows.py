@@ -89,6 +89,7 @@ def _page_values(page: Page) -> dict[str, Any]:
         "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
         "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
         "described": page.described, "places": to_json(page.places),
+        "pictures": page.pictures, "engine": page.engine, "sure": page.sure,
     }  # fmt: skip
 
 
@@ -123,6 +124,7 @@ def to_page(row: Row[Any]) -> Page:
         boxes=tuple((a, b, c, d) for a, b, c, d in boxes.tolist()), needs_ocr=bool(row.needs_ocr),
         ocr=bool(row.ocr), described=row.described,
         places=to_places(row.places),
+        pictures=row.pictures, engine=row.engine, sure=row.sure,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError
@@ -32,7 +33,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -138,8 +139,16 @@ pages = Table(
     Column("ocr", Boolean, nullable=False, server_default="0"),  # whether the text was read from the page's picture
     Column("described", Text, nullable=False, server_default=""),
     Column("places", Text, nullable=False, server_default="[]"),  # JSON
+    Column("pictures", Integer, nullable=False, server_default="0"),  # on it that OCR has not read
+    Column("engine", String, nullable=False, server_default=""),  # of the OCR that read it
+    Column("sure", Integer, nullable=False, server_default="0"),  # how sure it was, 0 to 100
     sqlite_with_rowid=False,
 )  # fmt: skip
+
+UNREAD = text("(needs_ocr OR pictures > 0)")
+"""Of pages that show what was not read; as text, so that the index is seen to hold them."""
+
+Index("pages_unread", pages.c.content_id, sqlite_where=UNREAD, postgresql_where=UNREAD)
 
 sections = Table(
     "sections", metadata,

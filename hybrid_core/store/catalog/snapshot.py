@@ -230,11 +230,13 @@ class Snapshot:
         row = self._connection.execute(query).one_or_none()
         return (0, 0) if row is None else (row.pages, row.sections)
 
-    def needs_ocr(self, content_id: str) -> bool:
-        """Whether some page of a content shows what could not be read."""
+    def unread(self, content_id: str | None = None) -> set[str]:
+        """Contents, or one of them, with pages that show what was not read."""
         pages = schema.pages.c
-        query = select(pages.number).where(pages.content_id == content_id, pages.needs_ocr).limit(1)
-        return self._connection.scalar(query) is not None
+        query = select(pages.content_id).where(schema.UNREAD).distinct()
+        if content_id is not None:
+            query = query.where(pages.content_id == content_id)
+        return set(self._connection.scalars(query))
 
     def title_and_metadata(self, content_id: str) -> tuple[str, str]:
         """A content's title and its metadata as a JSON object."""

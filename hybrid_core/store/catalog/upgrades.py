@@ -177,4 +177,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "DROP TABLE changes_before",
     ),
     13: (_know_chunks_by_their_own_text,),
+    14: (
+        "ALTER TABLE pages ADD COLUMN pictures INTEGER NOT NULL DEFAULT '0'",
+        "ALTER TABLE pages ADD COLUMN engine VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE pages ADD COLUMN sure INTEGER NOT NULL DEFAULT '0'",
+        "CREATE INDEX pages_unread ON pages (content_id) WHERE (needs_ocr OR pictures > 0)",
+    ),
 }

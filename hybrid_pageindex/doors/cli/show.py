@@ -199,7 +199,7 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
         if page.read_by and not page.text:
             console.print("[yellow]OCR found no text on this page; see it with --image[/]")
         elif page.read_by:
-            what = "letters" if page.read_by == "OCR" else "words"
+            what = "letters" if page.read_by.startswith("OCR") else "words"
             console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
         if page.note:
             console.print(f"[yellow]note[/] {escape(page.note)}")

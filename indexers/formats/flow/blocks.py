@@ -45,18 +45,23 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Code:
+    """``role`` is what it is for; "": its language or its lines tell."""
+
     text: str
     language: str = ""
-    role: LineRole = "code"
+    role: LineRole = ""
     place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """``text`` is its alternative text or caption."""
+    """``text`` is its alternative text or caption; ``image`` names the picture itself to ``Flow.images``, "" where it
+    is none that OCR can read.
+    """
 
     text: str
     place: str = ""
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ class Flow:
     """What a reader made of a file. ``parts`` are read once, one after the other.
 
     ``printed``: the page's number as printed where a block begins, by its place; a block without one is on the page of
-    the one before it. ``clauses``: numbered paragraphs («Article 12», «§ 5») may be its headings.
+    the one before it. ``clauses``: numbered paragraphs («Article 12», «§ 5») may be its headings. ``images`` gives the
+    bytes of a picture by its name, also after ``close``; None where the format has none.
     """
 
     parts: Iterator[Part]
@@ -98,3 +104,4 @@ class Flow:
     printed: dict[str, str] = field(default_factory=dict)  # complete only when all parts are read
     clauses: bool = False
     close: Callable[[], None] = lambda: None
+    images: Callable[[str], bytes] | None = None

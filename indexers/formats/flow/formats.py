@@ -35,9 +35,9 @@ def _lister(module: str, function: str) -> Members:
     return members
 
 
-def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: str = "") -> Format:
+def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: str = "", version: int = 1) -> Format:
     return Format(
-        name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-1", _opener(*read.split(":")),
+        name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _opener(*read.split(":")),
         whole=True, limits=_KEPT, place=place,
         members=_lister(*members.split(":")) if members else None,
     )  # fmt: skip
@@ -46,18 +46,18 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
 _TARS = "tar tgz gz tbz2 bz2 txz xz"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs"),
-    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide"),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", version=2),
+    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", version=2),
     _flow("word97", "Word 97", "doc dot", "office.older:read_doc", "paragraphs"),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.older:read_ppt", "slide"),
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows"),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows"),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows"),
     _flow("ods", "OpenDocument sheet", "ods", "office.sheets:read_workbook", "rows"),
-    _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs"),
-    _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide"),
-    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs"),
-    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter"),
+    _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=2),
+    _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide", version=2),
+    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=2),
+    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=2),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs"),
     _flow("txt", "plain text", "txt text", "plain.text:read_txt", "lines"),
     _flow("rtf", "RTF", "rtf", "plain.text:read_rtf", "paragraphs"),

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hybrid_core.text.tokens import clean
-from hybrid_core.types.documents import LineRole
+from hybrid_core.types.documents import LineRole, ParsedPage
+from indexers.formats.code_roles import code_role
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import grey_picture
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
@@ -39,6 +41,7 @@ class _Text:
     paragraphs: list[int] = field(default_factory=list)  # first lines of plain paragraphs
     headings: list[TitledLine] = field(default_factory=list)
     numbers: list[tuple[int, str]] = field(default_factory=list)  # lines of headings with their numbers
+    pictures: list[tuple[int, str]] = field(default_factory=list)  # the line before which one's words come, its name
     start: int = 0  # of the part that is being written
 
     def add(self, text: str, role: LineRole, place: str, border: int = INSIDE) -> None:
@@ -59,9 +62,10 @@ class _Text:
 
 
 class FlowFile(MarkedFile):
-    """An open file whose reader yields blocks."""
+    """An open file whose reader yields blocks. A picture that stands on several pages is taken on the first."""
 
     def __init__(self, path: Path, flow: Flow, limits: ParseLimits) -> None:
+        self._images = flow.images
         text, pages = _Text(), _Pages(flow)
         try:
             for part in flow.parts:
@@ -79,11 +83,26 @@ class FlowFile(MarkedFile):
             with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ()),
             metadata, flow.warnings, limits, text.places,
         )  # fmt: skip
+        self._pictures = pages.pictures
+
+    def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """As PicturedFile says. Raises DocumentError where one cannot be unpacked."""
+        for line, name in self._pictures.get(number, ()):
+            if self._images is not None and (image := grey_picture(self._images(name), self._limits)) is not None:
+                yield line, image
+
+    def _page(self, number: int) -> ParsedPage:
+        page = super()._page(number)
+        pictures = len(self._pictures.get(number, ()))
+        own = any(line.text and line.role != "image" for line in page.lines)
+        return replace(page, pictures=pictures, needs_ocr=not own) if pictures else page
 
 
 class _Pages:
     def __init__(self, flow: Flow) -> None:
         self.made: list[PageLines] = []
+        self.pictures: dict[int, list[tuple[int, str]]] = {}  # by page number: before which line, from 0, one comes
+        self._seen: set[str] = set()
         self._flow = flow
         self._passed = ""  # the printed page number that was passed last
 
@@ -96,6 +115,16 @@ class _Pages:
             paragraphs = text.paragraphs if self._flow.clauses else ()
             borders = page_borders(text.borders, text.lines, text.roles, paragraphs, start)
             spans = [(start + a, start + b) for a, b in cut_pages(text.lines[start:], borders)]
+        shown = text.pictures if self._flow.images is not None else []
+        lines = {name: line for line, name in reversed(shown) if name not in self._seen}
+        pictures = sorted((line, name) for name, line in lines.items())
+        if pictures and not spans:
+            spans = [(start, end)]
+        for line, name in pictures:
+            at = next((at for at, (_, stop) in enumerate(spans) if line <= stop), len(spans) - 1)
+            self.pictures.setdefault(len(self.made) + at + 1, []).append((line - spans[at][0], name))
+        self._seen.update(name for _, name in pictures)
+        text.pictures.clear()
         for at, (first, stop) in enumerate(spans, 1):
             label = f"{part.label} · {at}/{len(spans)}" if part.label and len(spans) > 1 else part.label
             label = self._printed(text.places[first:stop]) or label or _named(text, first, stop)
@@ -145,15 +174,20 @@ def _write(block: Block, text: _Text) -> None:
     if isinstance(block, Code):
         if block.text.strip():
             text.gap()
-            text.add(f"```{block.language}", block.role, place, PARAGRAPH)
+            role = block.role or code_role(block.language, block.text)
+            text.add(f"```{block.language}", role, place, PARAGRAPH)
             for line in block.text.strip("\n").split("\n"):
-                text.add(_verbatim(line), block.role, place)
-            text.add("```", block.role, place)
+                text.add(_verbatim(line), role, place)
+            text.add("```", role, place)
             text.gap()
         return None
     if isinstance(block, Table):
         return _table(block, text)
     said, before, role = _said(block)
+    if isinstance(block, Picture) and block.image:
+        _write(Picture(block.text, place), text)
+        text.pictures.append((len(text.lines), block.image))
+        return None
     pieces = [piece for line in said.split("\n") if (whole := _plain(line)) for piece in _pieces(whole)]
     if not pieces:
         return None

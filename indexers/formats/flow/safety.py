@@ -56,6 +56,10 @@ class Package:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
+    def size(self, name: str) -> int:
+        """An entry's bytes, unpacked; 0 where it is missing."""
+        return self._entries[name].file_size if name in self._entries else 0
+
     def read(self, name: str) -> bytes:
         """An entry's bytes. Raises DocumentError where it is missing or damaged."""
         entry = self._entries.get(name)

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole
+from indexers.formats.code_roles import code_role
 from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH
 
 _LONGEST_TITLE = 300  # characters; a longer "heading" is a paragraph above a rule
@@ -18,10 +19,6 @@ _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")  # ## Title {#anchor}
 _TAG = re.compile(r"<[^<>]*>")
 _IMAGE = re.compile(r"!\[[^\]]*\][(\[]|<img\s", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
-_SHELLS = frozenset("bash sh shell zsh fish console terminal shell-session powershell ps1 pwsh bat cmd dos".split())
-_CONFIGS = frozenset("yaml yml toml ini cfg conf json jsonc json5 properties env dotenv hcl nginx".split())
-_PROSE = frozenset("text txt plain plaintext output log none".split())
-_FIGURES = frozenset("mermaid plantuml puml dot graphviz".split())
 _BLOCKS = frozenset(
     "paragraph_open list_item_open bullet_list_open ordered_list_open blockquote_open fence code_block table_open "
     "html_block hr".split()
@@ -82,14 +79,7 @@ def _role(token: Token) -> LineRole:
     if token.type == "code_block":
         return "code"
     if token.type == "fence":
-        language = token.info.strip().split(maxsplit=1)[0].strip("{}.").lower() if token.info.strip() else ""
-        if language in _SHELLS:
-            return "command"
-        if language in _CONFIGS:
-            return "config"
-        if language in _FIGURES:
-            return "image"
-        return "plain" if language in _PROSE else "code"
+        return code_role(next(iter(token.info.split()), ""))
     if token.type == "html_block":
         content = token.content.lstrip().lower()
         if _COMMENT.fullmatch(content):

@@ -6,14 +6,16 @@ language. What was inserted under tracked changes is kept, what was deleted is d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.numbering import Numbering
@@ -26,6 +28,11 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _DRAWN_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 _CHART_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/chart}v"
+_IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
+           "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
+_CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
+_TYPED = 0.8  # share of a document's paragraphs
+_MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
 _DEEPEST = 25  # tables inside tables
 _BODY = 9  # the outline level that stands for none
 
@@ -39,7 +46,7 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
     body = root.find(f"{W}body")
     return Flow(
         reader.parts(root if body is None else body), properties(package), reader.warnings, reader.printed,
-        clauses=True, close=package.close,
+        clauses=True, close=package.close, images=packed_pictures(path, limits),
     )  # fmt: skip
 
 
@@ -50,6 +57,7 @@ class _Style:
     list_level: int | None = None
     parent: str = ""
     name: str = ""
+    mono: bool = False  # its font gives every character the same width
 
 
 @dataclass(slots=True)
@@ -59,7 +67,8 @@ class _Words:
     text: list[str] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)  # kind, id
-    pictures: list[str] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)  # what is said of them or drawn in them
+    images: list[str] = field(default_factory=list)
     turned: int = 0  # pages that end inside it
 
 
@@ -76,6 +85,8 @@ class _Reader:
         }
         self.printed: dict[str, str] = {}
         self._count, self._page = 0, 1
+        said = [self._like_code(one) for one in root.iter(f"{W}p") if words_of(one).strip()]
+        self._typed = sum(said) > _TYPED * len(said)  # as on a typewriter, so that its fonts and styles say nothing
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None  # by Word, when it saved it
 
     def _parts(self, kind: str) -> list[etree._Element]:
@@ -95,13 +106,13 @@ class _Reader:
         for child in body:
             before, after = _ends(child)
             if before and blocks:
-                yield Part(blocks)
+                yield Part(list(_joined(blocks)))
                 blocks = []
             blocks += self._blocks([child], 0)
             if after and blocks:
-                yield Part(blocks)
+                yield Part(list(_joined(blocks)))
                 blocks = []
-        yield Part(blocks)
+        yield Part(list(_joined(blocks)))
         heads = [block for kind in ("header", "footer") for block in self._running(kind)]
         if heads:
             yield Part(heads, "headers and footers")
@@ -138,7 +149,9 @@ class _Reader:
             self.printed[place] = f"p. {self._page - words.turned}"
         level, (name, at) = self._ranked(paragraph)
         mark = self._numbering.next(name, at) if name and (text or words.boxes) else ""
-        if text and level is not None:
+        if text and level is None and not mark and not self._typed and self._like_code(paragraph):
+            yield Code("".join(words.text), place=place)
+        elif text and level is not None:
             yield Heading(level + 1, text, "" if mark == "-" else mark, place)
         elif text and mark:
             yield Item(text, mark, at, place)
@@ -146,12 +159,27 @@ class _Reader:
             yield Paragraph(text, place)
         for alt in dict.fromkeys(words.pictures):
             yield Picture(alt, place)
+        for image in dict.fromkeys(words.images):
+            yield Picture("", place, image)
         for box in words.boxes:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 said = " ".join(filter(None, (_said(block) for block in self._blocks(note, _DEEPEST))))
                 yield Note(said, number if kind != "comment" else "comment", place)
+
+    def _like_code(self, paragraph: etree._Element) -> bool:
+        """Whether its style is one for code, or all its words are set in a monospaced font."""
+        style = _val(paragraph.find(f"{W}pPr"), "pStyle") or self._default
+        seen: set[str] = set()
+        while style in self._styles and style not in seen:
+            seen.add(style)
+            held = self._styles[style]
+            if _CODE_STYLE.search(held.name) or held.mono:
+                return True
+            style = held.parent
+        runs = [run for run in paragraph.iter(f"{W}r") if any((t.text or "").strip() for t in run.iter(f"{W}t"))]
+        return bool(runs) and all(_is_mono(run.find(f"{W}rPr")) for run in runs)
 
     def _ranked(self, paragraph: etree._Element) -> tuple[int | None, tuple[str, int]]:
         """A paragraph's outline level (None: body text), and its list with the level in it ("" where in none)."""
@@ -205,6 +233,10 @@ class _Reader:
             elif tag == _DRAWING:
                 if alt := child.get("descr") or child.get("title"):
                     words.pictures.append(alt)
+            elif tag in _IMAGES:
+                _, target = self._related.get(child.get(_IMAGES[tag], ""), ("", ""))
+                if image := picture_in(self._package, target):
+                    words.images.append(image)
             elif tag == _DRAWN_TEXT:
                 words.pictures.append(child.text or "")
             elif tag.endswith("}chart") and child.get(f"{R}id"):
@@ -256,7 +288,10 @@ class _Reader:
             yield from held  # a box around paragraphs
             return
         yield Table(tuple(rows), place=place)
-        yield from (block for block in held if isinstance(block, Table | Heading))
+        yield from (
+            block for block in held
+            if isinstance(block, Table | Heading) or (isinstance(block, Picture) and block.image)
+        )  # fmt: skip
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
@@ -315,11 +350,38 @@ def _styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
         elif level is None and called == "title":
             level = 0
         found[name] = _Style(
-            level, _val(numbered, "numId"), _number(_val(numbered, "ilvl")), _val(style, "basedOn") or "", called
+            level,
+            _val(numbered, "numId"),
+            _number(_val(numbered, "ilvl")),
+            _val(style, "basedOn") or "",
+            called,
+            _is_mono(style.find(f"{W}rPr")),
         )
         if style.get(f"{W}default") in ("1", "true"):
             default = name
     return found, default
+
+
+def _is_mono(properties: etree._Element | None) -> bool:
+    """Whether characters are set in a font that gives all the same width, or in a style for code."""
+    fonts = None if properties is None else properties.find(f"{W}rFonts")
+    named = "" if fonts is None else fonts.get(f"{W}ascii") or fonts.get(f"{W}hAnsi") or ""
+    return bool(_MONOSPACED.search(named) or _CODE_STYLE.search(_val(properties, "rStyle") or ""))
+
+
+def _joined(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks with the paragraphs of one piece of code put together."""
+    code: list[Code] = []
+    for block in blocks:
+        if isinstance(block, Code):
+            code.append(block)
+            continue
+        if code:
+            yield replace(code[0], text="\n".join(one.text for one in code))
+            code.clear()
+        yield block
+    if code:
+        yield replace(code[0], text="\n".join(one.text for one in code))
 
 
 def _outline(said: str | None) -> int | None:

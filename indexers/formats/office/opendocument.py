@@ -10,6 +10,7 @@ from lxml import etree
 
 from hybrid_core.errors import DocumentError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.numbering import written
@@ -19,6 +20,7 @@ OFFICE, TEXT, TABLE, DRAW, STYLE, META, SHOWN = (
     _NS % name for name in ("office", "text", "table", "drawing", "style", "meta", "presentation")
 )
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _KINDS = {"1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter"}
 _DEEPEST, _MOST_REPEATED = 25, 200
@@ -40,20 +42,22 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
         for one in package.xml("meta.xml").iter(*_METADATA):
             if said := " ".join((one.text or "").split()):
                 metadata.setdefault(_METADATA[one.tag], said)
-    package.close()
     body = root.find(f"{OFFICE}body")
     content = next((one for one in (body if body is not None else ()) if one.tag.startswith(OFFICE)), None)
     if content is None:
         raise DocumentError(f"{path}: damaged, it has no content.")
-    reader = _Reader([root, *styles])
+    reader = _Reader(package, [root, *styles])
+    images = packed_pictures(path, limits)
     if content.tag == f"{OFFICE}presentation":
-        return Flow(reader.slides(content), metadata, package.warnings)
+        return Flow(reader.slides(content), metadata, package.warnings, close=package.close, images=images)
     return Flow(
         reader.parts(content),
         metadata,
         package.warnings,
         printed=reader.printed,
         clauses=content.tag == f"{OFFICE}text",
+        close=package.close,
+        images=images,
     )
 
 
@@ -67,7 +71,8 @@ class _Level:
 
 
 class _Reader:
-    def __init__(self, roots: list[etree._Element]) -> None:
+    def __init__(self, package: Package, roots: list[etree._Element]) -> None:
+        self._package = package
         self.printed: dict[str, str] = {}
         self._count, self._page = 0, 1
         self._laid_out = next(roots[0].iter(f"{TEXT}soft-page-break"), None) is not None
@@ -171,6 +176,8 @@ class _Reader:
     def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:
         said = [one.text for one in shape if one.tag in (f"{_SVG}title", f"{_SVG}desc") and one.text]
         yield from (Picture(text) for text in said)
+        if image := picture_in(self._package, shape.get(_LINK, "").removeprefix("./")):
+            yield Picture("", f"paragraph {self._count}" if self._count else "", image)
         if deep < _DEEPEST:
             yield from self._blocks(shape, deep + 1)
 

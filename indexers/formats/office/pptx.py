@@ -8,6 +8,7 @@ from typing import Any
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import may_show_words, packed_pictures
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.ooxml import properties
@@ -18,6 +19,7 @@ _DEEPEST = 20
 _DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_EMBEDDED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 
 
@@ -38,7 +40,8 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
         raise DocumentError(
             f"{path}: damaged, its slides cannot be listed ({type(error).__name__}: {error})."
         ) from error
-    return Flow(_parts(slides, count, size, warnings), metadata, warnings)
+    images = packed_pictures(path, limits)
+    return Flow(_parts(slides, count, size, warnings), metadata, warnings, images=images)
 
 
 def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
@@ -119,6 +122,17 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         for drawn in shape._element.iter():
             if isinstance(drawn.tag, str) and drawn.tag.endswith("}cNvPr") and drawn.get("descr"):
                 yield Picture(drawn.get("descr"), place)
+            elif drawn.tag == f"{_DRAWN}blip" and (image := _image(shape.part, drawn.get(_EMBEDDED))):
+                yield Picture("", place, image)
+
+
+def _image(part: Any, id: str | None) -> str:
+    """The package's name of a picture that a part shows, "" where it is none that may show words."""
+    if id is None or id not in part.rels or part.rels[id].is_external:
+        return ""
+    image = part.rels[id].target_part
+    name = str(image.partname).lstrip("/")
+    return name if may_show_words(name, len(image.blob)) else ""
 
 
 def _runs(paragraph: Any) -> Iterator[str]:

@@ -24,6 +24,9 @@ TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pym
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
+_RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
+_EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
+_MOST_OF_IT = 0.5  # of the page, that pictures cover on a scan
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
@@ -152,19 +155,27 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
         height=float(page.rect.height),
         lines=lines,
         images=images,
-        needs_ocr=_unread(page, lines) if lines else images > 0,
+        needs_ocr=_unread(page, pieces) if lines else images > 0,
     )
 
 
-def _unread(page: pymupdf.Page, lines: Sequence[Line]) -> bool:
-    """Whether a page's text is unreadable, or only the stamp or number on a scan."""
-    text = "\n".join(line.text for line in lines)
-    if len(text) >= _STAMP:
-        return not readable(text)
-    most = 0.5 * abs(page.rect)
-    return not readable(text) or any(
-        abs(pymupdf.Rect(image["bbox"]) & page.rect) > most for image in page.get_image_info()
-    )
+def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
+    """Whether a page's text is unreadable, or only the stamp, running head or number on a scan."""
+    text = "\n".join(piece.line.text for piece in pieces)
+    if not readable(text):
+        return True
+    if len(text) >= _RUNNING_HEAD or (len(text) >= _STAMP and not all(_beside_text(page, piece) for piece in pieces)):
+        return False
+    shown = sum(abs(pymupdf.Rect(image["bbox"]) & page.rect) for image in page.get_image_info())  # a scan may be strips
+    return bool(shown > _MOST_OF_IT * abs(page.rect))
+
+
+def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
+    """Whether a piece stands where running heads and stamps do."""
+    line, width, height = piece.line, page.rect.width, page.rect.height
+    x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
+    between = _EDGE_BESIDE * width < x < (1 - _EDGE_BESIDE) * width
+    return not (piece.level and between and _EDGE_ABOVE * height < y < (1 - _EDGE_ABOVE) * height)
 
 
 def _label(page: pymupdf.Page) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,6 +16,7 @@ from lxml import etree
 
 from hybrid_core.errors import DocumentError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
+from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.web.html import html_text, parse_html
@@ -52,8 +54,13 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
     marks: dict[str, str] = {}
     return Flow(
         _parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
-        close=package.close,
+        close=package.close, images=packed_pictures(path, limits),
     )  # fmt: skip
+
+
+def _pictured(package: Package, name: str, link: str) -> str:
+    """The picture that a file of the book shows by a link, "" where it is none that may show words."""
+    return "" if ":" in link else picture_in(package, _inside(name, link))
 
 
 def _book(package: Package, path: Path) -> str:
@@ -92,11 +99,12 @@ def _parts(
     for number, (name, kind) in enumerate(files, 1):
         if kind not in _TEXT and not name.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
             here = [(0, entry) for entry in contents if entry.name == name]
-            blocks, level = titled([Picture(posixpath.basename(name), name)], here, level)
+            blocks, level = titled([Picture(posixpath.basename(name), name, picture_in(package, name))], here, level)
             yield Part(blocks, f"ch. {number}", whole=True)
             continue
         try:
-            page = parse_html(html_text(package.read(name), path)[0], whole=True, place=f"{name} ")
+            page = parse_html(html_text(package.read(name), path)[0], whole=True, place=f"{name} ",
+                              image=partial(_pictured, package, name))  # fmt: skip
         except PasswordError:
             raise
         except DocumentError as error:

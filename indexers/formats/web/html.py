@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import linked_picture, picture_in_link
 from indexers.formats.limits import ParseLimits
 
 _HIDDEN = frozenset(
@@ -31,6 +33,7 @@ _CHARSET = re.compile(
 )
 _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords", "dc.creator": "author",
            "dc.title": "title", "article:published_time": "date", "date": "date"}  # fmt: skip
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
 
@@ -41,7 +44,8 @@ def read_html(path: Path, limits: ParseLimits) -> Flow:
     """A web page. Raises DocumentError where it holds no text."""
     source, warnings = html_text(path.read_bytes(), path)
     page = parse_html(source)
-    return Flow(iter([Part(titled(page))]), page.metadata, [*warnings, *page.warnings], clauses=True)
+    warnings += page.warnings
+    return Flow(iter([Part(titled(page))]), page.metadata, warnings, clauses=True, images=linked_picture)
 
 
 def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
@@ -68,10 +72,13 @@ class HtmlPage:
     ids: list[tuple[str, int]] = field(default_factory=list)  # an element's id, and the block it begins before
 
 
-def parse_html(source: str, *, whole: bool = False, place: str = "") -> HtmlPage:
+def parse_html(
+    source: str, *, whole: bool = False, place: str = "", image: Callable[[str], str] = picture_in_link
+) -> HtmlPage:
     """The page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
 
-    ``place`` begins every block's; the block's number is put behind it.
+    ``place`` begins every block's; the block's number is put behind it. ``image`` gives the name of the picture that a
+    link means, "" where there is none that may show words.
     """
     tree = LexborHTMLParser(source)
     page = HtmlPage()
@@ -85,7 +92,7 @@ def parse_html(source: str, *, whole: bool = False, place: str = "") -> HtmlPage
                 page.metadata.setdefault(_FIELDS[name], value)
     page.metadata = {key: value for key, value in page.metadata.items() if value}
     if tree.body is not None:
-        writer = _Writer(page, place, whole)
+        writer = _Writer(page, place, whole, image)
         writer.walk(tree.body if whole else _main(tree.body), 0)
         writer.end()
     return page
@@ -108,8 +115,9 @@ def _main(body: LexborNode) -> LexborNode:
 
 
 class _Writer:
-    def __init__(self, page: HtmlPage, place: str, whole: bool) -> None:
-        self._page, self._before, self._whole = page, place, whole
+    def __init__(self, page: HtmlPage, place: str, whole: bool, image: Callable[[str], str]) -> None:
+        self._page, self._before, self._whole, self._image = page, place, whole, image
+        self._images: list[str] = []  # in the block that is being gathered, after which they come
         self._words: list[str] = []
         self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
 
@@ -120,6 +128,12 @@ class _Writer:
         """Make a block of the words gathered so far."""
         text = "".join(self._words)
         self._words.clear()
+        self._say(text)
+        for name in self._images:
+            self._page.blocks.append(Picture("", self._place(), name))
+        self._images.clear()
+
+    def _say(self, text: str) -> None:
         text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
         if not text:
             return
@@ -139,7 +153,7 @@ class _Writer:
                 self._words.append(" ".join((child.text_content or "").split("\n")))
             elif tag == "br":
                 self._words.append("\n")
-            elif tag == "img":
+            elif tag == "img" or tag == "image":
                 self._picture(child)
             elif self._left_out(child, tag, article):
                 continue
@@ -192,6 +206,9 @@ class _Writer:
         self._kind = before
 
     def _picture(self, node: LexborNode) -> None:
+        links = (node.attributes.get(name) for name in ("src", "xlink:href", "href"))
+        if name := self._image(next(filter(None, links), "")):
+            self._images.append(name)
         alt = " ".join((node.attributes.get("alt") or "").split())[:_LONGEST_ALT]
         if alt and not "".join(self._words).strip():
             self._page.blocks.append(Picture(alt, self._place()))
@@ -200,11 +217,12 @@ class _Writer:
 
 
 def _language(node: LexborNode) -> str:
-    code = node.css_first("code")
-    for one in (node, code):
+    """As the element, the code in it or what highlights it is classed: GitHub's and Sphinx' is around it."""
+    above = node.parent
+    for one in (node, node.css_first("code"), above, None if above is None else above.parent):
         for name in ((one.attributes.get("class") or "") if one is not None else "").split():
-            if name.startswith(("language-", "lang-")):
-                return name.partition("-")[2]
+            if (found := _LANGUAGE.fullmatch(name)) is not None and found[1] != "default":
+                return found[1]
     return ""
 
 

@@ -13,12 +13,10 @@ import pytest
 
 from hybrid_core.types.documents import Line, ParsedPage
 from hybrid_pageindex import Engine, run
+from indexers.ocr import find
 from indexers.ocr.sizes import level_sizes
-from indexers.ocr.tesseract import NoOcr, Tesseract, find_tesseract
 from tests import pdfs
-
-FOUND = find_tesseract("eng")
-reads = pytest.mark.skipif(isinstance(FOUND, NoOcr), reason=str(FOUND))
+from tests.ocr import reads, tesseract
 
 
 @reads
@@ -118,12 +116,13 @@ def test_once_ocr_can_be_had_only_files_that_need_it_are_read_again(engine: Engi
 def test_a_page_whose_ocr_dies_costs_only_itself(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(FOUND, Tesseract)
+    monkeypatch.setattr(find, "find_spec", lambda _: None)
     tools = tmp_path / "tools"
     tools.mkdir()
     wrapper = tools / "tesseract"  # the first page it is given kills it
     wrapper.write_text(
-        f'#!/bin/sh\n[ "$1" = stdin ] && mkdir "{tools}/died" 2>/dev/null && kill -9 $$\nexec "{FOUND.program}" "$@"\n'
+        f'#!/bin/sh\n[ "$1" = stdin ] && mkdir "{tools}/died" 2>/dev/null && kill -9 $$\n'
+        f'exec "{tesseract().program}" "$@"\n'
     )
     wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
@@ -139,9 +138,14 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
+    monkeypatch.setattr(find, "find_spec", lambda _: None)
     monkeypatch.setenv(*(("PATH", str(empty)) if lacking == "program" else ("TESSDATA_PREFIX", str(empty))))
-    file = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1))).files[0]
-    assert "1 of 1 page has no readable text" in file.note and "apt install tesseract-ocr" in file.note
+    report = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1)))
+    (file,) = report.files
+    assert file.note == "1 of 1 page has no readable text (scanned?): 1"
+    (said,) = [note for note in report.notes if "only as a picture" in note]
+    assert said.startswith("1 page of 1 file show text only as a picture: ")
+    assert "apt install tesseract-ocr" in said and "pip install 'hybrid-pageindex[ocr]'" in said
     assert run(engine.info("scan.pdf")).warnings == tuple(file.note.split("; "))
     assert run(engine.pages("scan.pdf", "1"))[0].needs_ocr
     check = next(check for check in run(engine.doctor()).checks if check.name == "ocr")
@@ -175,3 +179,47 @@ def test_sizes_of_a_scan_are_levelled_to_the_body_text_of_the_document() -> None
     printed = _page(2, False, ("much text that the file itself holds " * 9, 9.0))
     levelled, kept = level_sizes([scan, printed])
     assert {line.size for line in levelled.lines[1:9]} == {9.0} and kept is printed
+
+
+def _under_text(path: Path, shown: str, spots: list[tuple[float, float, str]], turn: int = 0) -> Path:
+    """A page-wide picture of some words under text at some spots."""
+    source, document = pymupdf.open(), pymupdf.open()
+    source.new_page(width=595, height=842).insert_textbox((60, 120, 535, 600), shown, fontsize=12)
+    picture = source[0].get_pixmap(dpi=150, colorspace=pymupdf.csGRAY)
+    page = document.new_page(width=595, height=842)
+    page.insert_image((0, 0, 595, 842), pixmap=picture)
+    for x, y, text in spots:
+        page.insert_text((x, y), text, fontsize=9, rotate=turn)
+    document.save(path)
+    return path
+
+
+_HEAD = "Exhibit 10.2 of the quarterly report of the harbour office"
+
+
+@reads
+@pytest.mark.parametrize(
+    ("spots", "turn"),
+    [([(60, 40, _HEAD)], 0), ([(60, 40, _HEAD), (60, 820, "Confidential, subject to a protective order 0417")], 0),
+     ([(300, 600, _HEAD)], 90)],
+)  # fmt: skip
+def test_text_at_the_edges_of_a_scan_or_across_it_stays_exact_beside_what_the_scan_shows(
+    engine: Engine, tmp_path: Path, spots: list[tuple[float, float, str]], turn: int
+) -> None:
+    path = _under_text(tmp_path / "scan.pdf", pdfs.prose("a delivery of sand", 1, 6), spots, turn)
+    assert run(engine.index(path)).files[0].note == "1 of 1 page was read by OCR: 1"
+    page = run(engine.pages("scan.pdf", 1))[0]
+    assert "This part deals with a delivery of sand." in page.text and all(text in page.text for *_, text in spots)
+
+
+@reads
+def test_text_in_the_middle_of_a_picture_is_the_page_and_a_picture_without_words_changes_nothing(
+    engine: Engine, tmp_path: Path
+) -> None:
+    _under_text(tmp_path / "slide.pdf", pdfs.prose("a delivery of sand", 1, 6), [(200, 420, _HEAD)])
+    _under_text(tmp_path / "photo.pdf", "", [(60, 40, _HEAD)])
+    for file in run(engine.index(tmp_path)).files:
+        assert file.note == ""
+    for name in ("slide.pdf", "photo.pdf"):
+        page = run(engine.pages(name, 1))[0]
+        assert (page.text, page.ocr, page.needs_ocr) == (_HEAD, False, False)

@@ -13,16 +13,19 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import Cancelled
+from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import Engine, run
+from indexers.formats.limits import ParseLimits
+from indexers.formats.registry import open_file
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.pipeline import index
 from indexers.jobs.report import FileResult, IndexProgress
+from indexers.ocr.find import find_ocr
 from indexers.ocr.pages import pack, unpack
-from indexers.ocr.tesseract import NoOcr, Tesseract, find_ocr, find_tesseract
 from tests import pdfs
+from tests.ocr import reads, tesseract
 
-FOUND = find_tesseract("eng")
-pytestmark = pytest.mark.skipif(isinstance(FOUND, NoOcr), reason=str(FOUND))
+pytestmark = reads
 
 
 @pytest.fixture
@@ -31,7 +34,6 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     A file ``later`` there has a number of pages and what happens at every page after so many.
     """
-    assert isinstance(FOUND, Tesseract)
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "log").touch()
@@ -43,7 +45,7 @@ if [ "$1" = stdin ]; then
     [ -e later ] && read -r most then <later && [ $(wc -l <log) -ge $most ] && $then
     echo read >>log
 fi
-exec "{FOUND.program}" "$@"
+exec "{tesseract().program}" "$@"
 """)
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
@@ -124,12 +126,13 @@ def test_a_scan_removed_between_its_turns_stays_removed(
 
 
 def test_a_read_page_survives_being_kept(tmp_path: Path) -> None:
-    from indexers.ocr.read import read_scan
+    from indexers.ocr.read import read_page
 
-    assert isinstance(FOUND, Tesseract)
-    page = read_scan(pdfs.scanned(tmp_path / "a.pdf", 1, dpi=150), None, 1, FOUND)
-    assert page.ocr and len(page.lines) > 5
-    assert unpack(pack(page)) == page
+    file = open_file(pdfs.scanned(tmp_path / "a.pdf", 1, dpi=150), None, ParseLimits())
+    reading = read_page(file, 1, "Tesseract", tesseract())
+    assert reading.engine == "Tesseract" and reading.sure > 85 and len(reading.lines or ()) > 5
+    assert unpack(pack(reading)) == reading
+    assert unpack(pack(reading)).onto(ParsedPage(1, needs_ocr=True)).ocr
 
 
 def test_a_scan_that_has_had_its_time_is_published_as_far_as_it_is_and_goes_on_in_the_next_run(

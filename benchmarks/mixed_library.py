@@ -1,0 +1,233 @@
+"""Forty questions whose answers stand in PDFs, asked of the same content as DOCX, EPUB, HTML and PPTX.
+
+    python benchmarks/mixed_library.py DATA [--questions 40] [--json]
+
+DATA is a folder as PAGEINDEX_EVAL_DATA names: financebench/questions.jsonl with pages of evidence, and its PDFs. Of
+each PDF that the first questions name, the pages up to 15 before and after an evidence are taken. Their text becomes
+HTML (the section tree's titles are headings, rows of cells tables, all else paragraphs); LibreOffice makes DOCX and
+EPUB of it; a slide of PPTX holds a page's. Each format is a library of its own. A hit is a page among the first five
+that holds at least .3 of the evidence page's lines, or whose own lines come from it to .3: pages of what flows are
+shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import html
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pymupdf
+
+from benchmarks.handbook import convert
+from hybrid_core.errors import DocumentError
+from hybrid_pageindex import Engine
+from indexers.formats.pdf.read import PdfFile
+
+FORMATS = ("pdf", "html", "docx", "epub", "pptx")
+_AROUND = 15
+_SHARED = 0.3
+_LEAST_LINE = 12  # letters and digits of a line that tells a page
+
+
+@dataclass(slots=True)
+class Source:
+    name: str
+    pages: set[int] = field(default_factory=set)
+    texts: dict[int, list[str]] = field(default_factory=dict)  # lines by page of the original
+    titles: dict[int, dict[str, int]] = field(default_factory=dict)  # levels of headings by page
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    words: str
+    document: str
+    pages: tuple[int, ...]
+
+
+def questions(data: Path, most: int) -> list[Question]:
+    found = []
+    for line in (data / "financebench" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        said = json.loads(line)
+        document = said["evidence"][0]["doc"]
+        pages = tuple(one["page"] for one in said["evidence"] if one["doc"] == document)
+        found.append(Question(said["question"], document, pages))
+    return found[:most]
+
+
+async def excerpts(data: Path, asked: Sequence[Question], folder: Path) -> list[Source]:
+    """Shortened PDFs in ``folder``, their lines, and the headings that the engine finds in them."""
+    sources: dict[str, Source] = {}
+    for question in asked:
+        source = sources.setdefault(question.document, Source(question.document))
+        for page in question.pages:
+            source.pages.update(range(max(1, page - _AROUND), page + _AROUND + 1))
+    for source in sources.values():
+        original = data / "financebench" / "pdfs" / f"{source.name}.pdf"
+        with pymupdf.open(original) as document:
+            source.pages = {page for page in source.pages if page <= document.page_count} | {1}
+            document.select([page - 1 for page in sorted(source.pages)])
+            document.save(folder / f"{source.name}.pdf", garbage=3)
+        file = PdfFile(folder / f"{source.name}.pdf")
+        numbers = dict(enumerate(sorted(source.pages), 1))
+        for page in file.read(range(1, file.pages + 1), lambda _: None):
+            if not isinstance(page, DocumentError):
+                source.texts[numbers[page.number]] = [line.text for line in page.lines]
+        file.close()
+    return list(sources.values())
+
+
+async def titled(engine: Engine, sources: Sequence[Source]) -> None:
+    for source in sources:
+        numbers = dict(enumerate(sorted(source.pages), 1))
+        for node in (await engine.outline(f"{source.name}.pdf")).nodes:
+            section = node.section
+            if not section.synthetic:
+                page = source.titles.setdefault(numbers[section.start_page], {})
+                page.setdefault(_key(section.title), section.level)
+
+
+def _key(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
+    """(h1 … h6 | table | p, lines) of a page."""
+    titles = source.titles.get(page, {})
+    waiting: list[str] = []
+    rows: list[str] = []
+    for line in [*source.texts.get(page, []), ""]:
+        if "  " in line:
+            rows.append(line)
+            continue
+        if len(rows) > 1:
+            yield from ([("p", waiting)] if waiting else [])
+            waiting = []
+            yield "table", rows
+        else:
+            waiting += rows
+        rows = []
+        if (level := titles.get(_key(line))) is not None or not line:
+            yield from ([("p", waiting)] if waiting else [])
+            waiting = []
+            yield from ([(f"h{min(6, level)}", [line])] if level else [])
+        else:
+            waiting.append(line)
+            if line.endswith((".", ":", ";")):
+                yield "p", waiting
+                waiting = []
+
+
+def write_html(source: Source, path: Path) -> None:
+    body = []
+    for page in sorted(source.pages):
+        for tag, lines in _blocks(source, page):
+            if tag == "table":
+                cells = ([html.escape(cell) for cell in re.split(" {2,}", row)] for row in lines)
+                body.append(
+                    "<table>" + "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells) + "</table>"
+                )
+            else:
+                body.append(f"<{tag}>{html.escape(' '.join(lines))}</{tag}>")
+    path.write_text(f"<html><meta charset='utf-8'><body>{chr(10).join(body)}</body></html>", encoding="utf-8")
+
+
+def write_slides(source: Source, path: Path) -> None:
+    import pptx
+    from pptx.util import Inches
+
+    deck = pptx.Presentation()
+    for page in sorted(source.pages):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        blocks = list(_blocks(source, page))
+        heading = next((lines[0] for tag, lines in blocks if tag[0] == "h"), "")
+        slide.shapes.title.text = heading
+        top = 1
+        for tag, lines in blocks:
+            if tag == "table":
+                rows = [re.split(" {2,}", row) for row in lines]
+                width = max(map(len, rows))
+                table = slide.shapes.add_table(len(rows), width, Inches(0.5), Inches(top), Inches(9), Inches(1)).table
+                for at, row in enumerate(rows):
+                    for column, cell in enumerate(row):
+                        table.cell(at, column).text = cell
+            elif lines != [heading]:
+                box = slide.shapes.add_textbox(Inches(0.5), Inches(top), Inches(9), Inches(1))
+                box.text_frame.text = " ".join(lines)
+            top += 1
+    deck.save(str(path))
+
+
+async def hits(engine: Engine, asked: Sequence[Question], sources: dict[str, Source]) -> list[bool]:
+    found = []
+    for question in asked:
+        source = sources[question.document]
+        known = {_key(line) for page in question.pages for line in source.texts.get(page, ())}
+        known = {line for line in known if len(line) >= _LEAST_LINE}
+        hit = False
+        for result in (await engine.search(question.words, top_k=5)).results[:5]:
+            if result.doc_name.startswith(source.name):
+                (page,) = await engine.pages(result.doc_name, result.page)
+                held = _key(page.text)
+                lines = {_key(line) for other in source.texts.values() for line in other}
+                own = {line for line in lines if len(line) >= _LEAST_LINE and line in held}
+                shared = known & own
+                hit |= bool(shared) and len(shared) >= _SHARED * min(len(known), len(own))
+        found.append(hit)
+    return found
+
+
+async def measure(data: Path, most: int, folder: Path) -> dict[str, object]:
+    asked = questions(data, most)
+    (folder / "pdf").mkdir()
+    sources = await excerpts(data, asked, folder / "pdf")
+    by_name = {source.name: source for source in sources}
+    figures: dict[str, list[bool]] = {}
+    for format in FORMATS:
+        place = folder / format
+        place.mkdir(exist_ok=True)
+        if format == "html":
+            for source in sources:
+                write_html(source, place / f"{source.name}.html")
+        elif format == "pptx":
+            for source in sources:
+                write_slides(source, place / f"{source.name}.pptx")
+        elif format != "pdf":
+            filters = {"docx": "docx:MS Word 2007 XML", "epub": "epub:EPUB"}
+            convert([str(path) for path in sorted((folder / "html").glob("*.html"))], filters[format], place)
+        engine = Engine(folder / f"home-{format}")
+        await engine.index(place)
+        if format == "pdf":
+            await titled(engine, sources)
+        figures[format] = await hits(engine, asked, by_name)
+        engine.close()
+    return {
+        "documents": len(sources), "pages": sum(len(source.pages) for source in sources), "questions": len(asked),
+        "hit@5": {format: sum(found) for format, found in figures.items()},
+        "found in PDF only": {format: [q.words[:90] for q, a, b in zip(asked, figures["pdf"], found, strict=True)
+                                       if a and not b] for format, found in figures.items()},
+        "found in PDF not": {format: [q.words[:90] for q, a, b in zip(asked, figures["pdf"], found, strict=True)
+                                      if b and not a] for format, found in figures.items()},
+    }  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--work", type=Path, help="an empty folder that stays, to look at what was made")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        figures = asyncio.run(measure(options.data, options.questions, options.work or Path(folder)))
+    print(json.dumps(figures, ensure_ascii=False, indent=None if options.json else 2))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,149 @@
+"""Errors of OCR on made pages in five languages, and in tables, clean and poor: each engine alone, and both together.
+
+    python benchmarks/ocr.py [--json]
+
+A page is read as ``index`` reads it. CER is the edit distance to the known words over their length, without white space
+and in normal form NFKC, with words in the order of reading; recall the share of the different words that were found, as
+white space parts them (of characters in Chinese and Japanese); sure the engine's mean confidence; seconds wall time.
+"Together" is what ``index`` takes where Tesseract has English only and reads first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.ocr_pages import KnownPage, known_pages
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.documents import ParsedPage
+from indexers.formats.info import FileInfo
+from indexers.ocr.doubt import better, doubtful
+from indexers.ocr.engine import Engine, EngineName
+from indexers.ocr.find import Ocr, find_ocr
+from indexers.ocr.pages import Reading
+from indexers.ocr.read import read_page
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    page: str
+    engine: str
+    cer: float
+    recall: float
+    sure: int
+    seconds: float
+
+
+class _Drawn:
+    """A file whose one page is a known picture of A4."""
+
+    pages = 1
+
+    def __init__(self, page: KnownPage) -> None:
+        self._image = page.image
+
+    def info(self) -> FileInfo:
+        return FileInfo(1, (), {}, ())
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        for number in numbers:
+            yield ParsedPage(number, "", 595, 842, images=1, needs_ocr=True)
+            on_page(number)
+
+    def grey(self, number: int, dpi: int) -> bytes:
+        return self._image
+
+    def close(self) -> None:
+        pass
+
+
+def cer(known: str, read: str) -> float:
+    a, b = _plain(known), np.array([ord(c) for c in _plain(read)])
+    steps = np.arange(len(b) + 1)
+    row = steps.copy()
+    for at, letter in enumerate(a, 1):
+        new = np.concatenate(([at], np.minimum(row[1:] + 1, row[:-1] + (b != ord(letter)))))
+        row = np.minimum.accumulate(new - steps) + steps
+    return float(row[-1] / len(a))
+
+
+def recall(page: KnownPage, read: str) -> float:
+    parts: Callable[[str], set[str]] = (lambda s: set(_plain(s))) if page.language in ("zh", "ja") else _words
+    known = parts(page.words)
+    return len(known & parts(read)) / len(known)
+
+
+def _words(text: str) -> set[str]:
+    return set(unicodedata.normalize("NFKC", text).split())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s", "", unicodedata.normalize("NFKC", text))
+
+
+def figures(ocr: Ocr) -> Iterator[Figure]:
+    from indexers.ocr.rapid import RapidOcr
+
+    engines: dict[EngineName, Engine] = {}
+    if ocr.tesseract is not None:
+        engines["Tesseract"] = ocr.tesseract
+    if ocr.rapid:
+        engines["RapidOCR"] = RapidOcr()
+    for page in known_pages():
+        read: list[tuple[Reading, float]] = []
+        for name, engine in engines.items():
+            began = time.monotonic()
+            try:
+                reading = read_page(_Drawn(page), 1, name, engine)
+            except DocumentError:
+                reading = Reading(1, name, 0, ())
+            read.append((reading, time.monotonic() - began))
+            yield _figure(page, name, *read[-1])
+        if len(read) == 2:
+            (first, a), (second, b) = read
+            asked = doubtful(first.text, first.sure, ocr.languages)
+            taken = second if asked and better(second.text, second.sure, first.text) else first
+            yield _figure(page, "together", taken, a + b * asked)
+
+
+def _figure(page: KnownPage, name: str, reading: Reading, seconds: float) -> Figure:
+    found = (round(cer(page.words, reading.text), 3), round(recall(page, reading.text), 3))
+    return Figure(page.name, name, *found, reading.sure, round(seconds, 1))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--pictures", type=Path, help="a folder to which the pages are written as PGM")
+    options = parser.parse_args()
+    if options.pictures:
+        for page in known_pages():
+            (options.pictures / f"{page.name.replace(' ', '-')}.pgm").write_bytes(page.image)
+    ocr = find_ocr("auto", "eng")
+    if not isinstance(ocr, Ocr):
+        print(ocr.reason)
+        return 1
+    found = []
+    for one in figures(ocr):
+        found.append(asdict(one))
+        if not options.json:
+            print(
+                f"{one.page:18}{one.engine:11}CER {one.cer:.3f}  recall {one.recall:.3f}  sure {one.sure:3}"
+                f"{one.seconds:6.1f} s",
+                flush=True,
+            )
+    if options.json:
+        print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

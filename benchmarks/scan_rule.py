@@ -1,0 +1,39 @@
+"""Which pages of a folder's PDFs are taken for scans although the file holds readable text for them.
+
+    python benchmarks/scan_rule.py FOLDER…
+
+The check, written down before the rule was: filings made by word processors have no scanned page, so of these no page
+with text may be named; each page named in other folders is looked at, and must be a picture under a stamp, a running
+head or a page number.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hybrid_core.errors import DocumentError, PageIndexError
+from hybrid_core.text.tokens import readable
+from indexers.formats.pdf.read import PdfFile
+
+
+def main(folders: list[str]) -> int:
+    for folder in folders:
+        pages = named = 0
+        for path in sorted(Path(folder).rglob("*.pdf")):
+            try:
+                file = PdfFile(path)
+            except PageIndexError:
+                continue
+            for page in file.read(range(1, file.pages + 1), lambda _: None):
+                pages += 1
+                if not isinstance(page, DocumentError) and page.needs_ocr and page.lines and readable(page.text):
+                    named += 1
+                    print(f"{path.name} page {page.number}: {' '.join(page.text.split())[:100]!r}")
+            file.close()
+        print(f"{folder}: {named} of {pages:,} pages are scans under readable text")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
