@@ -22,6 +22,7 @@ from retrievers.query.spelling import corrected, words
 
 _LOOKED_INTO = 8  # of the best documents: a word that one of them holds is known
 _PAGES = 5  # read to see how a word is written
+_WORDS = 10  # that are put right: a question with more is of other things than the library
 
 
 def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
@@ -40,7 +41,7 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
     vocabulary = opened.cache.vocabulary.of(opened.contents, [one.content_id for one in view.documents.values()])
     names = {term for one in view.documents.values() for term in tokenise(" . ".join(one.card.names))}
     text = question.text
-    for word in left:
+    for word in islice(left, _WORDS):
         if opened.expert.knows(word):
             continue
         if right := corrected(word, vocabulary.holding_each, names, partial(_written, opened)):

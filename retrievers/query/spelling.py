@@ -21,7 +21,7 @@ Holding = Callable[[Sequence[str]], Sequence[int]]
 Written = Callable[[str], Collection[str]]
 """The words of some pages that hold a word's term."""
 
-_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,}(?!\w|\.\w)")
+_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,24}(?!\w|\.\w)")  # none longer: two slips of it are too many to try
 _WRONG, _TWICE = 6, 7  # letters from which a word may have any letter wrong, and two slips
 _ACRONYM = 6  # capitals up to which a word in capitals is an abbreviation
 _ENDING = 3  # letters by which two forms of a word may differ
