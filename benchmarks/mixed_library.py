@@ -22,8 +22,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pymupdf
-
 from benchmarks.handbook import convert
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine
@@ -51,6 +49,7 @@ class Question:
 
 
 def questions(data: Path, most: int) -> list[Question]:
+
     found = []
     for line in (data / "financebench" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         said = json.loads(line)
@@ -67,6 +66,8 @@ async def excerpts(data: Path, asked: Sequence[Question], folder: Path) -> list[
         source = sources.setdefault(question.document, Source(question.document))
         for page in question.pages:
             source.pages.update(range(max(1, page - _AROUND), page + _AROUND + 1))
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
     for source in sources.values():
         original = data / "financebench" / "pdfs" / f"{source.name}.pdf"
         with pymupdf.open(original) as document:

@@ -6,7 +6,6 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
-import pymupdf
 from PIL import Image
 
 DPI = 200
@@ -101,6 +100,8 @@ def known_pages() -> list[KnownPage]:
 
 
 def _both(language: str, kind: str, html: str, words: str, seed: int) -> list[KnownPage]:
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
     document = pymupdf.open()
     page = document.new_page(width=595, height=842)
     size = 8 if kind.startswith("table") else 11

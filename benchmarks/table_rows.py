@@ -18,8 +18,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import pymupdf
-
 from eval.datasets import load
 from eval.measures.judges.numbers import Figure, asked_scale, figures, same
 from eval.records.questions import EvalQuestion
@@ -81,6 +79,8 @@ def judged(engine: Engine, question: EvalQuestion, paths: dict[str, Path], depth
     found = engine.search_now(
         question.text, documents=list(question.documents), library=library, top_k=depth, effort="fast"
     )
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
     for page in found.results:
         if places and (page.doc_name, page.page) not in places:
             continue

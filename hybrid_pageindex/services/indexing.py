@@ -151,7 +151,7 @@ def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, 
     if not isinstance(found, NoOcr):
         return ()
     where = counted(sum(1 for count in counts if count), "file")
-    return (f"{counted(sum(counts), 'page')} of {where} show text only as a picture: {found.reason}",)
+    return (f"text that is only a picture, on {counted(sum(counts), 'page')} of {where}, is not read: {found.reason}",)
 
 
 def _embedded(

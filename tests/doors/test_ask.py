@@ -114,10 +114,10 @@ def test_where_a_model_has_looked_words_refuse_nothing_by_themselves(library: En
     assert len(answered) == calls + 1, "with evidence the pages are read whatever a look at the outline said"
 
 
-def test_an_unclear_question_is_asked_where_it_found_pages(library: Engine) -> None:
+def test_what_a_document_is_about_is_asked_and_what_names_nothing_is_not(library: Engine) -> None:
     with engine_with(library.home, lambda _: GOOD) as (engine, server):
         about = run(engine.ask("What is this report about?", documents=["book.pdf"], effort="fast"))
-        assert (about.status, about.evidence.level) == ("answered", "unclear")
+        assert (about.status, about.evidence.level) == ("answered", "strong")
         before = run(engine.ask("And before that?", effort="fast"))
         assert before.status == "not_in_library" and "names nothing to look for" in before.why
     assert len(server.requests) == 1

@@ -115,6 +115,7 @@ def test_always_describes_every_page_and_never_none(tmp_path: Path) -> None:
         assert report.notes == (
             "no language model is configured (llm_model): section trees by rules, extractive summaries",
             "vision is switched off (vision): pictures of pages are not described",
+            "text that is only a picture, on 1 page of 1 file, is not read: OCR is switched off by the setting ocr",
         )
         assert only(engine, path, vision="always").steps[0].done == 7
         assert all(page.described for page in run(engine.pages("a.pdf", "1-7")))

@@ -143,8 +143,8 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
     report = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1)))
     (file,) = report.files
     assert file.note == "1 of 1 page has no readable text (scanned?): 1"
-    (said,) = [note for note in report.notes if "only as a picture" in note]
-    assert said.startswith("1 page of 1 file show text only as a picture: ")
+    (said,) = [note for note in report.notes if "only a picture" in note]
+    assert said.startswith("text that is only a picture, on 1 page of 1 file, is not read: ")
     assert "apt install tesseract-ocr" in said and "pip install 'hybrid-pageindex[ocr]'" in said
     assert run(engine.info("scan.pdf")).warnings == tuple(file.note.split("; "))
     assert run(engine.pages("scan.pdf", "1"))[0].needs_ocr
