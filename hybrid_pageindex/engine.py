@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.formats.drawing import ImageFormat, Picture
-    from indexers.jobs.report import IndexProgress, IndexReport
+    from indexers.stages.report import IndexProgress, IndexReport
 
 
 class Engine:

@@ -32,8 +32,8 @@ def page_number(written: str) -> str:
 def beside(number: str) -> tuple[str, str]:
     """The page numbers before and after one: of ``iii`` ii and iv, of ``A-4`` A-3 and A-5; "" where there are none."""
     if _SMALL_ROMAN.fullmatch(number):
-        at = _of_roman(number.upper())
-        return _roman(at - 1), _roman(at + 1)
+        at = roman(number)
+        return _small_roman(at - 1), _small_roman(at + 1)
     match = _COUNTED.fullmatch(number)
     if match is None:
         return "", ""
@@ -41,7 +41,16 @@ def beside(number: str) -> tuple[str, str]:
     return f"{match['before']}{at - 1}", f"{match['before']}{at + 1}"
 
 
-def _roman(number: int) -> str:
+def roman(written: str) -> int:
+    """The value of a Roman numeral, 0 where it is none."""
+    letters = written.upper()
+    if not _IS_ROMAN.fullmatch(letters):
+        return 0
+    values = [_ROMAN[letter] for letter in letters]
+    return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
+
+
+def _small_roman(number: int) -> str:
     said = ""
     for value, letters in _SMALL:
         said += letters * (number // value)
@@ -53,16 +62,11 @@ def _piece(piece: str) -> str:
     capital = piece.strip().upper()
     if capital.isdecimal():
         return str(int(capital))
-    if _IS_ROMAN.fullmatch(capital):
-        return str(_of_roman(capital))
+    if value := roman(capital):
+        return str(value)
     if capital and all(character in CHINESE for character in capital):
         return str(_of_chinese(capital))
     return capital.lstrip("0")
-
-
-def _of_roman(letters: str) -> int:
-    values = [_ROMAN[letter] for letter in letters]
-    return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
 
 
 def _of_chinese(written: str) -> int:

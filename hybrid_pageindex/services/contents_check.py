@@ -16,7 +16,7 @@ from hybrid_pageindex.services.reading import known
 from hybrid_pageindex.services.upkeep import Check
 
 if TYPE_CHECKING:
-    from indexers.jobs.checking import Comparison, State
+    from indexers.stages.checking import Comparison, State
 
 _WRONG = "what was stored of it was not what it holds"
 _NOT_COMPARED: dict[State, str] = {
@@ -58,8 +58,8 @@ def _compared(
 ) -> list[Comparison]:
     from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
-    from indexers.jobs.checking import compare
-    from indexers.jobs.parsing import Parser
+    from indexers.stages.checking import compare
+    from indexers.stages.parsing import Parser
     from indexers.workers.pool import WorkerLimits, WorkerPool
 
     with catalog.snapshot() as snapshot:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.types.versions import Kind
     from indexers.enrich.options import EnrichModels
-    from indexers.jobs.options import ModelPlan
+    from indexers.stages.options import ModelPlan
 
 _WITHOUT = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
@@ -38,7 +38,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
     from indexers.build.chunks import ChunkSize
     from indexers.enrich.options import EnrichOptions
     from indexers.formats.drawing import Drawing
-    from indexers.jobs.options import ModelPlan
+    from indexers.stages.options import ModelPlan
 
     options = EnrichOptions(
         vision=settings.vision,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hybrid_core.types.jobs import JobRequest
     from hybrid_pageindex.services.taking_in import Upload
     from indexers.build.embed import EmbedProgress, EmbedReport
-    from indexers.jobs.options import IndexOptions
-    from indexers.jobs.report import FileResult, IndexProgress, IndexReport
+    from indexers.stages.options import IndexOptions
+    from indexers.stages.report import FileResult, IndexProgress, IndexReport
 
 _ASKED = ("ocr", "ocr_languages", "vision", "enrich")  # settings that a job is asked with
 
@@ -61,7 +61,7 @@ def index_paths(
     """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
     from hybrid_pageindex.services.taking_in import take_in
     from indexers.jobs.pipeline import index
-    from indexers.jobs.report import FileResult
+    from indexers.stages.report import FileResult
 
     if call.detach and call.password is not None:
         raise UsageError(
@@ -107,8 +107,8 @@ def index_options(
     """How files are indexed with these settings, or as a job was ``asked`` for; and which models there are not."""
     from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
-    from indexers.jobs.options import IndexOptions
     from indexers.ocr.find import find_ocr
+    from indexers.stages.options import IndexOptions
 
     settings = replace(settings, **{name: asked[name] for name in _ASKED if asked and name in asked})
     models, without = improvers(parts.chat, settings)

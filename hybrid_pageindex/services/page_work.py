@@ -73,7 +73,7 @@ def _original(found: Document, at: Path, scratch: Path) -> Iterator[Path]:
     Raises DocumentError where the file is not the one that was indexed.
     """
     from hybrid_core.store.scratch import scratch_folder
-    from indexers.jobs.files import private_copy
+    from indexers.files.private_copy import private_copy
 
     path = Path(found.path)
     if not os.access(at, os.R_OK):

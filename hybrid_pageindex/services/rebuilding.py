@@ -16,7 +16,7 @@ from hybrid_pageindex.services.reading import known
 from retrievers.documents import select
 
 if TYPE_CHECKING:
-    from indexers.jobs.report import IndexProgress, IndexReport
+    from indexers.stages.report import IndexProgress, IndexReport
 
 
 def rebuild(
@@ -33,7 +33,7 @@ def rebuild(
 
     Raises UsageError where neither is said, NotFoundError for what is unknown.
     """
-    from indexers.jobs.report import IndexReport
+    from indexers.stages.report import IndexReport
 
     if (everything and (documents or library)) or not (everything or documents or library):
         raise UsageError("It is not clear what is to be rebuilt.", "Name documents, or a library, or all.")

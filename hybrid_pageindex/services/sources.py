@@ -15,7 +15,7 @@ from hybrid_core.types.libraries import Library, library_called
 from hybrid_core.types.sources import Source
 
 if TYPE_CHECKING:
-    from indexers.jobs.report import IndexReport
+    from indexers.stages.report import IndexReport
 
 Options = Mapping[str, str | bool]
 IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
@@ -42,7 +42,7 @@ def remember_paths(
     catalog: Catalog, home: Path, library: str, paths: Sequence[str | Path], wishes: Mapping[str, Any]
 ) -> None:
     """What ``index`` was told becomes a source of the library, where there is one; nothing of the home's own does."""
-    from indexers.jobs.discover import source_of
+    from indexers.files.discover import source_of
     from indexers.watch.mounts import mounts_of
 
     with catalog.snapshot() as snapshot:
@@ -65,7 +65,7 @@ def watch_folder(
     catalog: Catalog, library: str, folder: str | Path, wishes: Mapping[str, Any], *, poll: bool
 ) -> Source:
     """Raises UsageError where it is no folder."""
-    from indexers.jobs.discover import source_of
+    from indexers.files.discover import source_of
     from indexers.watch.mounts import mounts_of
 
     path, kind = source_of(folder)
@@ -116,7 +116,7 @@ def update(
 def _updated(
     catalog: Catalog, home: Path, library: Library, mine: Sequence[Source], index: IndexFiles
 ) -> LibraryUpdate:
-    from indexers.jobs.report import FileResult, IndexReport
+    from indexers.stages.report import FileResult, IndexReport
     from indexers.watch.scan import scan
 
     before = _documents(catalog, library.id)
@@ -171,7 +171,7 @@ def chosen(catalog: Catalog, library: str | None) -> list[Library]:
 
 
 def _source(catalog: Catalog, library: Library, path: str) -> Source:
-    from indexers.jobs.discover import source_of
+    from indexers.files.discover import source_of
 
     wanted = {path, source_of(path)[0]}
     mine = all_sources(catalog, library.id)

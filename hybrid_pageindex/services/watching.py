@@ -17,7 +17,7 @@ from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Job
 from hybrid_core.types.sources import Source
 from hybrid_pageindex.services.sources import IndexFiles, chosen
-from indexers.jobs.report import FileResult
+from indexers.stages.report import FileResult
 from indexers.watch.folder import Findings, WatchTimes
 from indexers.watch.watcher import watch
 

@@ -15,7 +15,7 @@ from hybrid_pageindex.services.indexing import embedding_of, index_options
 from hybrid_pageindex.services.parts import Parts
 
 if TYPE_CHECKING:
-    from indexers.jobs.report import IndexProgress
+    from indexers.stages.report import IndexProgress
 
 _EMBEDDERS = {
     "hashed": "", "hashed-m3": "", "sentence-transformers": "sentence_transformers", "bge-m3": "FlagEmbedding",

@@ -1,1 +1,1 @@
-"""The runner: which files, their turns, and what became of them."""
+"""The runner: jobs are claimed, their files' stages are taken, and what became of them is written."""

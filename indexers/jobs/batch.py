@@ -10,9 +10,9 @@ from typing import Any
 
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobEvent
-from indexers.jobs.files import size
-from indexers.jobs.report import FileResult, FileStage, Tally
-from indexers.jobs.turn import Turn
+from indexers.files.private_copy import size
+from indexers.stages.report import FileResult, FileStage, Tally
+from indexers.stages.turn import Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted

@@ -15,10 +15,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Advance, JobRequest
 from indexers.build.embed import EmbedProgress, EmbedReport, embed_library
-from indexers.jobs.report import Tally
 from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.turn import Turn
 from indexers.jobs.workplace import workplace
+from indexers.stages.report import Tally
+from indexers.stages.turn import Turn
 
 _LOOK = 0.5  # seconds between two looks at what another process does
 NEED = "embedder:"

@@ -15,21 +15,21 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Advance
 from hybrid_core.types.versions import ContentVersion
 from indexers.build.stored import StoredContents
+from indexers.files.identity import document_at, moved_from, new_id
+from indexers.files.private_copy import fingerprint, size
+from indexers.files.unchanged import NewStamps
 from indexers.formats.registry import format_of
-from indexers.jobs.files import fingerprint, size
-from indexers.jobs.identity import document_at, moved_from, new_id
-from indexers.jobs.making import Maker
-from indexers.jobs.member_jobs import MemberJobs
-from indexers.jobs.members import MemberKeeper, holds_members
-from indexers.jobs.options import IndexOptions
-from indexers.jobs.parsing import Parser
-from indexers.jobs.publishing import Publisher
-from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.runner import Lane
-from indexers.jobs.scans import ScanOptions, ScanReader
-from indexers.jobs.turn import Turn
-from indexers.jobs.unchanged import NewStamps
 from indexers.jobs.workplace import Workplace
+from indexers.stages.making import Maker
+from indexers.stages.members.jobs import MemberJobs
+from indexers.stages.members.keeper import MemberKeeper, holds_members
+from indexers.stages.options import IndexOptions
+from indexers.stages.parsing import Parser
+from indexers.stages.publishing import Publisher
+from indexers.stages.report import FileResult, FileStage, Tally
+from indexers.stages.scans import ScanOptions, ScanReader
+from indexers.stages.turn import Turn
 
 _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
 
@@ -50,7 +50,9 @@ class FileStages:
         self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
         self._improver = None
         if options.models is not None:
-            from indexers.jobs.improving import Improver  # with pydantic and the prompts, which others do not wait for
+            from indexers.stages.improving import (
+                Improver,  # with pydantic and the prompts, which others do not wait for
+            )
 
             self._improver = Improver(
                 catalog, cache, pool, self._publisher, self._stored, options, options.models, tally

@@ -13,7 +13,7 @@ from hybrid_core.errors import PageIndexError
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Fence, JobProgress, Worker
-from indexers.jobs.turn import Turn
+from indexers.stages.turn import Turn
 from indexers.workers.pool import WorkerPool
 
 _LOOK = 0.5  # seconds between two looks at what is asked

@@ -24,19 +24,18 @@ from hybrid_core.types.jobs import Job, JobRequest, JobStage
 from hybrid_core.types.priorities import WANTED
 from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
+from indexers.files.discover import discover
+from indexers.files.private_copy import size, system_stat
+from indexers.files.prune import gone, prune
+from indexers.files.unchanged import UnchangedFiles
 from indexers.jobs.batch import Batch
-from indexers.jobs.discover import discover
 from indexers.jobs.file_stages import FileStages, unchanged
-from indexers.jobs.files import size, system_stat
-from indexers.jobs.members import members_of
-from indexers.jobs.options import IndexOptions
-from indexers.jobs.prune import gone, prune
-from indexers.jobs.report import FileResult, IndexProgress, IndexReport, Tally
 from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.turn import ANEW, Turn
-from indexers.jobs.unchanged import UnchangedFiles
 from indexers.jobs.workplace import workplace
-from indexers.workers.pool import WorkerLimits
+from indexers.stages.members.keeper import members_of
+from indexers.stages.options import IndexOptions
+from indexers.stages.report import FileResult, IndexProgress, IndexReport, Tally
+from indexers.stages.turn import ANEW, Turn
 
 
 def index(
@@ -159,7 +158,7 @@ def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion]
     """Whether models that are configured have something to do for a content."""
     if options.models is None:
         return lambda _: False
-    from indexers.jobs.improving import unimproved  # with pydantic and the prompts, which others do not wait for
+    from indexers.stages.improving import unimproved  # with pydantic and the prompts, which others do not wait for
 
     return partial(unimproved, ReplyCache(cache), options.models)
 
@@ -179,10 +178,10 @@ def _worked(
     """What came of the files, whoever did them. Raises Cancelled."""
     abilities = options.enrich_needs.union(*(request.needs for request in requests.values()))
     parsers = options.workers or os.cpu_count() or 1
-    limits = WorkerLimits(
-        options.seconds_per_task, options.seconds_per_file, options.max_worker_memory, options.max_ocr_memory
-    )
-    with workplace(catalog, scratch, "command", abilities, parsers, limits, leaving) as place, ExitStack() as stack:
+    with (
+        workplace(catalog, scratch, "command", abilities, parsers, options.worker_limits, leaving) as place,
+        ExitStack() as stack,
+    ):
         reader = JobReader(catalog)
         after = reader.last_event()
         enqueued = place.queue.enqueue(list(requests.values()), waiter=place.worker.id)

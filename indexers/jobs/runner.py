@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
 from hybrid_core.types.jobs import Advance, Job, JobStage
-from indexers.jobs.turn import Turn
 from indexers.jobs.workplace import Workplace
+from indexers.stages.turn import Turn
 
 _LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
 _BRIEF = 0.5  # seconds

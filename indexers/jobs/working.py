@@ -16,12 +16,11 @@ from hybrid_core.store.jobs.folding import fold
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import FileStages
-from indexers.jobs.options import IndexOptions
-from indexers.jobs.report import IndexProgress, Tally
 from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.turn import Turn
 from indexers.jobs.workplace import Workplace, workplace
-from indexers.workers.pool import WorkerLimits
+from indexers.stages.options import IndexOptions
+from indexers.stages.report import IndexProgress, Tally
+from indexers.stages.turn import Turn
 
 _FOLD = 60.0  # seconds between two clearings of what ended long ago
 _IDLE = 2.0  # seconds without work after which there is none
@@ -46,8 +45,7 @@ def work(
     ``options`` are those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` tells what a
     library has to have embedded once its files are done. ``others``: what is done besides indexing files.
     """
-    limits = WorkerLimits(usual.seconds_per_task, usual.seconds_per_file, usual.max_worker_memory, usual.max_ocr_memory)
-    with workplace(catalog, scratch, "worker", abilities, parsers, limits) as place, ExitStack() as stack:
+    with workplace(catalog, scratch, "worker", abilities, parsers, usual.worker_limits) as place, ExitStack() as stack:
         files = _Files(catalog, cache, place, options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 

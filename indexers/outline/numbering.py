@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hybrid_core.text.numerals import roman
 from hybrid_core.text.tokens import fold
 
 _WORDS = (
@@ -34,7 +35,6 @@ _NUMBERING = re.compile(
     rf"|[（(](?P<hanbracket>[{_HAN}]+)[)）]|(?P<hanlist>[一二三四五六七八九十]+)[、．.]",
     re.IGNORECASE,
 )
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 _JUNK = re.compile(r"[\W_]+")
 _DROPPED = dict.fromkeys(
     [*(code for code in range(128) if not chr(code).isalnum()), *map(ord, "‘’“”„«»–—…•·−‐‑®©™§¶†‡°′″\u00a0\u00ad")]
@@ -74,18 +74,6 @@ class Numbering:
     kind: str
     value: tuple[int, ...]
     end: int
-
-
-def roman(text: str) -> int:
-    """The value of a Roman numeral, 0 where it is none."""
-    total = last = 0
-    for character in reversed(text.lower()):
-        value = _ROMAN.get(character, 0)
-        if not value:
-            return 0
-        total += -value if value < last else value
-        last = max(last, value)
-    return total
 
 
 def han_value(text: str) -> int:

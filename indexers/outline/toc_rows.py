@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from hybrid_core.text.numerals import roman
 from hybrid_core.types.documents import Line
-from indexers.outline.numbering import roman
 from indexers.outline.view import PageView
 
 _LABEL = re.compile(

@@ -8,8 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hybrid_core.text.numerals import roman
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.outline.numbering import STRONG, compact, numbering, roman
+from indexers.outline.numbering import STRONG, compact, numbering
 
 _FRAGMENT = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"

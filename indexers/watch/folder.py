@@ -11,7 +11,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import note_mounts
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.sources import Source
-from indexers.jobs.files import system_stat
+from indexers.files.private_copy import system_stat
 from indexers.watch.gone import missing
 from indexers.watch.mounts import mounts_of
 from indexers.watch.scan import out_of_reach, scan

@@ -11,7 +11,7 @@ from hybrid_core.store.catalog.sources import exclusions
 from hybrid_core.text.plural import counted
 from hybrid_core.types.addresses import is_address
 from hybrid_core.types.sources import Source
-from indexers.jobs.discover import discover
+from indexers.files.discover import discover
 from indexers.watch.gone import gone_files
 
 

@@ -12,7 +12,7 @@ import pytest
 from hybrid_pageindex.doors.cli import index_progress as shown
 from hybrid_pageindex.doors.cli.meter import Meter
 from indexers.enrich.steps import Stage
-from indexers.jobs.report import FileResult, IndexProgress
+from indexers.stages.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.conftest import Cli
 

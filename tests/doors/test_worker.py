@@ -27,9 +27,9 @@ from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Job, JobRequest
 from hybrid_pageindex import Engine, run
-from indexers.jobs.report import IndexProgress, IndexReport
 from indexers.ocr.find import NoOcr
 from indexers.ocr.tesseract import find_tesseract
+from indexers.stages.report import IndexProgress, IndexReport
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile

@@ -15,7 +15,9 @@ from hybrid_core.errors import DocumentError
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.page_work import PageWork
-from indexers.jobs import file_stages, files, making, sight
+from indexers.files import private_copy
+from indexers.jobs import file_stages
+from indexers.stages import making, sight
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.enrich.test_pages import describing
@@ -129,7 +131,7 @@ def test_a_file_that_never_holds_still_is_refused_with_the_reason(
 def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> list[Path]:
     """Between its hash and its copy a file is changed. The files that were hashed."""
     hashed: list[Path] = []
-    fingerprint = files.fingerprint
+    fingerprint = private_copy.fingerprint
 
     def then(file: Path, at: Path) -> tuple[FileStamp, str]:
         found = fingerprint(file, at)
@@ -153,7 +155,7 @@ def test_what_is_written_to_while_it_is_hashed_does_not_hold_still(tmp_path: Pat
         os.utime(file, (1, 1))  # a clock too coarse to tell must not decide this test
 
     with pytest.raises(DocumentError, match="changed while it was read"):
-        files._read(file, file, write)
+        private_copy._read(file, file, write)
     assert sum(seen) == 3 * 2**20
 
 
@@ -220,7 +222,7 @@ def test_models_see_the_file_that_was_indexed(
 def stored_wrongly(engine: Engine, three: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """As a former version could store it: the other file's pages under the hash of the one that is there."""
     file, _, b = three
-    copy = files.PrivateCopy
+    copy = private_copy.PrivateCopy
 
     class Wrong(copy):
         def __init__(self, path: Path, *given: Any) -> None:
@@ -228,7 +230,7 @@ def stored_wrongly(engine: Engine, three: tuple[Path, Path, Path], monkeypatch: 
             super().__init__(path, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "PrivateCopy", Wrong)
+        patched.setattr(private_copy, "PrivateCopy", Wrong)
         assert run(engine.index(file)).files[0].pages == 4
     assert "quagga" in text(engine) and run(engine.index(file)).files[0].status == "unchanged"
 

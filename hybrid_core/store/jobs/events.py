@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 from hybrid_core.store.counters import counters, take
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.tables import job_events, job_waiters
+from hybrid_core.store.jobs.tables import awaited_by, job_events
 from hybrid_core.store.text import to_json
 from hybrid_core.types.jobs import JobEvent
 
@@ -59,9 +59,7 @@ def events(
     if library is not None:
         query = query.where(job_events.c.library == library)
     if waiter is not None:
-        query = query.where(
-            job_events.c.job_id.in_(select(job_waiters.c.job_id).where(job_waiters.c.worker_id == waiter))
-        )
+        query = query.where(job_events.c.job_id.in_(awaited_by(waiter)))
     return [rows.to_event(row) for row in connection.execute(query)]
 
 

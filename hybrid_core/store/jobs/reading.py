@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.jobs import events, rows
 from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, job_waiters, jobs
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus
 
 
@@ -65,9 +65,7 @@ class JobReader:
                 if subjects is not None:
                     query = query.where(jobs.c.subject.in_(subjects))
                 if waiter is not None:
-                    query = query.where(
-                        jobs.c.id.in_(select(job_waiters.c.job_id).where(job_waiters.c.worker_id == waiter))
-                    )
+                    query = query.where(jobs.c.id.in_(awaited_by(waiter)))
                 found += [rows.to_job(row, paused) for row in connection.execute(query)]
         return found
 
@@ -88,8 +86,7 @@ class JobReader:
         if library is not None:
             query, stages = (one.where(jobs.c.library == library) for one in (query, stages))
         if waiter is not None:
-            awaited = select(job_waiters.c.job_id).where(job_waiters.c.worker_id == waiter)
-            query, stages = (one.where(jobs.c.id.in_(awaited)) for one in (query, stages))
+            query, stages = (one.where(jobs.c.id.in_(awaited_by(waiter))) for one in (query, stages))
         with self._store.reading() as connection:
             statuses: dict[str, int] = {row.status: row.n for row in connection.execute(query)}
             return JobCounts(**statuses, stages={row.stage: row.n for row in connection.execute(stages)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, literal_column
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Select, Table, literal_column, select
 
 from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
@@ -94,3 +94,8 @@ pauses = Table(
     Column("id", String, primary_key=True),  # of the library or the job, "" for all
     Column("at", BigInteger, nullable=False),
 )  # fmt: skip
+
+
+def awaited_by(worker: str) -> Select[tuple[int]]:
+    """The jobs that a worker waits for."""
+    return select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)

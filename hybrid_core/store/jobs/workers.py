@@ -15,7 +15,7 @@ from hybrid_core.store.jobs.events import log
 from hybrid_core.store.jobs.fencing import end
 from hybrid_core.store.jobs.queue import LEASE_MS, release
 from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job_waiters, jobs, workers
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.types.jobs import Worker
 
 SESSION = "password:"
@@ -66,7 +66,7 @@ class Workers:
         with self._store.writing() as connection:
             take_turn(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
-            mine = select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)
+            mine = awaited_by(worker)
             alone = connection.execute(
                 select(jobs).where(
                     jobs.c.id.in_(mine), jobs.c.id.not_in(others), jobs.c.detached.is_(False), IS_ACTIVE
@@ -79,7 +79,7 @@ class Workers:
     def detach(self, worker: str) -> None:
         """Stop waiting; the jobs go on."""
         with self._store.writing() as connection:
-            mine = select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)
+            mine = awaited_by(worker)
             connection.execute(update(jobs).where(jobs.c.id.in_(mine), IS_ACTIVE).values(detached=True))
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
 

@@ -22,7 +22,7 @@ from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
     from indexers.formats.drawing import ImageFormat
-    from indexers.jobs.report import IndexReport
+    from indexers.stages.report import IndexReport
 
 _IMAGES: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from indexers.enrich.steps import Stage
-    from indexers.jobs.report import FileResult, IndexProgress
+    from indexers.stages.report import FileResult, IndexProgress
 
 _EVENT_EVERY = 1.0
 _ROWS = 8  # files of a table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indexers.enrich.steps import Stage
-    from indexers.jobs.report import IndexProgress
+    from indexers.stages.report import IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
 _MODELS: tuple[Stage, ...] = ("describe", "tree", "summaries")

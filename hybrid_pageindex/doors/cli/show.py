@@ -29,7 +29,7 @@ from hybrid_pageindex.services.upkeep import Health
 if TYPE_CHECKING:
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from indexers.build.embed import EmbedReport
-    from indexers.jobs.report import IndexReport
+    from indexers.stages.report import IndexReport
 
 
 class _Console(Console):

@@ -71,7 +71,7 @@ class Access:
         cannot be indexed, or is a link that leads outside; and notes on files that no parser reads. Raises as ``path``
         does for what was named itself.
         """
-        from indexers.jobs.discover import discover
+        from indexers.files.discover import discover
 
         found = discover([self.path(name) for name in given])
         files: dict[Path, None] = {}

@@ -14,7 +14,7 @@ from hybrid_core.text.plural import counted
 from hybrid_pageindex.engine import Engine
 
 if TYPE_CHECKING:
-    from indexers.jobs.report import FileResult, IndexProgress
+    from indexers.stages.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
 _LOOK = 5.0  # and two looks at what others left in the queue

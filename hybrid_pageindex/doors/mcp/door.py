@@ -25,7 +25,7 @@ from hybrid_pageindex.doors.mcp.builds import Build, Builds, Tell
 from hybrid_pageindex.doors.mcp.progress import Progress
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.services.pictures import MOST_BYTES, SIDE
-from indexers.jobs.report import FileResult
+from indexers.stages.report import FileResult
 
 P = ParamSpec("P")
 T = TypeVar("T")

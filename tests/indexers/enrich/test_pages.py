@@ -26,7 +26,7 @@ from indexers.formats.drawing import Drawing, layout
 from indexers.formats.limits import ParseLimits
 from indexers.formats.page_look import PageLook
 from indexers.formats.pdf.draw import draw
-from indexers.jobs.report import FileResult, IndexProgress
+from indexers.stages.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeReply
 from tests.doubles.scripted_server import ScriptedServer

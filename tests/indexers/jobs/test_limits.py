@@ -18,8 +18,8 @@ from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.config.settings import load_settings
 from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits
 from indexers.formats.pdf.read import open_pdf, read_info
-from indexers.jobs.options import IndexOptions
-from indexers.jobs.report import FileResult
+from indexers.stages.options import IndexOptions
+from indexers.stages.report import FileResult
 from indexers.workers import pool
 from indexers.workers.pool import WorkerLimits
 from indexers.workers.watch import Watch, resident_bytes

@@ -15,9 +15,9 @@ import pytest
 
 from hybrid_core.errors import Cancelled, UsageError
 from hybrid_pageindex import Engine, Settings, run
-from indexers.jobs.options import IndexOptions
 from indexers.jobs.pipeline import index
-from indexers.jobs.report import IndexProgress, IndexReport
+from indexers.stages.options import IndexOptions
+from indexers.stages.report import IndexProgress, IndexReport
 from tests import pdfs
 
 pytestmark = pytest.mark.slow

@@ -17,11 +17,11 @@ from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import Engine, run
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import open_file
-from indexers.jobs.options import IndexOptions
 from indexers.jobs.pipeline import index
-from indexers.jobs.report import FileResult, IndexProgress
 from indexers.ocr.find import find_ocr
 from indexers.ocr.pages import pack, unpack
+from indexers.stages.options import IndexOptions
+from indexers.stages.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.ocr import reads, tesseract
 

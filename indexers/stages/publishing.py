@@ -14,14 +14,14 @@ from hybrid_core.types.jobs import Advance
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import StoredContents, card_of
 from indexers.build.versions import with_ocr
+from indexers.files.private_copy import system_stat
 from indexers.formats.limits import ParseLimits
-from indexers.jobs.files import system_stat
-from indexers.jobs.making import Maker
-from indexers.jobs.parsing import Parser
-from indexers.jobs.report import FileResult
-from indexers.jobs.scans import ReadScans
-from indexers.jobs.turn import Turn
 from indexers.ocr.find import Ocr
+from indexers.stages.making import Maker
+from indexers.stages.parsing import Parser
+from indexers.stages.report import FileResult
+from indexers.stages.scans import ReadScans
+from indexers.stages.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)

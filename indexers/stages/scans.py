@@ -12,11 +12,11 @@ from typing import cast
 
 from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.cache.cache import Cache
+from indexers.files.private_copy import PrivateCopy
 from indexers.formats.limits import ParseLimits
-from indexers.jobs.files import PrivateCopy
-from indexers.jobs.turn import Turn
 from indexers.ocr.find import NoOcr, Ocr
 from indexers.ocr.pages import cache_key
+from indexers.stages.turn import Turn
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import ScanTask
 

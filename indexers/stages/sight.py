@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import cast
 
+from indexers.files.private_copy import PrivateCopy
 from indexers.formats.drawing import Drawing
 from indexers.formats.limits import ParseLimits
 from indexers.formats.page_look import PageLook
-from indexers.jobs.files import PrivateCopy
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask
 

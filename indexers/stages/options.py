@@ -14,6 +14,7 @@ from indexers.ocr.find import OFF, NoOcr, Ocr
 
 if TYPE_CHECKING:
     from indexers.enrich.options import EnrichModels, EnrichOptions
+    from indexers.workers.pool import WorkerLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,9 @@ class IndexOptions:
     enrich_needs: frozenset[str] = frozenset()
     models: ModelPlan | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def worker_limits(self) -> WorkerLimits:
+        from indexers.workers.pool import WorkerLimits
+
+        return WorkerLimits(self.seconds_per_task, self.seconds_per_file, self.max_worker_memory, self.max_ocr_memory)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hybrid_core.types.jobs import Job
 from indexers.enrich.steps import Stage
-from indexers.jobs.files import size
-from indexers.jobs.report import FileResult, FileStage, Tally
+from indexers.files.private_copy import size
+from indexers.stages.report import FileResult, FileStage, Tally
 from indexers.workers.stop import Stop
 
 ANEW = "anew"

@@ -14,9 +14,9 @@ from hybrid_core.types.documents import Document, Page, ParsedPage
 from indexers.build.chunks import ChunkSize
 from indexers.build.content import ranges
 from indexers.build.versions import version_of
+from indexers.files.private_copy import private_copy
 from indexers.formats.registry import named
-from indexers.jobs.files import private_copy
-from indexers.jobs.parsing import Parser
+from indexers.stages.parsing import Parser
 
 State = Literal["same", "other", "gone", "changed", "older", "unread"]
 

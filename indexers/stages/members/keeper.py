@@ -16,7 +16,7 @@ from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of, named
 from indexers.formats.unpack import Unpacked
-from indexers.jobs.parsing import Parser
+from indexers.stages.parsing import Parser
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import UnpackTask
 

@@ -18,14 +18,14 @@ from hybrid_core.types.versions import ContentVersion, Kind, StoredVersion
 from indexers.build.stored import StoredContents, card_of
 from indexers.enrich.stage import Enricher, Sight
 from indexers.enrich.steps import Stage
+from indexers.files.private_copy import PrivateCopy, fingerprint
 from indexers.formats.registry import named
-from indexers.jobs.files import PrivateCopy, fingerprint
-from indexers.jobs.options import IndexOptions, ModelPlan
-from indexers.jobs.publishing import Publisher
-from indexers.jobs.report import FileResult, FileStage, Tally
-from indexers.jobs.sight import WorkerSight
-from indexers.jobs.turn import Turn
 from indexers.ocr.find import NoOcr
+from indexers.stages.options import IndexOptions, ModelPlan
+from indexers.stages.publishing import Publisher
+from indexers.stages.report import FileResult, FileStage, Tally
+from indexers.stages.sight import WorkerSight
+from indexers.stages.turn import Turn
 from indexers.workers.pool import WorkerPool
 
 _LOOK = 0.2  # seconds between two looks whether the work was stopped

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import IndexedContent
 from indexers.build.chunks import ChunkSize
+from indexers.files.private_copy import PrivateCopy
 from indexers.formats.registry import format_of
-from indexers.jobs.files import PrivateCopy
-from indexers.jobs.parsing import Parser
-from indexers.jobs.scans import ReadScans, ScanReader
-from indexers.jobs.turn import Turn
+from indexers.stages.parsing import Parser
+from indexers.stages.scans import ReadScans, ScanReader
+from indexers.stages.turn import Turn
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import BuildTask
 

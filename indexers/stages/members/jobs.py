@@ -9,9 +9,9 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import exclusions
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
-from indexers.jobs.discover import left_out
-from indexers.jobs.members import MemberKeeper, Members
-from indexers.jobs.turn import Turn
+from indexers.files.discover import left_out
+from indexers.stages.members.keeper import MemberKeeper, Members
+from indexers.stages.turn import Turn
 
 _NAMED = 5  # members that could not be had
 

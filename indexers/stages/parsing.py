@@ -14,9 +14,9 @@ from typing import cast
 
 from hybrid_core.types.documents import ParsedPage
 from indexers.build.spool import load_spool
+from indexers.files.private_copy import PrivateCopy, changed, private_copy
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
-from indexers.jobs.files import PrivateCopy, changed, private_copy
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import ParsedRange, ParseTask
 

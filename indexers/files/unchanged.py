@@ -10,8 +10,8 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import StoredVersion
 from indexers.build.stored import StoredContents
+from indexers.files.private_copy import system_stat
 from indexers.formats.registry import format_unchanged
-from indexers.jobs.files import system_stat
 
 _TOGETHER = 1_000  # stamps that are written in one transaction
 
