@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 from hybrid_core.store import counters  # noqa: F401 - so that its table is made with the others
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.conversations import tables as conversations  # noqa: F401
 from hybrid_core.store.jobs import tables  # noqa: F401
 
 _SECONDS = 60

@@ -12,8 +12,12 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.schema import whole
+from hybrid_core.store.conversations.reading import ConversationReader
+from hybrid_core.store.conversations.turns import Turns
+from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.types.conversations import Citation, ConversationScope, Summary
 from hybrid_core.types.jobs import JobRequest, Worker
 from hybrid_pageindex import Engine, run
 from tests import pdfs
@@ -48,10 +52,20 @@ def fill(engine: Engine, folder: Path) -> None:
     catalog = Catalog(engine.home / "catalog.sqlite")
     worker = Workers(catalog).register(Worker("1-a", SECRET, os.getpid(), "worker"))
     JobQueue(catalog).enqueue([JobRequest("default", "index", str(document), "parse")], waiter=worker.id)
+    said(catalog)
     upload = engine.home / "tmp" / "upload"
     upload.write_text(SECRET)
     catalog.keep("default", "", [Original(f"upload:/{SECRET}.md", "", upload, hashlib.sha256(b"x").hexdigest())])
     catalog.close()
+
+
+def said(catalog: Catalog) -> None:
+    conversation = ConversationWriter(catalog).create(ConversationScope(("default",)), title=SECRET)
+    turns = Turns(catalog)
+    fence = turns.begin(conversation.id, f"What of the {SECRET}?", "w")
+    cited = Citation(1, "default", "d", f"{SECRET}.pdf", "c", "s", 1, "", (SECRET,), f"The {SECRET}.", cited=True)
+    turns.end(fence, "complete", f"It flew, the {SECRET}.", found=[cited])
+    ConversationWriter(catalog).summarise(Summary(fence.message, SECRET, "v"))
 
 
 def rows(file: Path) -> dict[str, int]:
@@ -109,6 +123,11 @@ def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     assert [one.name for one in run(engine.libraries())] == ["default"]
     assert {one.library for one in run(engine.sources())} == {"default"}
     assert run(engine.search(SECRET)).results
+    catalog = Catalog(engine.home / "catalog.sqlite")
+    assert [one.title for one in ConversationReader(catalog).listed()] == [SECRET]
+    catalog.close()
+    run(engine.clear(library="default"))
+    assert rows(engine.home / "catalog.sqlite")["messages"] == 0
 
 
 def test_a_watch_goes_on_after_a_clear(engine: Engine, tmp_path: Path) -> None:

@@ -253,11 +253,14 @@ class Catalog:
                 originals.delete_unused(connection, self.originals, files)
 
     def remove_library(self, name: str) -> None:
-        """Remove a library with all its documents."""
+        """Remove a library with all its documents, and what was said about it."""
+        from hybrid_core.store.conversations.forgetting import forget_library
+
         with self.snapshot() as snapshot:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
         self.remove(doc_ids)
         with self.writing() as connection:
+            forget_library(connection, name)
             for table in (schema.originals, schema.sources, schema.exclusions):
                 connection.execute(delete(table).where(table.c.library == name))
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))

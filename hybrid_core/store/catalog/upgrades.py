@@ -183,4 +183,36 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "ALTER TABLE pages ADD COLUMN sure INTEGER NOT NULL DEFAULT '0'",
         "CREATE INDEX pages_unread ON pages (content_id) WHERE (needs_ocr OR pictures > 0)",
     ),
+    15: (
+        "CREATE TABLE IF NOT EXISTS conversations (id VARCHAR NOT NULL, owner VARCHAR DEFAULT '' NOT NULL, title "
+        "TEXT DEFAULT '' NOT NULL, title_from VARCHAR DEFAULT 'rule' NOT NULL, documents TEXT DEFAULT '[]' NOT "
+        "NULL, leaf INTEGER DEFAULT '0' NOT NULL, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY "
+        "KEY (id))",
+        "CREATE INDEX IF NOT EXISTS conversations_by_owner ON conversations (owner, updated_at)",
+        "CREATE TABLE IF NOT EXISTS conversation_libraries (conversation VARCHAR NOT NULL, library VARCHAR NOT "
+        "NULL, position INTEGER NOT NULL, PRIMARY KEY (conversation, library), FOREIGN KEY(conversation) "
+        "REFERENCES conversations (id) ON DELETE CASCADE) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS ix_conversation_libraries_library ON conversation_libraries (library)",
+        "CREATE TABLE IF NOT EXISTS messages (id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, conversation VARCHAR "
+        "NOT NULL, parent INTEGER NOT NULL, role VARCHAR NOT NULL, text TEXT DEFAULT '' NOT NULL, status VARCHAR "
+        "NOT NULL, searched TEXT DEFAULT '' NOT NULL, searched_from VARCHAR DEFAULT 'as asked' NOT NULL, cause "
+        "TEXT DEFAULT '' NOT NULL, result TEXT DEFAULT '{}' NOT NULL, worker VARCHAR DEFAULT '' NOT NULL, claim "
+        "INTEGER DEFAULT '0' NOT NULL, lease_until BIGINT DEFAULT '0' NOT NULL, cancel_requested BOOLEAN DEFAULT "
+        "'0' NOT NULL, last_event INTEGER DEFAULT '0' NOT NULL, created_at BIGINT NOT NULL, finished_at BIGINT "
+        "DEFAULT '0' NOT NULL, FOREIGN KEY(conversation) REFERENCES conversations (id) ON DELETE CASCADE)",
+        "CREATE INDEX IF NOT EXISTS ix_messages_conversation ON messages (conversation)",
+        "CREATE INDEX IF NOT EXISTS messages_by_end ON messages (finished_at)",
+        "CREATE UNIQUE INDEX IF NOT EXISTS messages_running ON messages (conversation) WHERE status = 'running'",
+        "CREATE TABLE IF NOT EXISTS citations (message INTEGER NOT NULL, number INTEGER NOT NULL, library VARCHAR "
+        "NOT NULL, doc_id VARCHAR NOT NULL, doc_name TEXT NOT NULL, content_id VARCHAR NOT NULL, sha256 VARCHAR "
+        "NOT NULL, page INTEGER NOT NULL, label VARCHAR NOT NULL, section_path TEXT NOT NULL, quote TEXT NOT NULL, "
+        "cited BOOLEAN NOT NULL, boxes TEXT DEFAULT '' NOT NULL, PRIMARY KEY (message, number), FOREIGN "
+        "KEY(message) REFERENCES messages (id) ON DELETE CASCADE) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS message_events (message INTEGER NOT NULL, number INTEGER NOT NULL, kind "
+        "VARCHAR NOT NULL, detail TEXT NOT NULL, PRIMARY KEY (message, number), FOREIGN KEY(message) REFERENCES "
+        "messages (id) ON DELETE CASCADE) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS conversation_summaries (message INTEGER NOT NULL, text TEXT NOT NULL, version "
+        "VARCHAR NOT NULL, PRIMARY KEY (message), FOREIGN KEY(message) REFERENCES messages (id) ON DELETE CASCADE) "
+        "WITHOUT ROWID",
+    ),
 }
