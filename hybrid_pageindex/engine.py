@@ -1,4 +1,4 @@
-"""The engine: every door (command line, Python, later MCP and HTTP) calls these methods."""
+"""The engine: every door (command line, Python, MCP, HTTP) calls these methods."""
 
 from __future__ import annotations
 
@@ -38,16 +38,21 @@ from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.types.answers import Answer
     from hybrid_core.types.jobs import JobStatus
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
+    from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
+    from hybrid_pageindex.services.listing import DocumentPage, DocumentState
     from hybrid_pageindex.services.pictures import Pictures
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
+    from hybrid_pageindex.services.tokens import Tokens
+    from hybrid_pageindex.services.uploading import Uploaded
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
     from indexers.formats.drawing import ImageFormat, Picture
@@ -131,6 +136,24 @@ class Engine:
             finally:  # also where it is stopped: an update goes on
                 remembered = local_paths(listed) if sources is None else sources
                 remember_paths(self._catalog(), self.home, into, remembered, wishes)
+
+        return await stoppable(work)
+
+    async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
+        """Keep files in the home and ask for them to be indexed; workers do it.
+
+        Raises UsageError for a name that cannot be a file's or a library's.
+        """
+        from hybrid_pageindex.services.uploading import uploaded
+
+        into = arguments.library(library, self.settings.library)
+
+        def work(stop: threading.Event) -> Uploaded:
+            report = self._index(
+                into, uploads, stop, password=None, prune=False, check_hashes=False, on_progress=_not_told,
+                workers=None, vision=None, enrich=None, detach=True,
+            )  # fmt: skip
+            return uploaded(self._catalog(), into, uploads, report)
 
         return await stoppable(work)
 
@@ -540,6 +563,27 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, several(where)))
 
+    async def list_documents(
+        self,
+        *,
+        library: str | None = None,
+        where: Sequence[str] = (),
+        find: str = "",
+        state: DocumentState = "all",
+        sort: str = "path",
+        most: int = 100,
+        cursor: str = "",
+    ) -> DocumentPage:
+        """``documents`` a part at a time, in an order: see ``services.listing``."""
+        from hybrid_pageindex.services.listing import list_documents
+
+        name = arguments.library(library, self.settings.library)
+        listed = partial(
+            list_documents, self._catalog(), name, several(where), find=find, state=state, sort=sort, most=most,
+            cursor=cursor,
+        )  # fmt: skip
+        return await asyncio.to_thread(listed)
+
     async def info(self, document: str, *, library: str | None = None) -> Document:
         """One document."""
         name = arguments.library(library, self.settings.library)
@@ -557,6 +601,15 @@ class Engine:
         from hybrid_pageindex.services.sizes import library_sizes
 
         return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home, part))
+
+    async def named_libraries(self) -> list[Library]:
+        """Every library by name, without counting anything."""
+
+        def read() -> list[Library]:
+            with self._catalog().snapshot() as snapshot:
+                return snapshot.named_libraries()
+
+        return await asyncio.to_thread(read)
 
     async def overview(self) -> HomeSize:
         """Every library as ``libraries`` has it, and what the home takes on the disk."""
@@ -631,6 +684,36 @@ class Engine:
         return await asyncio.to_thread(
             lambda: Jobs(self._catalog()).decide(action, JobChoice(ids, library, everything))
         )
+
+    async def job_events(
+        self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
+    ) -> JobNews:
+        """What happened to jobs after an event's number, of one job or of libraries (ids). ``state``, how they are, is
+        there where ``after`` is None, and where events after it are no longer kept.
+        """
+        from hybrid_pageindex.services.job_news import job_news
+
+        return await asyncio.to_thread(lambda: job_news(self._catalog(), after, job, libraries))
+
+    async def last_job_event(self) -> int:
+        """The number of the newest event, 0 for none."""
+        from hybrid_core.store.jobs.reading import JobReader
+
+        return await asyncio.to_thread(lambda: JobReader(self._catalog()).last_event())
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may call over HTTP."""
+        from hybrid_pageindex.services.tokens import Tokens
+
+        return Tokens(self._catalog())
+
+    @property
+    def audit(self) -> AuditLog:
+        """What callers over HTTP changed."""
+        from hybrid_core.store.access.audit import AuditLog
+
+        return AuditLog(self._catalog())
 
     async def rebuild(
         self,

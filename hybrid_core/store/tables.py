@@ -9,6 +9,8 @@ from sqlalchemy import Connection, MetaData, Table
 from sqlalchemy.dialects import sqlite
 
 metadata = MetaData()
+STAYS = "stays"
+"""In a table's ``info``: clearing the home leaves it as it is."""
 
 
 def insert_into(connection: Connection, table: Table) -> Any:

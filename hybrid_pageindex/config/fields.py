@@ -180,9 +180,19 @@ class McpSettings:
 
 
 @dataclass(frozen=True)
+class HttpSettings:
+    http_token: str = setting("", "that serve is opened with; empty: another one each time", secret=True)
+    http_requests_per_minute: int = setting(6000, "of one caller of serve; 0: as many as come", least=0)
+    http_searches: int = setting(8, "searches that serve works at at once; others wait", least=1)
+    http_answers: int = setting(32, "answers and other calls that may wait for a model, at once", least=1)
+    max_upload_size: int = setting(2 * 10**9, "a file that is larger is refused by serve", least=1, size=True)
+
+
+@dataclass(frozen=True)
 class AllSettings(
-    McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings, StorageSettings
-):
+    HttpSettings, McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings,
+    StorageSettings,
+):  # fmt: skip
     """All groups in one. A variable is a setting's name in capitals behind ``PREFIX``."""
 
     scoring: ScoringConfig = setting(ScoringConfig(), "numbers that rank, by group and name")

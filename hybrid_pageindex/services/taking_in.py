@@ -16,14 +16,22 @@ from hybrid_core.types.requests import several
 from hybrid_pageindex.config.settings import Settings
 
 _URL = re.compile(r"https?://", re.I)
+_LONGEST = 1000  # characters of a name with its folders
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes to index; the ending of ``name`` tells what they are where they do not tell themselves."""
+    """Bytes to index, or a file of them on the home's disk, which is taken away. The ending of ``name`` tells what they
+    are where they do not tell themselves; folders in it are kept.
+    """
 
     name: str
-    data: bytes
+    data: bytes | Path
+
+    @property
+    def address(self) -> str:
+        """What its document is called. Raises UsageError for a name that cannot be one."""
+        return UPLOAD + _file_name(self.name)
 
 
 def to_index(given: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
@@ -53,7 +61,7 @@ def take_in(
     problems: list[tuple[str, str]] = []
     for one in given:
         if isinstance(one, Upload):
-            paths.append(_kept(catalog, library, UPLOAD + _file_name(one.name), one.data, settings))
+            paths.append(_kept(catalog, library, one.address, one.data, settings))
         elif _URL.match(url := str(one)):
             try:
                 paths.append(_fetched(catalog, library, url, settings))
@@ -77,18 +85,23 @@ def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> st
 def _file_name(name: str) -> str:
     from indexers.formats.members import clean_name
 
-    cleaned = clean_name(name).rpartition("/")[2]
-    if not cleaned:
-        raise UsageError(f"'{name}' is no name.", "Name what is indexed, for example notes.md.")
+    cleaned = clean_name(name)
+    if not cleaned or len(cleaned) > _LONGEST:
+        raise UsageError(f"'{name[:100]}' is no name.", "Name what is indexed, for example notes.md.")
     return cleaned
 
 
-def _kept(catalog: Catalog, library: str, address: str, data: bytes, settings: Settings) -> str:
+def _kept(catalog: Catalog, library: str, address: str, data: bytes | Path, settings: Settings) -> str:
     catalog.ensure_library(library)
     from hybrid_core.store.scratch import scratch_folder  # with filelock, which a search does not need
 
     with scratch_folder(settings.storage_path / "tmp") as folder:
         file = Path(folder, "upload")
-        file.write_bytes(data)
-        catalog.keep(library, "", [Original(address, "", file, hashlib.sha256(data).hexdigest())])
+        if isinstance(data, Path):
+            data.replace(file)
+        else:
+            file.write_bytes(data)
+        with file.open("rb") as bytes_of_it:
+            sha256 = hashlib.file_digest(bytes_of_it, "sha256").hexdigest()
+        catalog.keep(library, "", [Original(address, "", file, sha256)])
     return address

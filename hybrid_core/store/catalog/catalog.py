@@ -253,13 +253,15 @@ class Catalog:
                 originals.delete_unused(connection, self.originals, files)
 
     def remove_library(self, name: str) -> None:
-        """Remove a library with all its documents, and what was said about it."""
+        """Remove a library with all its documents, what was said about it, and everybody's rights in it."""
+        from hybrid_core.store.access.tokens import forget_grants
         from hybrid_core.store.conversations.forgetting import forget_library
 
         with self.snapshot() as snapshot:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
         self.remove(doc_ids)
         with self.writing() as connection:
+            forget_grants(connection, name)
             forget_library(connection, name)
             for table in (schema.originals, schema.sources, schema.exclusions):
                 connection.execute(delete(table).where(table.c.library == name))

@@ -33,7 +33,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -228,8 +228,10 @@ def open_catalog(path: Path) -> SqliteFile:
 def whole() -> MetaData:
     """All tables of the file, also those that no search needs."""
     from hybrid_core.store import counters  # noqa: F401
+    from hybrid_core.store.access import tables as access  # noqa: F401
     from hybrid_core.store.conversations import tables as conversations  # noqa: F401
     from hybrid_core.store.jobs import tables  # noqa: F401
+    from hybrid_core.store.notes import tables as notes  # noqa: F401
 
     return metadata
 

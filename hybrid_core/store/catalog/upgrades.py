@@ -215,4 +215,31 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "VARCHAR NOT NULL, PRIMARY KEY (message), FOREIGN KEY(message) REFERENCES messages (id) ON DELETE CASCADE) "
         "WITHOUT ROWID",
     ),
+    16: (
+        "CREATE TABLE IF NOT EXISTS tokens (id VARCHAR NOT NULL, name VARCHAR NOT NULL, kind VARCHAR NOT "
+        "NULL, hash VARCHAR NOT NULL, parent VARCHAR NOT NULL, created_at BIGINT NOT NULL, expires_at BIGINT "
+        "NOT NULL, used_at BIGINT DEFAULT '0' NOT NULL, PRIMARY KEY (id), UNIQUE (hash))",
+        "CREATE INDEX IF NOT EXISTS ix_tokens_parent ON tokens (parent)",
+        "CREATE TABLE IF NOT EXISTS grants (token VARCHAR NOT NULL, library VARCHAR NOT NULL, role VARCHAR "
+        "NOT NULL, PRIMARY KEY (token, library), FOREIGN KEY(token) REFERENCES tokens (id) ON DELETE CASCADE) "
+        "WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS audit (number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, at BIGINT NOT "
+        "NULL, caller VARCHAR NOT NULL, action VARCHAR NOT NULL, library VARCHAR NOT NULL, subject TEXT NOT "
+        "NULL, outcome INTEGER NOT NULL)",
+        "CREATE INDEX IF NOT EXISTS audit_by_library ON audit (library, number)",
+        'CREATE TABLE IF NOT EXISTS replies (caller VARCHAR NOT NULL, "key" VARCHAR NOT NULL, asked VARCHAR '
+        "NOT NULL, at BIGINT NOT NULL, status INTEGER NOT NULL, headers TEXT NOT NULL, body BLOB NOT NULL, "
+        'PRIMARY KEY (caller, "key")) WITHOUT ROWID',
+        "CREATE INDEX IF NOT EXISTS ix_replies_at ON replies (at)",
+        "CREATE TABLE IF NOT EXISTS notes (id VARCHAR NOT NULL, library VARCHAR NOT NULL, author VARCHAR NOT "
+        "NULL, title TEXT NOT NULL, text TEXT NOT NULL, doc_id VARCHAR NOT NULL, page INTEGER NOT NULL, "
+        "created_at BIGINT NOT NULL, changed_at BIGINT NOT NULL, PRIMARY KEY (id), FOREIGN KEY(library) "
+        "REFERENCES libraries (id) ON DELETE CASCADE)",
+        "CREATE INDEX IF NOT EXISTS notes_by_library ON notes (library, changed_at)",
+        "CREATE TABLE IF NOT EXISTS feedback (id VARCHAR NOT NULL, library VARCHAR NOT NULL, author VARCHAR "
+        "NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, document TEXT NOT NULL, page INTEGER NOT "
+        'NULL, "right" INTEGER NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (id), FOREIGN KEY(library) '
+        "REFERENCES libraries (id) ON DELETE CASCADE)",
+        "CREATE INDEX IF NOT EXISTS feedback_by_library ON feedback (library, at)",
+    ),
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from hybrid_core.store.counters import counters, take
 from hybrid_core.store.jobs import rows
@@ -48,16 +48,16 @@ def events(
     after: int = 0,
     *,
     job: int | None = None,
-    library: str | None = None,
+    library: str | Collection[str] | None = None,
     waiter: str | None = None,
     most: int = 1000,
 ) -> list[JobEvent]:
-    """In order. ``waiter`` is the worker whose awaited jobs they are of."""
+    """In order, of one library or several. ``waiter`` is the worker whose awaited jobs they are of."""
     query = select(job_events).where(job_events.c.number > after).order_by(job_events.c.number).limit(most)
     if job is not None:
         query = query.where(job_events.c.job_id == job)
     if library is not None:
-        query = query.where(job_events.c.library == library)
+        query = query.where(job_events.c.library.in_([library] if isinstance(library, str) else library))
     if waiter is not None:
         query = query.where(job_events.c.job_id.in_(awaited_by(waiter)))
     return [rows.to_event(row) for row in connection.execute(query)]
@@ -66,3 +66,8 @@ def events(
 def last_event(connection: Connection) -> int:
     """The number of the newest event; 0 where there was none."""
     return connection.scalar(select(counters.c.n).where(counters.c.name == _COUNTER)) or 0
+
+
+def oldest_event(connection: Connection) -> int:
+    """The number of the oldest event that is still kept; 0 where none is."""
+    return connection.scalar(select(func.min(job_events.c.number))) or 0

@@ -96,7 +96,7 @@ class JobReader:
         after: int = 0,
         *,
         job: int | None = None,
-        library: str | None = None,
+        library: str | Collection[str] | None = None,
         waiter: str | None = None,
         most: int = 1000,
     ) -> list[JobEvent]:
@@ -107,3 +107,7 @@ class JobReader:
     def last_event(self) -> int:
         with self._store.reading() as connection:
             return events.last_event(connection)
+
+    def oldest_event(self) -> int:
+        with self._store.reading() as connection:
+            return events.oldest_event(connection)

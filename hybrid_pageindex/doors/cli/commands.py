@@ -322,8 +322,25 @@ async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
     return await jobs(engine, options)
 
 
+async def _serve(engine: Engine, options: argparse.Namespace) -> int:
+    gc.disable()  # as for mcp
+    from hybrid_pageindex.doors.http.command import serve
+
+    gc.freeze()
+    gc.enable()
+    await serve(engine, options)
+    return 0
+
+
+async def _token(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.tokens import tokens
+
+    return await tokens(engine, options)
+
+
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
     "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch, "worker": _worker,
+    "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch, "worker": _worker, "serve": _serve,
+    "token": _token,
 }  # fmt: skip

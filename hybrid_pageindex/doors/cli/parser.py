@@ -181,6 +181,33 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     mcp.add_argument("--max-tokens", type=count, default=5000, metavar="N", help="of one answer (default: 5000)")
     mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
 
+    serve = commands.add_parser("serve", parents=[common], help="serve programs and browsers: an HTTP API, and /mcp")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8323, help="port; 0: a free one (default: 8323)")
+    serve.add_argument("--token", default="", metavar="TOKEN", help="to sign in with (http_token, else random)")
+    serve.add_argument("--open", action="store_true", help="open it in the browser")
+    serve.add_argument(
+        "--root", action="append", default=[], metavar="DIR", help="files below it may be indexed by path"
+    )
+    serve.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a name that it answers to")
+    serve.add_argument("--allow-origin", action="append", default=[], metavar="URL", help="a web origin that may call")
+    serve.add_argument("--user-header", default="", metavar="NAME", help="in which a trusted proxy names the user")
+    serve.add_argument("--trust-proxy", action="append", default=[], metavar="IP", help="that proxy's address")
+
+    token = commands.add_parser("token", parents=[common], help="who may call serve: make, list, revoke tokens")
+    tokens = token.add_subparsers(dest="action", metavar="ACTION", required=True)
+    new = tokens.add_parser("create", parents=[common], help="make one; it is shown once")
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("--role", choices=("read", "write", "admin"), default="read", help="(default: read)")
+    new.add_argument(
+        "--library", "-L", action="append", default=[], metavar="NAME[=ROLE]", help="only this one (repeatable)"
+    )
+    new.add_argument("--days", type=float, default=0, metavar="N", help="it is valid (default: until revoked)")
+    new.add_argument("--user", action="store_true", help="whom a trusted proxy names so, without a secret")
+    tokens.add_parser("list", parents=[common], help="tokens and signed-in browsers, without their secrets")
+    revoke = tokens.add_parser("revoke", parents=[common], help="let one be valid no longer")
+    revoke.add_argument("name", metavar="NAME|ID")
+
     doctor = commands.add_parser("doctor", parents=[common], help="check that everything works")
     doctor.add_argument("--deep", action="store_true", help="compare every stored page with its file")
     doctor.add_argument("--mend", action="store_true", help="compare, and index again what differs")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid_core.errors import PageIndexError, StoreError
+from hybrid_core.errors import StoreError
 from hybrid_core.text.plural import counted
 from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.services.standby import Standby
 
 if TYPE_CHECKING:
     from indexers.stages.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
-_LOOK = 5.0  # and two looks at what others left in the queue
 _KEPT = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
            "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
@@ -87,20 +85,12 @@ class Builds:
         self._engine = engine
         self._running: dict[tuple[object, ...], Build] = {}
         self._finished: list[Build] = []
-        self._asked = asyncio.Event()
+        self._standby = Standby(engine, lambda: bool(self._running))
         self._closed = False
 
     async def work(self) -> None:
-        """Whenever there is something to do; between that no process is kept. Until it is cancelled."""
-        while True:
-            try:
-                if self._running or await self._engine.waits():
-                    await self._engine.work(enough=lambda: not self._running)
-            except PageIndexError as error:
-                logging.getLogger(__name__).warning("%s", error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), _LOOK)
-            self._asked.clear()
+        """Do what was asked for here and what others left, until it is cancelled."""
+        await self._standby.run()
 
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
@@ -113,7 +103,7 @@ class Builds:
             return held
         build = self._running[key] = Build(files, name, sources or files)
         build.task = asyncio.create_task(self._index(build))
-        self._asked.set()
+        self._standby.wake()
         build.task.add_done_callback(lambda task: self._ended(key, build))
         return build
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import logging
 from collections.abc import Sequence
-from urllib.parse import SplitResult, urlsplit
 
 import fastmcp
-import h11
 from fastmcp import FastMCP
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex.doors.listening import SECONDS, Impatient, loopback, not_cut_off, split, web_origin
 from hybrid_pageindex.doors.mcp import sessions
 
 PATH = "/mcp"
 _MOST_BYTES = 4 * 2**20  # of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
-_SECONDS = 30.0  # to send a request, or to begin one
 _SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
 _IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
 _METHODS = ("GET", "POST", "DELETE")
@@ -55,64 +51,23 @@ def address(written: str, token: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def web_origin(written: str) -> str:
-    """A web page's origin as browsers send it. Raises UsageError for anything else."""
-    parts = _split(written.strip().lower())
-    if not parts.scheme or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
-        raise UsageError(
-            f"'{written}' is no origin.", "Write what a browser sends as Origin, for example https://tool.example:8080."
-        )
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 async def serve(server: FastMCP, host: str, port: int, token: str, origins: Sequence[str]) -> None:
     """Serve until the process is asked to end. Raises StoreError where the address is taken."""
     guard = Middleware(Guard, token=token, local=loopback(host), origins=tuple(map(web_origin, origins)))
     bound = Middleware(sessions.Sessions, most=_SESSIONS)
     fastmcp.settings.http_session_idle_timeout = _IDLE
-    logging.getLogger("uvicorn.error").addFilter(_not_cut_off)
+    logging.getLogger("uvicorn.error").addFilter(not_cut_off)
     try:
         await server.run_http_async(
             show_banner=False, transport="http", host=host, port=port, path=PATH, middleware=[guard, bound],
             host_origin_protection=False,  # Guard's work
             log_level="WARNING",
             uvicorn_config={
-                "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": _Impatient,
+                "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": Impatient,
             },
         )  # fmt: skip
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
         raise StoreError(f"{host}:{port} cannot be served.", "Choose another port.") from error
-
-
-class _Impatient(H11Protocol):
-    """Closes connections on which no request begins: they count among those that are served."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.loop.call_later(_SECONDS, self._look, None)
-
-    def _look(self, last: RequestResponseCycle | None) -> None:
-        """Once in a while: ``last`` was the newest request when it looked before."""
-        if self.transport.is_closing():
-            return
-        if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
-            self.transport.close()
-        else:
-            self.loop.call_later(_SECONDS, self._look, self.cycle)
-
-
-def _not_cut_off(record: logging.LogRecord) -> bool:
-    """Whether a message is about anything but a call that the end of the server cut off."""
-    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 class Guard:
@@ -139,7 +94,7 @@ class Guard:
         refusal = self._refusal(scope["method"], Headers(scope=scope))
         if refusal is None and scope["method"] == "POST":
             try:
-                body = await asyncio.wait_for(_body(receive), _SECONDS)
+                body = await asyncio.wait_for(_body(receive), SECONDS)
             except TimeoutError:
                 refusal = PlainTextResponse("The request took too long to arrive.", 408)
             else:
@@ -151,10 +106,10 @@ class Guard:
 
     def _from_elsewhere(self, headers: Headers) -> PlainTextResponse | None:
         host = headers.get("host", "")
-        if self._local and not loopback(_split(f"//{host}").hostname or ""):
+        if self._local and not loopback(split(f"//{host}").hostname or ""):
             return PlainTextResponse("This server answers to loopback names only.", 421)
         origin = headers.get("origin")
-        if origin is not None and origin not in self._origins and _split(origin).netloc != host:
+        if origin is not None and origin not in self._origins and split(origin).netloc != host:
             return PlainTextResponse("This origin may not call; allow it with --allow-origin.", 403)
         return None
 
@@ -168,14 +123,6 @@ class Guard:
         if int(headers.get("content-length", "0") or 0) > _MOST_BYTES:
             return PlainTextResponse(f"Requests may have {_MOST_BYTES} bytes.", 413)
         return None
-
-
-def _split(written: str) -> SplitResult:
-    """The parts of what a header says; nothing of what is no address."""
-    try:
-        return urlsplit(written)
-    except ValueError:
-        return urlsplit("")
 
 
 async def _body(receive: Receive) -> bytes | None:

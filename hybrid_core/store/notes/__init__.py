@@ -1,0 +1,1 @@
+"""What people keep beside documents: notes, and which answers were right."""

@@ -1,0 +1,118 @@
+"""One ASGI application: /api/v1, /mcp, and a page to sign in with.
+
+A request passes the guard (from where, how much), is given its caller, is recorded, and comes to its route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+
+from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from hybrid_pageindex import __version__
+from hybrid_pageindex.doors.http import errors
+from hybrid_pageindex.doors.http.feed import Feed
+from hybrid_pageindex.doors.http.mcp import Mcp
+from hybrid_pageindex.doors.http.metrics import Metrics
+from hybrid_pageindex.doors.http.record import Record
+from hybrid_pageindex.doors.http.routers import documents, jobs, libraries, operations, pages, search, sources, tokens
+from hybrid_pageindex.doors.http.security.guard import Guard, Hosts
+from hybrid_pageindex.doors.http.security.identity import Callers, Identity, Proxy, Start
+from hybrid_pageindex.doors.http.security.rates import Rates, Turns
+from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.services.standby import Standby
+
+ROUTERS: tuple[APIRouter, ...] = tuple(
+    one.router for one in (operations, libraries, documents, pages, sources, jobs, search, tokens)
+)
+_JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
+_JSON = ("application/json",)
+_UPLOADS = re.compile(r"/api/v1/libraries/[^/]+/documents")
+_FILES = ("application/octet-stream", "multipart/form-data")
+_WAITING = 256  # searches, and answers, that may wait for their turn
+_TYPES = {"index.html": "text/html; charset=utf-8", "start.js": "text/javascript; charset=utf-8"}
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, and to whom. ``hosts`` are further names that it answers to, ``origins`` further web
+    pages that may call.
+    """
+
+    host: str
+    port: int
+    start: Start
+    access: Access = Access()
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    proxy: Proxy | None = None
+
+
+def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
+    """The application, and what its routes share."""
+    settings = engine.settings
+    server = Server(
+        engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
+        Turns(settings.http_searches, _WAITING), Turns(settings.http_answers, _WAITING),
+        Standby(engine), Feed(engine), Metrics(),
+    )  # fmt: skip
+    api = describe(FastAPI, server)
+    mcp = Mcp(api, engine, listening.access)
+    api.router.lifespan_context = partial(_lifespan, server, mcp)
+    rates = Rates(settings.http_requests_per_minute)
+    recorded = Record(mcp, engine, server.metrics)
+    known = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
+    room = partial(_room, settings.max_upload_size)
+    return Guard(known, Hosts(listening.host, listening.hosts), listening.origins, room), server
+
+
+def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> FastAPI:
+    """The routes, without anything around them."""
+    api = kind(
+        title="Hybrid PageIndex", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
+        telemetry=_NO_TELEMETRY, redirect_slashes=False,
+    )  # fmt: skip
+    api.state.server = server
+    errors.register(api)
+    for router in ROUTERS:
+        api.include_router(router, prefix="/api/v1")
+    for path, name in (("/", "index.html"), ("/start.js", "start.js")):
+        api.add_api_route(path, partial(_page, name), include_in_schema=False, name=name)
+    return api
+
+
+async def _page(name: str) -> Response:
+    text = (files("hybrid_pageindex.doors.http") / "page" / name).read_bytes()
+    return Response(text, headers={"Content-Type": _TYPES[name], "Cache-Control": "no-cache"})
+
+
+@asynccontextmanager
+async def _lifespan(server: Server, mcp: Mcp, _: FastAPI) -> AsyncIterator[None]:
+    tasks = [asyncio.ensure_future(one) for one in (server.standby.run(), server.feed.run())]
+    try:
+        yield
+    finally:
+        server.engine.hand_back()
+        await mcp.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _room(largest: int, method: str, path: str) -> tuple[int, Sequence[str]]:
+    """How many bytes a body may have, and of which types it may be."""
+    if method == "POST" and _UPLOADS.fullmatch(path):
+        return largest + _JSON_BYTES, _FILES
+    return (_MCP_BYTES if path == "/mcp" else _JSON_BYTES), _JSON

@@ -1,0 +1,109 @@
+"""The command ``serve``: until Ctrl-C or SIGTERM, which end it within ten seconds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex.doors.http.app import Listening, build_app
+from hybrid_pageindex.doors.http.security.identity import Proxy, Start
+from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.listening import Impatient, loopback, not_cut_off, web_origin
+from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.engine import Engine
+
+_LEAST_TOKEN = 16  # characters of one that a user chooses
+_CONNECTIONS = 1024  # at once; one more is answered 503
+_GRACE = 6  # seconds in which requests may end by themselves
+_SECONDS = 10.0  # until the process ends by force
+
+
+async def serve(engine: Engine, options: argparse.Namespace) -> None:
+    """``options`` are those of the parser's command ``serve``. Raises UsageError for what would not be safe."""
+    listening = listening_of(engine, options)
+    bound = _bound(listening)
+    listening = replace(listening, port=bound.getsockname()[1])
+    app, server = build_app(engine, listening)
+    address = f"http://{_shown(listening.host)}:{listening.port}/"
+    logging.getLogger("uvicorn.error").addFilter(not_cut_off)
+    config = uvicorn.Config(
+        app, access_log=False, log_level="warning", http=Impatient, ws="none", limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE, server_header=False, proxy_headers=False, lifespan="on",
+    )  # fmt: skip
+    running = _Uvicorn(config, server, f"{address}#token={listening.start.token}", options)
+    await running.serve(sockets=[bound])
+
+
+def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
+    token = options.token or engine.settings.http_token
+    if token and len(token) < _LEAST_TOKEN:
+        raise UsageError("The token is too short.", f"Use {_LEAST_TOKEN} random characters or more.")
+    if not token and not loopback(options.host):
+        raise UsageError(
+            f"{options.host} can be reached by other machines, and no token protects it.",
+            "Set PAGEINDEX_HTTP_TOKEN to a long random word, or use 127.0.0.1.",
+        )
+    if bool(options.user_header) != bool(options.trust_proxy):
+        raise UsageError("A proxy is trusted only by its address.", "Give both --user-header and --trust-proxy.")
+    usual = [str(Path.home())] if loopback(options.host) and Path.home().is_dir() else []
+    proxy = Proxy(options.user_header, frozenset(options.trust_proxy)) if options.user_header else None
+    return Listening(
+        options.host, options.port, Start(token or secrets.token_urlsafe(32), bool(token)),
+        Access.of(options.root or usual, read_only=False), tuple(options.allow_host),
+        tuple(map(web_origin, options.allow_origin)), proxy,
+    )  # fmt: skip
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says where it listens once it does, and tells streams before it ends."""
+
+    def __init__(self, config: uvicorn.Config, server: Server, address: str, options: argparse.Namespace) -> None:
+        super().__init__(config)
+        self._server, self._address, self._options = server, address, options
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            sys.stderr.write(f"Serving {self._server.engine.home} at {self._address}\n")
+            sys.stderr.flush()
+            if self._options.open:
+                await asyncio.to_thread(webbrowser.open, self._address)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._server.ending.set()
+        self._server.engine.hand_back()
+        force = threading.Timer(_SECONDS - 0.5, os._exit, (1,))
+        force.daemon = True
+        force.start()
+        super().handle_exit(sig, frame)
+
+
+def _bound(listening: Listening) -> socket.socket:
+    """Raises StoreError where the address is taken."""
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((listening.host, listening.port))
+    except OSError as error:
+        made.close()
+        why = f"{listening.host}:{listening.port} cannot be served ({error.strerror})."
+        raise StoreError(why, "Choose another --port.") from error
+    return made
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,130 @@
+"""What requests say, where it is not a value of the core itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.scoring import ScoringConfig
+
+QUESTION = 10_000  # characters
+_MANY = 1000  # names in one request
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def _text(value: str) -> str:
+    """Raises ValueError for half a surrogate pair, which no text of ours may hold."""
+    value.encode()
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Name = Annotated[Text, Field(max_length=2000)]
+Names = Annotated[list[Name], Field(max_length=_MANY)]
+
+
+def _expert(given: str | None) -> str | None:
+    """Expert files are the machine's own: over HTTP only packs are named."""
+    from hybrid_pageindex.config.experts import PACKS
+
+    if given is not None and given not in ("auto", "none"):
+        for name in given.split(","):
+            if name.strip() not in PACKS:
+                raise UsageError(f"No pack '{name[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
+    return given
+
+
+_KINDS: dict[str, Any] = {
+    "question": Annotated[Text, Field(min_length=1, max_length=QUESTION)],
+    "libraries": Names, "documents": Names | None, "where": Names,
+    "top_k": int | None, "effort": Effort | None, "strategy": Strategy | None, "route": Route | None,
+    "expert": Annotated[Text, Field(max_length=500), AfterValidator(_expert)] | None,
+    "fusion": Fusion | None, "mmr": float | None, "group": Group, "scoring": dict[str, Any] | None,
+}  # fmt: skip
+_HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
+
+
+def _field(one: Any) -> tuple[Any, Any]:
+    told = Field(
+        ... if one.name == "question" else ([] if one.name in ("libraries", "where") else one.default),
+        description=one.metadata.get("help"),
+    )
+    return (_KINDS.get(one.name, _HINTS[one.name]), told)
+
+
+_SearchBody = create_model(  # a new field of SearchRequest is one of the API at once
+    "SearchBody", __base__=Body, __doc__="A search request; what it does not say is as the server's settings have it.",
+    **{one.name: _field(one) for one in fields(SearchRequest)},  # type: ignore[call-overload]
+)  # fmt: skip
+_AskBody = create_model(
+    "AskBody", __base__=_SearchBody, __doc__="A question to be answered.",
+    force=(bool, Field(False, description="ask the model also where there is no evidence")),
+    vision=(bool, Field(False, description="send pictures of the pages along")),
+)  # fmt: skip
+
+
+if TYPE_CHECKING:
+
+    class SearchBody(Body):
+        question: str
+
+    class AskBody(SearchBody): ...
+
+else:
+    SearchBody, AskBody = _SearchBody, _AskBody
+
+
+def search_fields(body: SearchBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What a body says, as keyword arguments of ``Engine.search``."""
+    given: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class NewLibrary(Body):
+    name: Annotated[Text, Field(max_length=200)]
+    alias: Annotated[Text, Field(max_length=200)] = ""
+
+
+class LibraryNames(Body):
+    """What is left out stays; an empty alias takes it away."""
+
+    name: Annotated[Text, Field(max_length=200)] | None = None
+    alias: Annotated[Text, Field(max_length=200)] | None = None
+
+
+class JobsChosen(Body):
+    """Jobs by number, those of a library, or all: one of the three."""
+
+    jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=_MANY)] = Field(default_factory=list)
+    library: Name | None = None
+    everything: bool = False
+
+
+class SignIn(Body):
+    token: Annotated[str, Field(max_length=1000)]
+
+
+class NewSource(Body):
+    """A folder on the server's disk."""
+
+    folder: Name
+    poll: bool = False
+    vision: Literal["auto", "always", "never"] | None = None
+    enrich: Literal["auto", "never"] | None = None
+
+
+class PathsToIndex(Body):
+    """Files, folders and globs on the server's disk."""
+
+    paths: Names
+    vision: Literal["auto", "always", "never"] | None = None
+    enrich: Literal["auto", "never"] | None = None

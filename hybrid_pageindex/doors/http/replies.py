@@ -1,0 +1,43 @@
+"""Answers as JSON, of the shapes that every door has, with ETags."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+
+def shape(value: Any) -> Any:
+    """A value of the core as JSON says it."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, list | tuple):
+        return [shape(one) for one in value]
+    return value
+
+
+def said(value: Any, status: int = 200, **headers: str) -> Response:
+    body = json.dumps(shape(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return Response(body, status, {name.replace("_", "-"): text for name, text in headers.items()}, "application/json")
+
+
+def tagged(request: Request, value: Any) -> Response:
+    """With an ETag: 304 where the caller has it already."""
+    return with_tag(request, said(value))
+
+
+def with_tag(request: Request, response: Response, tag: str = "", keep: str = "private, no-cache") -> Response:
+    """``tag`` stands for the content, else it is hashed; ``keep`` is the Cache-Control."""
+    etag = f'"{tag or hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": keep}
+    asked = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    if etag in asked or "*" in asked:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return response

@@ -1,0 +1,122 @@
+"""Documents: uploaded, listed, shown, removed; their originals and their section trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import FileResponse, Response
+
+from hybrid_core.types.documents import Document
+from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
+from hybrid_pageindex.doors.http.models import QUESTION
+from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.uploads import received
+from hybrid_pageindex.services.listing import MOST, DocumentState
+from hybrid_pageindex.services.uploading import Uploaded
+
+router = APIRouter(prefix="/libraries/{library}/documents", tags=["documents"])
+_BODIES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"file": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                }
+            },
+        },
+    }
+}
+
+
+def shown(document: Document) -> dict[str, Any]:
+    """A document as every answer shows it."""
+    return asdict(document) | {"published": document.published, "unread": document.unread}
+
+
+@router.get("")
+async def list_documents(
+    request: Request, server: At, library: Read,
+    where: Annotated[tuple[str, ...], Query(max_length=20)] = (), find: Annotated[str, Query(max_length=200)] = "",
+    state: DocumentState = "all", sort: Annotated[str, Query(max_length=40)] = "path",
+    most: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: Annotated[str, Query(max_length=4000)] = "",
+) -> Response:  # fmt: skip
+    """A part at a time. ``where`` as in a search; ``sort`` is path, name, title, pages, size or indexed_at, with "-"
+    before it downwards.
+    """
+    found = await server.engine.list_documents(
+        library=library.name, where=where, find=find, state=state, sort=sort, most=most, cursor=cursor
+    )
+    listed = {"documents": [shown(one) for one in found.documents], "total": found.total, "cursor": found.cursor}
+    return tagged(request, listed)
+
+
+@router.post("", status_code=202, response_model=Uploaded, openapi_extra=_BODIES)
+async def upload_documents(
+    request: Request, server: At, library: Written, name: Annotated[str | None, Query(max_length=1000)] = None
+) -> Response:
+    """Files to index: one as the body itself, with its name as ``?name=``, or several as multipart/form-data. Folders
+    in names are kept. Each is a job.
+    """
+    async with received(request, server.engine.home, name, server.engine.settings.max_upload_size) as uploads:
+        done = await server.engine.upload(uploads, library=library.name)
+    server.standby.wake()
+    return said(done, 202)
+
+
+@router.get("/{document}")
+async def show_document(request: Request, server: At, library: Read, document: DocumentName) -> Response:
+    """Everything that is known of it."""
+    return tagged(request, shown(await server.engine.info(document, library=library.name)))
+
+
+@router.delete("/{document}")
+async def remove_document(server: At, library: Written, document: DocumentName) -> Response:
+    """With what lies in it. Original files stay, but for those that were uploaded."""
+    removed = await server.engine.remove([document], library=library.name)
+    return said({"removed": [shown(one) for one in removed]})
+
+
+@router.post("/{document}/rebuild", status_code=202)
+async def rebuild_document(server: At, library: Written, document: DocumentName) -> Response:
+    """Make it anew from its file; what is published serves until then."""
+    report = await server.engine.rebuild([document], library=library.name, detach=True)
+    server.standby.wake()
+    return said({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
+
+
+@router.get("/{document}/original", response_class=FileResponse)
+async def original(server: At, library: Read, document: DocumentName) -> Response:
+    """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
+    found = await server.engine.info(document, library=library.name)
+    file = await server.engine.original(found.doc_id, library=library.name)
+    return FileResponse(file, media_type="application/octet-stream", headers=_attachment(found.name))
+
+
+@router.get("/{document}/outline")
+async def outline(
+    request: Request, server: At, library: Read, document: DocumentName,
+    q: Annotated[str | None, Query(max_length=QUESTION)] = None,
+    depth: Annotated[int | None, Query(ge=1, le=100)] = None, node: Annotated[str | None, Query(max_length=20)] = None,
+    text: bool = False, shape: Annotated[str, Query(pattern="^(full|pageindex)$")] = "full",
+) -> Response:  # fmt: skip
+    """The section tree; with ``q`` every section scored for a question."""
+    work = server.engine.outline(document, library=library.name, query=q, depth=depth, node=node, text=text)
+    made = await (work if q is None else server.turn(server.searches, work))
+    return tagged(request, made.to_pageindex() if shape == "pageindex" else made.to_dict())
+
+
+def _attachment(name: str) -> Mapping[str, str]:
+    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._- ") else "_" for sign in name)
+    whole = quote(name.encode("utf-8", "replace"), safe="")
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}",
+        "Cache-Control": "private, no-cache",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }

@@ -1,0 +1,59 @@
+"""Libraries: made, named, counted, deleted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.doors.http.callers import Anybody, At, Owned, Read, Written, check
+from hybrid_pageindex.doors.http.models import LibraryNames, NewLibrary
+from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.services.sizes import LibrarySize
+
+router = APIRouter(prefix="/libraries", tags=["libraries"])
+
+
+@router.get("", response_model=list[LibrarySize])
+async def list_libraries(
+    request: Request, server: At, caller: Anybody, find: Annotated[str, Query(max_length=200)] = ""
+) -> Response:
+    """With what can be searched, waits and failed; the last used first."""
+    found = [one for one in await server.engine.libraries(find) if caller.may("read", one.id)]
+    return tagged(request, found)
+
+
+@router.post("", status_code=201, response_model=Library)
+async def create_library(request: Request, server: At, body: NewLibrary) -> Response:
+    check(request, "write")
+    made = await server.engine.create_library(body.name, alias=body.alias)
+    return said(made, 201, Location=f"/api/v1/libraries/{made.id}")
+
+
+@router.get("/{library}", response_model=LibrarySize)
+async def show_library(request: Request, server: At, library: Read) -> Response:
+    [size] = [one for one in await server.engine.libraries(library.name) if one.id == library.id]
+    return tagged(request, size)
+
+
+@router.patch("/{library}", response_model=Library)
+async def name_library(server: At, library: Owned, body: LibraryNames) -> Response:
+    """Give it another name or alias; nothing is indexed again, and its id stays."""
+    return said(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
+
+
+@router.delete("/{library}")
+async def delete_library(server: At, library: Owned) -> Response:
+    """Original files stay, but for those that were uploaded."""
+    return said({"deleted": await server.engine.clear(library=library.name)})
+
+
+@router.post("/{library}/update", status_code=202)
+async def update_library(server: At, library: Written) -> Response:
+    """Look at the sources again: what is new or changed is asked for."""
+    updates = await server.engine.update(library=library.name, detach=True)
+    server.standby.wake()
+    return said([asdict(one) | {"report": asdict(one.report)} for one in updates], 202)

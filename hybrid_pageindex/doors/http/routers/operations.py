@@ -1,0 +1,112 @@
+"""Whether it works, what it does, and who is signed in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from hybrid_core.errors import PageIndexError
+from hybrid_pageindex import __version__
+from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_thread
+from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.doors.http.models import SignIn
+from hybrid_pageindex.doors.http.replies import said
+from hybrid_pageindex.services.tokens import SESSION_SECONDS
+
+SOURCE = "https://github.com/hybrid-pageindex/hybrid-pageindex"
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/health")
+async def health(server: At) -> Response:
+    """Whether the process answers."""
+    return said({"status": "ending" if server.ending.is_set() else "ok", "version": __version__, "source": SOURCE})
+
+
+@router.get("/ready", responses={503: {"description": "The catalog cannot be read, or the server ends."}})
+async def ready(server: At) -> Response:
+    """Whether it can do what it is asked."""
+    try:
+        await server.engine.last_job_event()
+    except PageIndexError:
+        return said({"ready": False}, 503)
+    return said({"ready": not server.ending.is_set()}, 503 if server.ending.is_set() else 200)
+
+
+@router.get("/health/checks")
+async def checks(server: At, _: Admin) -> Response:
+    """Everything that a search and an index run need, tried."""
+    found = await server.engine.doctor()
+    return said(asdict(found) | {"ok": found.ok})
+
+
+@router.get("/metrics")
+async def metrics(server: At, _: Reader) -> Response:
+    """In the text format of Prometheus."""
+    jobs = await server.engine.jobs(most=1)
+    gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED}
+    gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
+    return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_COUNTED = ("waiting", "running", "done", "failed", "cancelled")
+
+
+@router.get("/audit")
+async def audit(
+    server: At, _: Admin,
+    before: Annotated[int, Query(ge=0, lt=2**63)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:  # fmt: skip
+    """What callers changed, the newest first; ``before`` a number."""
+    entries = await in_thread(lambda: server.engine.audit.entries(before=before, most=most))
+    return said([asdict(entry) for entry in entries])
+
+
+@router.get("/usage")
+async def usage(server: At, _: Reader) -> Response:
+    """What the home takes on the disk."""
+    return said(await server.engine.overview())
+
+
+@router.get("/session")
+async def session(caller: Anybody) -> Response:
+    """Who is signed in, and with which rights."""
+    return said({"name": caller.name, "grants": dict(caller.grants)})
+
+
+@router.post("/session", status_code=201)
+async def sign_in(request: Request, server: At, body: SignIn) -> Response:
+    """Exchange a token for a cookie that scripts cannot read."""
+    caller = await server.callers.by_secret(body.token.strip())
+    if caller is None or caller.by_cookie:
+        raise Refusal(401, "token_refused", "This token is not valid.", "Open the address that serve printed.")
+    start = server.callers.start
+    parent = start.parent if start.fits(body.token.strip()) else caller.id
+    secret = await in_thread(lambda: server.engine.tokens.open_session(caller.name, caller.grants, parent))
+    response = said({"name": caller.name, "grants": dict(caller.grants)}, 201)
+    response.set_cookie(
+        server.cookie, secret, max_age=int(SESSION_SECONDS), httponly=True, samesite="strict",
+        secure=request.headers.get("origin", "").startswith("https:"),
+    )  # fmt: skip
+    return response
+
+
+@router.delete("/session", status_code=204)
+async def sign_out(request: Request, server: At, caller: Anybody) -> Response:
+    """Forget the cookie, here and in the browser."""
+    if caller.by_cookie and (secret := request.cookies.get(server.cookie)):
+        await in_thread(lambda: server.engine.tokens.close_session(secret))
+        server.callers.forget()
+    response = Response(status_code=204)
+    response.delete_cookie(server.cookie, httponly=True, samesite="strict")
+    return response
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request, _: Anybody) -> Response:
+    described: dict[str, Any] = request.app.openapi()
+    return Response(json.dumps(described), media_type="application/json")

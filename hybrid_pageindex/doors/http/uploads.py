@@ -1,0 +1,175 @@
+"""Bodies that are files: written to the home's disk as they come, never held in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import ClientDisconnect, Request
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.home import advice_of
+from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.services.taking_in import Upload
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
+MOST_FILES = 1000  # in one request
+_FREE = 200 * 10**6  # bytes that uploads leave on the disk
+_HEADER = 8192  # bytes of one part's headers
+
+
+@asynccontextmanager
+async def received(request: Request, home: Path, name: str | None, most: int) -> AsyncIterator[list[Upload]]:
+    """The files of a body, which lie in a folder that goes at the end, also where the process is killed: the next one
+    removes it. ``name`` is of a body that is one file; ``most`` the bytes of one file.
+
+    Raises Refusal for what is not to be read, StoreError where the disk is full.
+    """
+    from hybrid_core.store.scratch import scratch_folder
+
+    try:
+        with scratch_folder(home / "tmp") as folder:
+            yield await _received(request, folder, name, most)
+    except OSError as error:
+        advice = advice_of(str(error.strerror), home, "Check the folder's permissions.")
+        raise StoreError(f"The upload cannot be written ({error.strerror}).", advice) from error
+    except ClientDisconnect as error:
+        raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.") from error
+
+
+async def _received(request: Request, folder: Path, name: str | None, most: int) -> list[Upload]:
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    if kind != b"multipart/form-data":
+        if not name:
+            raise Refusal(400, "bad_request", "This file has no name.", "Add ?name=report.pdf.")
+        sink = _Sink(folder, most)
+        sink.begin(name)
+        await _read(request, sink.write, sink)
+        sink.end()
+        return sink.uploads
+    parts = _Parts(_Sink(folder, most))
+    boundary = options.get(b"boundary", b"")
+    if not 1 <= len(boundary) <= 70:
+        raise Refusal(400, "bad_request", "The multipart body has no boundary.")
+    parser = MultipartParser(boundary, parts.callbacks())
+    await _read(request, parser.write, parts.sink)
+    if not parts.whole:
+        raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.")
+    if not parts.sink.uploads:
+        raise Refusal(400, "bad_request", "There is no file in this request.", "Send parts that have a filename.")
+    return parts.sink.uploads
+
+
+async def _read(request: Request, write: Callable[[bytes], object], sink: _Sink) -> None:
+    """A chunk at a time, written by a thread: a slow disk must not keep others waiting."""
+    from python_multipart.exceptions import FormParserError
+
+    gathered = bytearray()
+    try:
+        async for chunk in request.stream():
+            gathered += chunk
+            if len(gathered) >= 1 << 18:
+                sink.check_room()
+                await asyncio.to_thread(write, bytes(gathered))
+                gathered.clear()
+        await asyncio.to_thread(write, bytes(gathered))
+    except FormParserError as error:
+        raise Refusal(400, "bad_request", "The multipart body cannot be read.", "Send it as browsers do.") from error
+
+
+class _Sink:
+    """Files one after the other, each named by its number: what they are called never becomes a path here."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self.uploads: list[Upload] = []
+        self._folder, self._most, self._size = folder, most, 0
+        self._file: BinaryIO | None = None
+        self._name = ""
+
+    def begin(self, name: str) -> None:
+        if len(self.uploads) >= MOST_FILES:
+            raise Refusal(413, "too_many_files", f"A request may have {MOST_FILES:,} files.", "Send several requests.")
+        self._name, self._size = name, 0
+        self._file = (self._folder / f"{len(self.uploads)}.part").open("xb")
+
+    def write(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        self._size += len(data)
+        if self._size > self._most:
+            raise Refusal(
+                413, "too_large", f"A file may have {self._most:,} bytes.", "See the setting max_upload_size."
+            )
+        self._file.write(data)
+
+    def end(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self.uploads.append(Upload(self._name, self._folder / f"{len(self.uploads)}.part"))
+            self._file = None
+
+    def check_room(self) -> None:
+        if shutil.disk_usage(self._folder).free < _FREE:
+            raise StoreError("The disk is nearly full, so nothing is uploaded.", "Free some space.")
+
+
+@dataclass
+class _Parts:
+    """What a multipart parser tells, made into files. Parts without a filename are passed over."""
+
+    sink: _Sink
+    whole: bool = False
+    _header: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    _headers: dict[bytes, bytes] = field(default_factory=dict)
+
+    def callbacks(self) -> MultipartCallbacks:
+        return {
+            "on_part_begin": self.part_begin, "on_header_field": self.header_field,
+            "on_header_value": self.header_value, "on_header_end": self.header_end,
+            "on_headers_finished": self.headers_finished, "on_part_data": self.part_data,
+            "on_part_end": self.part_end, "on_end": self.end,
+        }  # fmt: skip
+
+    def part_begin(self) -> None:
+        self._headers = {}
+
+    def header_field(self, data: bytes, start: int, end: int) -> None:
+        self._add(self._header[0], data[start:end])
+
+    def header_value(self, data: bytes, start: int, end: int) -> None:
+        self._add(self._header[1], data[start:end])
+
+    def header_end(self) -> None:
+        self._headers[bytes(self._header[0]).lower()] = bytes(self._header[1])
+        for one in self._header:
+            one.clear()
+        if len(self._headers) > 20:
+            raise Refusal(400, "bad_request", "A part of the multipart body has too many headers.")
+
+    def headers_finished(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        if name := options.get(b"filename"):
+            self.sink.begin(name.decode("utf-8", "replace"))
+
+    def part_data(self, data: bytes, start: int, end: int) -> None:
+        self.sink.write(data[start:end])
+
+    def part_end(self) -> None:
+        self.sink.end()
+
+    def end(self) -> None:
+        self.whole = True
+
+    @staticmethod
+    def _add(to: bytearray, more: bytes) -> None:
+        to += more
+        if len(to) > _HEADER:
+            raise Refusal(400, "bad_request", "A header of the multipart body is too long.")

@@ -1,0 +1,94 @@
+"""A server on a port of its own, as a process, and callers of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+START = "a-start-token-that-nobody-guesses"
+
+
+@dataclass
+class Serving:
+    """``url`` ends before ``/api``. ``client`` shows the start token; a ``bare`` one shows nothing."""
+
+    url: str
+    process: subprocess.Popen[str]
+    printed: str
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def api(self) -> str:
+        return f"{self.url}/api/v1"
+
+    def client(self, token: str = START, **headers: str) -> httpx.Client:
+        return httpx.Client(base_url=self.api, headers={"Authorization": f"Bearer {token}", **headers}, timeout=30)
+
+    def bare(self, **headers: str) -> httpx.Client:
+        return httpx.Client(base_url=self.api, headers=headers, timeout=30)
+
+
+@contextmanager
+def serving(home: Path, *arguments: str, token: str = START, **environment: str) -> Iterator[Serving]:
+    command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--home", str(home), "--port", "0", *arguments]
+    settings = {"PAGEINDEX_HTTP_TOKEN": token, "PAGEINDEX_WORKERS": "1", **environment}
+    process = subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    printed = process.stderr.readline()
+    if not printed.startswith("Serving "):
+        with process:
+            pytest.fail(printed + process.stderr.read())
+    parts = urlsplit(printed.rsplit(" ", 1)[1].strip())
+    made = Serving(f"http://{parts.netloc}", process, printed)
+    reader = threading.Thread(target=lambda: made.said.extend(process.stderr or ()), daemon=True)
+    reader.start()
+    try:
+        yield made
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        reader.join(5)
+        process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """One server for the tests of a file; each uses libraries of its own."""
+    with serving(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+Uploading = Callable[..., Any]
+
+
+def wait_for_jobs(client: httpx.Client, jobs: list[int]) -> list[dict[str, Any]]:
+    """What became of jobs, heard from their streams."""
+    for job in jobs:
+        with client.stream("GET", f"/jobs/{job}/events") as events:
+            assert events.status_code == 200
+            for _ in events.iter_lines():
+                pass
+    return [client.get(f"/jobs/{job}").json() for job in jobs]
+
+
+def upload(client: httpx.Client, library: str, **texts: str) -> list[dict[str, Any]]:
+    """Markdown by name, indexed and waited for."""
+    files = [("file", (f"{name}.md", text.encode())) for name, text in texts.items()]
+    answered = client.post(f"/libraries/{library}/documents", files=files)
+    assert answered.status_code == 202, answered.text
+    return wait_for_jobs(client, [file["job"] for file in answered.json()["files"] if file["job"]])
