@@ -9,6 +9,11 @@ import sqlite3
 from email.message import EmailMessage
 from pathlib import Path
 
+from sqlalchemy import insert
+
+from hybrid_core.store.access.audit import AuditLog
+from hybrid_core.store.access.tables import replies
+from hybrid_core.store.access.tokens import TokenStore
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.schema import whole
@@ -17,6 +22,8 @@ from hybrid_core.store.conversations.turns import Turns
 from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.store.notes.tables import feedback, notes
+from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.conversations import Citation, ConversationScope, Summary
 from hybrid_core.types.jobs import JobRequest, Worker
 from hybrid_pageindex import Engine, run
@@ -53,6 +60,7 @@ def fill(engine: Engine, folder: Path) -> None:
     worker = Workers(catalog).register(Worker("1-a", SECRET, os.getpid(), "worker"))
     JobQueue(catalog).enqueue([JobRequest("default", "index", str(document), "parse")], waiter=worker.id)
     said(catalog)
+    kept(catalog)
     upload = engine.home / "tmp" / "upload"
     upload.write_text(SECRET)
     catalog.keep("default", "", [Original(f"upload:/{SECRET}.md", "", upload, hashlib.sha256(b"x").hexdigest())])
@@ -66,6 +74,18 @@ def said(catalog: Catalog) -> None:
     cited = Citation(1, "default", "d", f"{SECRET}.pdf", "c", "s", 1, "", (SECRET,), f"The {SECRET}.", cited=True)
     turns.end(fence, "complete", f"It flew, the {SECRET}.", found=[cited])
     ConversationWriter(catalog).summarise(Summary(fence.message, SECRET, "v"))
+
+
+def kept(catalog: Catalog) -> None:
+    TokenStore(catalog).create("a program", {"default": "read", EVERYWHERE: "read"})
+    AuditLog(catalog).add("a program", "search", SECRET, SECRET, 200)
+    with catalog.writing() as connection:
+        note = {"library": SECRET, "author": "a", "created_at": 1, "changed_at": 1, "doc_id": "", "page": 0}
+        connection.execute(insert(notes).values(id="n", title=SECRET, text=SECRET, **note))
+        said = {"library": SECRET, "author": "a", "at": 1, "document": SECRET, "page": 1, "right": 1}
+        connection.execute(insert(feedback).values(id="f", question=SECRET, answer=SECRET, **said))
+        reply = {"caller": "c", "key": "k", "asked": "h", "at": 1, "status": 200, "headers": "{}"}
+        connection.execute(insert(replies).values(body=SECRET.encode(), **reply))
 
 
 def rows(file: Path) -> dict[str, int]:
@@ -85,7 +105,14 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
     assert left == {"catalog.sqlite", "cache.sqlite", "config.yaml"}
     now = rows(engine.home / "catalog.sqlite")
     assert now.keys() == filled.keys()
-    assert {table for table, number in now.items() if number} <= {"meta", "counters", "sqlite_sequence"}
+    assert {table for table, number in now.items() if number} <= {
+        "meta",
+        "counters",
+        "sqlite_sequence",
+        "tokens",
+        "grants",
+    }
+    assert now["grants"] == 1, "those of a library went with it: another one may get its id"
     with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
         assert {name for (name,) in direct.execute("SELECT name FROM counters")} <= {"enqueue", "job events"}
     assert sum(rows(engine.home / "cache.sqlite").values()) == 0

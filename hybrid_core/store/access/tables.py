@@ -40,7 +40,6 @@ audit = Table(
     Column("subject", Text, nullable=False),
     Column("outcome", Integer, nullable=False),  # HTTP status
     Index("audit_by_library", "library", "number"),
-    info={STAYS: True},
     sqlite_autoincrement=True,
 )  # fmt: skip
 
@@ -53,6 +52,5 @@ replies = Table(
     Column("status", Integer, nullable=False),  # 0 while it is worked at
     Column("headers", Text, nullable=False),  # JSON object
     Column("body", LargeBinary, nullable=False),
-    info={STAYS: True},
     sqlite_with_rowid=False,
 )  # fmt: skip

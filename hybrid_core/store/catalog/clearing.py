@@ -14,9 +14,8 @@ from hybrid_core.store.tables import STAYS
 
 
 def forget_everything(connection: Connection) -> None:
-    """Empty every table but those that are marked to stay: who may call, and what was done. It is another catalog from
-    now on, by its id, so that nobody takes its logs for those of before. Only what happens to jobs is numbered on, for
-    those who wait for the next.
+    """Empty every table but those that say who may call. It is another catalog from now on, by its id, so that nobody
+    takes its logs for those of before. Only what happens to jobs is numbered on, for those who wait for the next.
     """
     for table in reversed(whole().sorted_tables):
         if table is counters:
