@@ -83,7 +83,7 @@ def _compare(options: argparse.Namespace) -> int:
         for said in thresholds.shortfalls(name, measures, floors)
     ]
     data["fell_short"] = short
-    _out(options, shown, data, compared.notes)
+    out(options, shown, data, compared.notes)
     for said in short:
         sys.stderr.write(f"{said}\n")
     return 1 if short else 0
@@ -119,7 +119,7 @@ def _report(options: argparse.Namespace) -> int:
         from eval.report.page import page
 
         _write(options.html, page(runs, summaries, compared))
-    _out(options, shown, data, notes)
+    out(options, shown, data, notes)
     return 0
 
 
@@ -130,7 +130,7 @@ def _folds(options: argparse.Namespace) -> int:
     runs = _read(options.runs)
     crossed = _cross(runs, options.measure, options.folds, options.seed)
     names = names_of(runs)
-    _out(options, [tables.folds(crossed, names, options.measure)], {"runs": names} | asdict(crossed), ())
+    out(options, [tables.folds(crossed, names, options.measure)], {"runs": names} | asdict(crossed), ())
     return 0
 
 
@@ -157,7 +157,8 @@ def _read(folders: Sequence[str]) -> list[Run]:
     return [read_run(folder) for folder in folders]
 
 
-def _out(options: argparse.Namespace, tables: Sequence[Table], data: dict[str, Any], notes: Sequence[str]) -> None:
+def out(options: argparse.Namespace, tables: Sequence[Table], data: dict[str, Any], notes: Sequence[str]) -> None:
+    """Print tables, or data as JSON, and write the tables as Markdown where that is asked for."""
     from eval.report.table import show, to_markdown
     from hybrid_pageindex.doors.cli.output import dump
 

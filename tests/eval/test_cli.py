@@ -29,7 +29,7 @@ def run_of(folder: Path, docs: Path, questions: Path, *more: str) -> list[str]:
 def test_help_names_eval_and_its_actions(cli: Cli) -> None:
     assert "eval" in cli("--help").stdout
     shown = cli("eval", "--help").stdout
-    for action in ("list", "run", "compare", "report", "folds"):
+    for action in ("list", "run", "baseline", "compare", "report", "folds"):
         assert f"    {action}" in shown
 
 
@@ -68,6 +68,24 @@ def test_a_run_prints_its_figures_and_fails_below_a_floor(made: tuple[Path, Path
     assert summary["measures"]["hit@20"] == 1
     assert "hit@1 is" in summary["fell_short"][0]
     assert "under 1.01" in said.stderr
+
+
+def test_the_engine_beside_page_bm25(made: tuple[Path, Path, Path], cli: Cli, tmp_path: Path) -> None:
+    folder, docs, questions = made
+    arguments = ["eval", "baseline", "custom", "--docs", docs, "--questions", questions, "--expert", "none",
+                 "--out", folder / "baseline"]  # fmt: skip
+    shown = cli(*arguments, "--json")
+    assert shown.returncode == 0, shown.stderr
+    pairs = json.loads(shown.stdout)["pairs"]
+    assert [(pair["setting"], pair["expert"], pair["below"]) for pair in pairs] == [
+        ("library", "none", []), ("given", "none", []),
+    ]  # fmt: skip
+    for pair in pairs:
+        assert pair["differences"]["hit@5"]["mean"] == pytest.approx(
+            pair["engine"]["hit@5"] - pair["baseline"]["hit@5"]
+        )
+    again = cli(*arguments)  # reads the runs that are there
+    assert "The engine beside page BM25" in again.stdout
 
 
 def test_python_m_eval_is_the_same(made: tuple[Path, Path, Path], cli: Cli) -> None:
