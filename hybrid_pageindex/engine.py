@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -588,6 +588,24 @@ class Engine:
         """One document."""
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.document(self._catalog(), name, document))
+
+    async def edit(
+        self,
+        document: str,
+        *,
+        set: Mapping[str, str] | None = None,
+        unset: Sequence[str] = (),
+        library: str | None = None,
+    ) -> Document:
+        """Correct by hand what a document is: its title, organisation, year, quarter, date, type or tags.
+
+        What is ``set`` stays when the file is indexed again, moves or changes, and decides in place of what was read
+        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have.
+        """
+        from hybrid_pageindex.services.editing import edit
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: edit(self._catalog(), name, document, set or {}, several(unset)))
 
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
         """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""

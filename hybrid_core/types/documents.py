@@ -226,6 +226,7 @@ class Card:
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
     recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
+    tags: tuple[str, ...] = ()  # what somebody called it by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
     error: str = ""  # why the newest attempt failed; an older version may still be published
+    corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
 
     @property
     def unread(self) -> int:

@@ -74,7 +74,7 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
         "format": (document.format,), "title": (document.title,), "organisation": card.names,
         "year": tuple(map(str, card.years)), "type": (card.type,),
         "quarter": () if card.quarter is None else (str(card.quarter), f"q{card.quarter}"),
-        "date": (card.date or "",),
+        "date": (card.date or "",), "tag": card.tags,
     }  # fmt: skip
     return fields
 

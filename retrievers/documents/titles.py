@@ -33,7 +33,7 @@ class TitleIndex:
         self._norms: dict[str, float] = {}  # of documents that were found
 
     def _title_terms(self, card: Card) -> list[str]:
-        words = tokenise(" . ".join((card.title, *card.names[:1])))[: self._scoring.longest]
+        words = tokenise(" . ".join((card.title, *card.tags, *card.names[:1])))[: self._scoring.longest]
         return [term for term in dict.fromkeys(words) if _tells(term)]
 
     def _idf(self, term: str) -> float:

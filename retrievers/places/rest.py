@@ -33,7 +33,7 @@ def own_names(document: Document) -> frozenset[str]:
 def naming_terms(document: Document, routing: Routing) -> frozenset[str]:
     """The terms by which a question may name a document."""
     card = document.card
-    said = tokenise(" . ".join((card.title, *card.symbols, *card.parties, *card.recurring)))
+    said = tokenise(" . ".join((card.title, *card.tags, *card.symbols, *card.parties, *card.recurring)))
     return own_names(document) | routing.matched_terms.union(said)
 
 

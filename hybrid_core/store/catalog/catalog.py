@@ -88,6 +88,7 @@ class Catalog:
         for all documents. ``fence`` is of the job that made it, and ``advance`` what becomes of
         the job by that (by default it goes on); raises LeaseLostError, and publishes nothing, where another has it.
         """
+        from hybrid_core.store.catalog.correcting import of_a_copy
         from hybrid_core.store.jobs.events import log  # no search needs these, and they take a while to import
         from hybrid_core.store.jobs.fencing import advance_job
         from hybrid_core.types.jobs import Advance
@@ -103,15 +104,19 @@ class Catalog:
                 rows.insert_content(connection, content_id, version, content)
             elif content_id is not None and content is not None and anew:
                 content_id, changed = replace_content(connection, content_id, version, content)
-            before = connection.scalar(select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id))
+            known = connection.execute(
+                select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id)
+            ).one_or_none()
+            before = known.content_id if known else None
             values = {
                 "library": library, "path": path, "name": originals.document_name(connection, library, path),
                 "content_id": content_id,
                 "card": to_json(card_to_json(card)), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
+            first = {} if known or content_id is None else {"corrections": of_a_copy(connection, library, content_id)}
             connection.execute(
-                upsert(schema.documents).values(doc_id=doc_id, **values).on_conflict_do_update(
+                upsert(schema.documents).values(doc_id=doc_id, **values, **first).on_conflict_do_update(
                     index_elements=["doc_id"], set_=values
                 )
             )  # fmt: skip

@@ -134,12 +134,18 @@ def to_places(written: str) -> Places:
 
 def to_document(row: Row[Any]) -> Document:
     published = row.content_id is not None
+    card, corrections = card_from_json(json.loads(row.card)), {}
+    if row.corrections != "{}":
+        from hybrid_core.cards.corrections import corrected_card
+
+        corrections = json.loads(row.corrections)
+        card = corrected_card(card, corrections)
     return Document(
         doc_id=row.doc_id, library=row.library, path=row.path, name=row.name, sha256=row.sha256 or "",
         content_id=row.content_id or "", format=row.format or "", pages=row.pages or 0, sections=row.sections or 0,
-        title=row.title or "", description=row.description or "",
-        metadata=json.loads(row.metadata) if published else {}, card=card_from_json(json.loads(row.card)),
+        title=corrections.get("title") or row.title or "", description=row.description or "",
+        metadata=json.loads(row.metadata) if published else {}, card=card,
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
         warnings=tuple(json.loads(row.warnings)) if published else (),
-        models=json.loads(row.models) if published else {}, error=row.error,
+        models=json.loads(row.models) if published else {}, error=row.error, corrections=corrections,
     )  # fmt: skip

@@ -33,7 +33,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 17
+SCHEMA_VERSION = 18
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -104,7 +104,8 @@ documents = Table(
     Column("path", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: nothing published
-    Column("card", Text, nullable=False),  # JSON object
+    Column("card", Text, nullable=False),  # JSON object: what was read off the file
+    Column("corrections", Text, nullable=False, server_default="{}"),  # JSON object: what somebody said instead
     Column("size", Integer, nullable=False),
     Column("mtime", Float, nullable=False),
     Column("ctime", Float, nullable=False, server_default="0"),

@@ -242,4 +242,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "REFERENCES libraries (id) ON DELETE CASCADE)",
         "CREATE INDEX IF NOT EXISTS feedback_by_library ON feedback (library, at)",
     ),
+    17: ("ALTER TABLE documents ADD COLUMN corrections TEXT NOT NULL DEFAULT '{}'",),
 }

@@ -221,6 +221,16 @@ async def _info(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _edit(engine: Engine, options: argparse.Namespace) -> int:
+    pairs = [one.partition("=") for one in options.set]
+    if wrong := next((one for one, pair in zip(options.set, pairs, strict=True) if not pair[1]), None):
+        raise UsageError(f"'{wrong}' is no correction.", "Write --set FIELD=VALUE, for example --set year=2022.")
+    changes = {field: value for field, _, value in pairs}
+    document = await engine.edit(options.document, set=changes, unset=options.unset, library=_library(options))
+    dump(show.document_dict(document)) if _json(options) else show.info(document)
+    return 0
+
+
 async def _remove(engine: Engine, options: argparse.Namespace) -> int:
     removed = await engine.remove(options.documents, library=_library(options))
     if _json(options):
@@ -340,7 +350,7 @@ async def _token(engine: Engine, options: argparse.Namespace) -> int:
 
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
-    "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate, "doctor": _doctor,
-    "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch, "worker": _worker, "serve": _serve,
-    "token": _token,
+    "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate,
+    "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch,
+    "worker": _worker, "serve": _serve, "token": _token,
 }  # fmt: skip

@@ -126,6 +126,14 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     info = commands.add_parser("info", parents=[scoped], help="everything known of a document, or of the whole home")
     info.add_argument("document", nargs="?", metavar="DOC")
 
+    edit = commands.add_parser("edit", parents=[scoped], help="correct by hand what a document is")
+    edit.add_argument("document", metavar="DOC")
+    edit.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE",
+        help="title, organisation, year, quarter, date, type or tags; stays when the file is indexed again",
+    )  # fmt: skip
+    edit.add_argument("--unset", action="append", default=[], metavar="FIELD", help="take a correction back")
+
     remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
     remove.add_argument("documents", nargs="+", metavar="DOC")
 

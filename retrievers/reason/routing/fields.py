@@ -17,7 +17,7 @@ Kind = Literal["text", "number", "date"]
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T.*)?")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
-_CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format")
+_CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
 LONGEST = 200  # characters of a value that count
 _SHOWN = 80  # those that a model sees
 
@@ -84,7 +84,7 @@ def _said(document: Document) -> Iterable[tuple[str, str]]:
     card = document.card
     values = (
         card.names, card.symbols, card.parties, (card.type,), map(str, card.years), (str(card.quarter or ""),),
-        (card.date or "",), (document.title,), (document.name,), (document.format,),
+        (card.date or "",), (document.title,), (document.name,), (document.format,), card.tags,
     )  # fmt: skip
     for name, several in zip(_CARD, values, strict=True):
         yield from ((name, value) for value in several)

@@ -214,6 +214,7 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
         direct.execute("DROP INDEX pages_unread")  # what came after
         for column in ("pictures", "engine", "sure"):
             direct.execute(f"ALTER TABLE pages DROP COLUMN {column}")
+        direct.execute("ALTER TABLE documents DROP COLUMN corrections")
     direct.close()
     with closing(Catalog(path)) as opened, opened.snapshot() as snapshot:
         held = snapshot.vectors("f1", [text.key for text in texts])

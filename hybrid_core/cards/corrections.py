@@ -1,0 +1,82 @@
+"""What somebody corrected by hand of a document: kept apart from what is derived, laid over it wherever it is read."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.documents import Card
+
+FIELDS = ("title", "organisation", "year", "quarter", "date", "type", "tags")
+"""What can be corrected. Several organisations or tags stand one after another, parted by semicolons, years by commas;
+the first counts most."""
+
+_YEARS = re.compile(r"[12]\d{3}(?:\s*,\s*[12]\d{3})*")
+_QUARTER = re.compile(r"[Qq]?([1-4])")
+_LONGEST = 500
+
+
+def correction(field: str, value: str) -> str:
+    """A correction as it is kept. Raises UsageError for a field that cannot be corrected and a value it cannot have."""
+    value = " ".join(value.split())
+    if field not in FIELDS:
+        raise UsageError(f"'{field}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
+    if not value or len(value) > _LONGEST:
+        raise UsageError(
+            f"{field}: {'nothing' if not value else f'{len(value)} characters'} given.",
+            f"Give 1 to {_LONGEST} characters; --unset {field} takes a correction back.",
+        )
+    if field == "year" and not _YEARS.fullmatch(value):
+        raise UsageError(f"year: '{value}' is no year.", "Write year=2022, or year=2022,2021 for several.")
+    if field == "quarter":
+        if (match := _QUARTER.fullmatch(value)) is None:
+            raise UsageError(f"quarter: '{value}' is none.", "Write quarter=1 to quarter=4.")
+        return match[1]
+    if field == "date":
+        try:
+            return datetime.date.fromisoformat(value).isoformat()
+        except ValueError as error:
+            raise UsageError(f"date: '{value}' is no date.", "Write date=2022-12-31.") from error
+    return _known_type(value) if field == "type" else value
+
+
+def _known_type(value: str) -> str:
+    from hybrid_core.cards.document_types import document_types, finder
+
+    found = [mention.type for mention in finder().find(value)]
+    if value.lower() in document_types():
+        return value.lower()
+    if len(set(found)) != 1:
+        raise UsageError(f"type: '{value}' is no kind of document.", f"Known: {', '.join(document_types())}.")
+    return found[0]
+
+
+def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
+    """The card with what was corrected by hand. What the correction of another field belies goes: a wrong year's date,
+    another organisation's symbols."""
+    if title := corrections.get("title"):
+        card = replace(card, title=title)
+    if organisation := corrections.get("organisation"):
+        card = replace(card, names=_several(organisation, ";"), symbols=())
+    if kind := corrections.get("type"):
+        card = replace(card, type=kind)
+    if tags := corrections.get("tags"):
+        card = replace(card, tags=_several(tags, ";"))
+    if date := corrections.get("date"):
+        card = replace(card, date=date, dates=(date,), years=(int(date[:4]),))
+    if year := corrections.get("year"):
+        years = tuple(map(int, _several(year, ",")))
+        ends = {written for first in years for written in (first, first + 1)}  # a fiscal year may end in the next
+        dates = tuple(one for one in card.dates if int(one[:4]) in ends)
+        fits = card.date is not None and int(card.date[:4]) in ends
+        card = replace(card, years=years, dates=dates, date=card.date if fits else None)
+    if quarter := corrections.get("quarter"):
+        card = replace(card, quarter=int(quarter))
+    return card
+
+
+def _several(value: str, sign: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in value.split(sign) if part.strip()))

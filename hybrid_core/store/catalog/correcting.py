@@ -1,0 +1,44 @@
+"""Corrections by hand, kept with the document and apart from what is made of its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, select, update
+
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.text import to_json
+
+if TYPE_CHECKING:
+    from hybrid_core.store.catalog.catalog import Catalog
+
+
+def correct(catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Collection[str]) -> bool:
+    """Add corrections to a document and take others back, in one transaction; False where there is no such document.
+
+    Readers see it as they see a document that moved: by the change log.
+    """
+    documents = schema.documents.c
+    with catalog.writing() as connection:
+        row = connection.execute(
+            select(documents.library, documents.content_id, documents.corrections).where(documents.doc_id == doc_id)
+        ).one_or_none()
+        if row is None:
+            return False
+        held = {field: value for field, value in json.loads(row.corrections).items() if field not in undone}
+        connection.execute(
+            update(schema.documents).where(documents.doc_id == doc_id).values(corrections=to_json({**held, **new}))
+        )
+        log_changes(connection, [Changed(row.library, doc_id, row.content_id)])
+    return True
+
+
+def of_a_copy(connection: Connection, library: str, content_id: str) -> str:
+    """What another document of the library with the same content was corrected to: a copy begins with that."""
+    documents = schema.documents.c
+    same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
+    query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
+    return connection.scalar(query) or "{}"
