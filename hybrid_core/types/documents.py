@@ -139,7 +139,7 @@ class Section:
     The section's text begins at character ``anchor`` of page ``start_page`` and ends before character
     ``end_anchor`` of page ``end_page`` (``None``: at the end of that page); the range includes its
     children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups). ``gaps``: what
-    it announces and does not contain, in words of a model.
+    it leaves open or announces and does not contain, told by rules and by a model.
     """
 
     node_id: str

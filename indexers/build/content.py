@@ -15,6 +15,7 @@ from hybrid_core.types.unread import empty_warning, unread_warning
 from indexers.build import description, summaries
 from indexers.build.chunks import ChunkSize, cut
 from indexers.build.flags import find_flags
+from indexers.build.gaps import find_gaps, gaps_warning
 from indexers.build.prose import prose
 from indexers.build.spool import Spool, TermsByPage
 from indexers.build.title import find_title, marked_title
@@ -42,11 +43,8 @@ def build_content(
     pages = tuple(
         _page(page, page_text, said) for page, page_text, said in zip(parsed, texts, summary.pages, strict=True)
     )
-    flags = find_flags(sections, parsed)
-    sections = tuple(
-        replace(section, summary=said, flags=held)
-        for section, said, held in zip(sections, summary.sections, flags, strict=True)
-    )
+    told = zip(sections, summary.sections, find_flags(sections, parsed), find_gaps(sections, parsed), strict=True)
+    sections = tuple(replace(section, summary=said, flags=held, gaps=gaps) for section, said, held, gaps in told)
     if info.headings is None:
         title = find_title(name, info.metadata, parsed)
     else:
@@ -62,7 +60,12 @@ def build_content(
         chunks=tuple(cut(sections, pages, size)),
         terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
         heading_terms=heading_terms(sections, len(pages)).to_bytes(),
-        warnings=(*info.warnings, *(w for spool in spools for w in spool.warnings), *text_warnings(pages)),
+        warnings=(
+            *info.warnings,
+            *(w for spool in spools for w in spool.warnings),
+            *text_warnings(pages),
+            *gaps_warning(sections),
+        ),
     )
 
 

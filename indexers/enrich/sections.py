@@ -73,7 +73,10 @@ def summarise_sections(
     lost = round_.take(leaves, said)
     branches = branch_materials(pages, sections, round_.summaries)
     lost += round_.take(branches, round_.ask(round_.take(branches, said)))
-    made = [replace(s, summary=round_.summaries[at], gaps=round_.gaps[at]) for at, s in enumerate(sections)]
+    made = [
+        replace(s, summary=round_.summaries[at], gaps=tuple(dict.fromkeys((*s.gaps, *round_.gaps[at]))))
+        for at, s in enumerate(sections)
+    ]
     if not lost:
         return SectionOutcome(tuple(made), ())
     why = round_.error.message if round_.error else "the model left them out."

@@ -1,0 +1,128 @@
+"""What a document leaves open, told without a model: places to be filled in, parts and tables that it refers to and
+does not have, headings without a text.
+
+Only what is sure is told: a part counts as there where any line begins with its number, and tables are looked for only
+where others of the document bear captions.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from hybrid_core.text.numerals import part_number
+from hybrid_core.types.documents import ParsedPage, Section
+from indexers.build.chunks import own_ranges
+
+_MOST = 6  # of one section
+_OPEN = re.compile(
+    r"\b(?:TBD|TBA|TBC)\b"
+    r"|\b(?i:to\s+be\s+(?:determined|announced|confirmed|completed|provided|supplied|inserted|added|advised))"
+    r"(?=\s*(?:[.;:)\]|]|\n|$|  ))"
+    r"|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
+    r"|\b(?i:noch\s+festzulegen|à\s+(?:déterminer|compléter)|por\s+determinar)\b"
+    r"|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
+)
+_PART = (
+    r"(?P<word>(?i:appendix|annex|annexe|exhibit|schedule|attachment|anhang|anlage|anexo))\s{1,3}"
+    r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
+)
+_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
+_PART_NAMED, _PART_BEGINS = re.compile(_PART), re.compile(rf"^[^\w\n]{{0,4}}{_PART}{_HEADS}", re.MULTILINE)
+_REFERRING = re.compile(
+    r"(?:\bsee(?:\s+also)?|\brefer(?:red)?\s+to(?:\s+in)?|\b(?:set\s+(?:forth|out)|described|listed|specified|shown"
+    r"|contained|provided|detailed|given)\s+(?:in|on)|\battached(?:\s+hereto)?(?:\s+(?:as|in))?|\bsiehe|\bvoir|\bvéase)"
+    r"\s+(?:the\s+|attached\s+)?\Z",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"\s{0,3}(?:\([^)]{0,40}\)\s?)?(?:,?\s*(?:to|of|in)\s+(?:the|our|its|such|that|a|an|[A-Z])\b)")
+_CAPTION = r"(?P<word>(?i:table|figure|fig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-]\d{1,2})?)(?![\w%]|[.,]\d)"
+_CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
+_CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
+_TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
+_CAPTIONS = 2  # of one kind at least, before one that lacks is missed
+_BEFORE, _QUOTE = 45, 60  # characters
+
+
+def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
+    """What each section leaves open, in plain sentences with the page; in the order of ``sections``."""
+    texts = [page.text for page in pages]
+    found: list[dict[str, None]] = [{} for _ in sections]
+    starts = [(section.start_page, section.anchor) for section in sections]
+    read = not any(page.needs_ocr or page.pictures for page in pages)
+    for page, offset, told in (*_left_open(texts), *_parts(texts), *(_captions(texts) if read else ())):
+        at = bisect_right(starts, (page, offset)) - 1
+        if at >= 0:
+            found[at].setdefault(told)
+    for at, told in _without_text(sections, pages):
+        found[at].setdefault(told)
+    return [tuple(told)[:_MOST] for told in found]
+
+
+def gaps_warning(sections: Sequence[Section]) -> list[str]:
+    """One line for the whole document; none where nothing is open."""
+    gaps = [gap for section in sections for gap in section.gaps]
+    if not gaps:
+        return []
+    more = f" and {len(gaps) - 2} more" if len(gaps) > 2 else ""
+    return [f"left open: {'; '.join(gaps[:2])}{more}"]
+
+
+def _left_open(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    for page, text in enumerate(texts, 1):
+        for match in _OPEN.finditer(text):
+            start = text.rfind("\n", 0, match.start()) + 1
+            line = " ".join(text[max(start, match.start() - _QUOTE) : match.end()].split())
+            yield page, match.start(), f"to be filled in: «{line[-_QUOTE:]}», page {page}"
+
+
+def _parts(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    there = {part_number(m["number"]) for text in texts for m in _PART_BEGINS.finditer(text)}
+    for page, text in enumerate(texts, 1):
+        for match in _PART_NAMED.finditer(text):
+            if part_number(match["number"]) in there or _ELSEWHERE.match(text, match.end()):
+                continue
+            if _REFERRING.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+                name = f"{match['word'].capitalize()} {match['number']}"
+                yield page, match.start(), f"{name} is referred to on page {page} and is not in this file"
+
+
+def _captions(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    captions: dict[str, set[str]] = {}
+    for text in texts:
+        for match in _CAPTION_BEGINS.finditer(text):
+            captions.setdefault(_kind(match), set()).add(part_number(match["number"]))
+    for page, text in enumerate(texts, 1):
+        for match in _CAPTION_NAMED.finditer(text):
+            known = captions.get(_kind(match), set())
+            number = part_number(match["number"])
+            if len(known) >= _CAPTIONS and number not in known and not _ELSEWHERE.match(text, match.end()):
+                told = f"{_kind(match).capitalize()} {match['number']} is referred to on page {page} and is not there"
+                yield page, match.start(), told
+
+
+def _kind(match: re.Match[str]) -> str:
+    return "table" if match["word"].lower() == "table" else "figure"
+
+
+def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, str]]:
+    """Where markup says what is a heading and what a table: headings that nothing follows, and tables announced that
+    do not come."""
+    parents = {section.parent_id for section in sections}
+    for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
+        if section.source != "markup" or section.synthetic or section.node_id in parents:
+            continue
+        lines = []
+        for number in range(first, last + 1):
+            offset = 0
+            for line in pages[number - 1].lines:
+                if (number > first or offset >= start) and (number < last or end is None or offset < end):
+                    lines.append(line)
+                offset += len(line.text) + 1
+        body = [line for line in lines if line.role != "heading" and line.text.strip()]
+        if not body and not any(pages[number - 1].pictures for number in range(first, last + 1)):
+            yield at, f"«{section.title[:_QUOTE]}» has no text, page {first}"
+        announced = any(_TABLE_BELOW.search(line.text) for line in body if line.role in ("text", ""))
+        if announced and not any(line.role in ("table", "image", "code") for line in body):
+            yield at, f"a table is announced on page {first} and is not there"

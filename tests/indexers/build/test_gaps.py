@@ -1,0 +1,69 @@
+"""What a document leaves open is told by rules, and only where it is sure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hybrid_pageindex import Engine, run
+
+_OPEN = """# Supply agreement
+
+## Delivery
+
+The seller delivers as set out in Schedule 2. The price is described in Appendix B. Both follow Exhibit C to the Master
+Agreement. What is to be determined by the buyer is no gap.
+
+Delivery date: TBD
+
+Contact: [insert name]
+
+## Prices
+
+The following table shows the prices.
+
+They rise each year.
+
+## Terms
+
+### Warranty
+
+## Measures
+
+Table 1: Widths
+
+Table 2: Heights
+
+Table 7 shows the depths.
+
+# Schedule 2
+
+What is delivered where.
+"""
+
+
+def test_gaps_stand_at_their_sections_and_in_the_warnings(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "agreement.md"
+    file.write_text(_OPEN)
+    report = run(engine.index(file))
+    assert "left open: " in report.files[0].note
+    outline = run(engine.outline("agreement.md"))
+    gaps = {node.section.title: node.section.gaps for node in outline.nodes if node.section.gaps}
+    assert gaps == {
+        "Delivery": (
+            "to be filled in: «Delivery date: TBD», page 1",
+            "to be filled in: «Contact: [insert name]», page 1",
+            "Appendix B is referred to on page 1 and is not in this file",
+        ),
+        "Prices": ("a table is announced on page 1 and is not there",),
+        "Warranty": ("«Warranty» has no text, page 1",),
+        "Measures": ("Table 7 is referred to on page 1 and is not there",),
+    }
+    found = run(engine.search("delivery date")).results[0]
+    assert found.section.gaps == gaps["Delivery"]
+
+
+def test_a_whole_document_has_none(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "whole.md"
+    whole = _OPEN.split("## Prices", maxsplit=1)[0].replace("TBD", "3 May").replace("[insert name]", "A. Reed")
+    file.write_text(whole + "\n# Schedule 2\n\nGoods.\n\n# Appendix B\n\nPrices.\n\n# Warranty\n\nTwo years.\n")
+    assert run(engine.index(file)).files[0].note == ""
