@@ -16,16 +16,22 @@ from hybrid_core.types.documents import ParsedPage, Section
 from indexers.build.chunks import own_ranges
 
 _MOST = 6  # of one section
+# What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
+_OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
+               "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
+_PART_SIGNS = ("appendix", "annex", "exhibit", "schedule", "attachment", "anhang", "anlage", "anexo")
+_CAPTION_SIGNS = ("table", "figure", "fig.")
 _OPEN = re.compile(
-    r"\b(?:TBD|TBA|TBC)\b"
-    r"|\b(?i:to\s+be\s+(?:determined|announced|confirmed|completed|provided|supplied|inserted|added|advised))"
-    r"(?=\s*(?:[.;:)\]|]|\n|$|  ))"
-    r"|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
-    r"|\b(?i:noch\s+festzulegen|à\s+(?:déterminer|compléter)|por\s+determinar)\b"
-    r"|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
+    r"\bTB[DAC]\b|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
+    r"|noch\s+festzulegen\b|à\s+(?:déterminer|compléter)\b|por\s+determinar\b|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
+)
+# «Delivery: to be provided» leaves something open, «services to be provided» does not.
+_TO_BE = re.compile(
+    r"[Tt][Oo]\s+[Bb][Ee]\s+(?i:determined|announced|confirmed"
+    r"|(?P<common>completed|provided|supplied|inserted|added|advised))(?=\s*(?:[.;:)\]|]|\n|$|  ))"
 )
 _PART = (
-    r"(?P<word>(?i:appendix|annex|annexe|exhibit|schedule|attachment|anhang|anlage|anexo))\s{1,3}"
+    r"(?P<word>[AaEeSs](?i:ppendix|nnexe?|xhibit|chedule|ttachment|nhang|nlage|nexo))\s{1,3}"
     r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
 )
 _HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
@@ -37,21 +43,26 @@ _REFERRING = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\s{0,3}(?:\([^)]{0,40}\)\s?)?(?:,?\s*(?:to|of|in)\s+(?:the|our|its|such|that|a|an|[A-Z])\b)")
-_CAPTION = r"(?P<word>(?i:table|figure|fig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-]\d{1,2})?)(?![\w%]|[.,]\d)"
+_CAPTION = r"(?P<word>[TtFf](?i:able|igure|ig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-]\d{1,2})?)(?![\w%]|[.,]\d)"
 _CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
 _CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
 _TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
 _CAPTIONS = 2  # of one kind at least, before one that lacks is missed
 _BEFORE, _QUOTE = 45, 60  # characters
+_ALONE = ":([–—|\n"  # and nothing at all
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
     """What each section leaves open, in plain sentences with the page; in the order of ``sections``."""
     texts = [page.text for page in pages]
+    small = [text.lower() for text in texts]
     found: list[dict[str, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
     read = not any(page.needs_ocr or page.pictures for page in pages)
-    for page, offset, told in (*_left_open(texts), *_parts(texts), *(_captions(texts) if read else ())):
+    told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small)), *_parts(_having(_PART_SIGNS, texts, small))]
+    if read:
+        told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small))
+    for page, offset, told in told_of_texts:
         at = bisect_right(starts, (page, offset)) - 1
         if at >= 0:
             found[at].setdefault(told)
@@ -69,17 +80,24 @@ def gaps_warning(sections: Sequence[Section]) -> list[str]:
     return [f"left open: {'; '.join(gaps[:2])}{more}"]
 
 
-def _left_open(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    for page, text in enumerate(texts, 1):
-        for match in _OPEN.finditer(text):
-            start = text.rfind("\n", 0, match.start()) + 1
+def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
+    """The pages, from 1, whose text holds one of these, with it."""
+    both = enumerate(zip(texts, small, strict=True), 1)
+    return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
+
+
+def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    for page, text in texts:
+        to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
+        for match in sorted((*_OPEN.finditer(text), *to_be), key=lambda one: one.start()):
+            start = text.rfind("\n", 0, match.end() - 1) + 1
             line = " ".join(text[max(start, match.start() - _QUOTE) : match.end()].split())
             yield page, match.start(), f"to be filled in: «{line[-_QUOTE:]}», page {page}"
 
 
-def _parts(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    there = {part_number(m["number"]) for text in texts for m in _PART_BEGINS.finditer(text)}
-    for page, text in enumerate(texts, 1):
+def _parts(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    there = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}
+    for page, text in texts:
         for match in _PART_NAMED.finditer(text):
             if part_number(match["number"]) in there or _ELSEWHERE.match(text, match.end()):
                 continue
@@ -88,12 +106,12 @@ def _parts(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
                 yield page, match.start(), f"{name} is referred to on page {page} and is not in this file"
 
 
-def _captions(texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+def _captions(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
     captions: dict[str, set[str]] = {}
-    for text in texts:
+    for _, text in texts:
         for match in _CAPTION_BEGINS.finditer(text):
             captions.setdefault(_kind(match), set()).add(part_number(match["number"]))
-    for page, text in enumerate(texts, 1):
+    for page, text in texts:
         for match in _CAPTION_NAMED.finditer(text):
             known = captions.get(_kind(match), set())
             number = part_number(match["number"])

@@ -18,6 +18,7 @@ from retrievers.explain.receipts import Explainer
 from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
 from retrievers.pages.first_stage import FirstStage, by_meaning
+from retrievers.pages.remaining import NAME, remaining_pages
 from retrievers.pages.tree_walk import WalkTrace, walk
 from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
@@ -133,6 +134,15 @@ def walk_trees(state: SearchState) -> SearchState:
     return replace(state, visits=visits, walk=steps)
 
 
+@stage("remaining")
+def reach_remaining(state: SearchState) -> SearchState:
+    """Where fewer pages were reached than asked for, those that hold words of how the question asks come last."""
+    visits, worth = remaining_pages(
+        state.question, state.visits, state.pages, state.request.top_k, state.request.scoring.pages
+    )
+    return replace(state, visits=[*state.visits, *visits]).plus(NAME, worth) if visits else state
+
+
 @stage("wording")
 def phrases(state: SearchState) -> SearchState:
     """Phrases of expert knowledge that stand on the best pages word for word."""
@@ -233,8 +243,8 @@ def explain(state: SearchState) -> SearchState:
 
 
 STAGES: Stages = (
-    read, first_stage, correct, route, gather, score, walk_trees, phrases, multi_vector, find_places, judge, ask_model,
-    select_results, explain,
+    read, first_stage, correct, route, gather, score, walk_trees, reach_remaining, phrases, multi_vector, find_places,
+    judge, ask_model, select_results, explain,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
 

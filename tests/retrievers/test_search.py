@@ -113,6 +113,26 @@ def test_of_a_very_long_document_the_pages_around_its_best_hits_are_scored(engin
     assert {doc_id for doc_id, _ in trace.read} == set(trace.documents)
 
 
+def test_pages_that_only_the_wording_of_a_question_reaches_come_last(engine: Engine, tmp_path: Path) -> None:
+    """What is cut from a question as an instruction names no page that matters more; but more than none."""
+    file = tmp_path / "contract.md"
+    parts = ["Renewal lasts three years.", "A lawyer reviews this contract.", "Nothing is said here.", "Renewal again."]
+    file.write_text(
+        "\n\n".join(f"# Part {n}\n\n{part} " + "Filler stands here. " * 130 for n, part in enumerate(parts))
+    )
+    run(engine.index(file))
+    asked = "Highlight the parts of this contract related to renewal that should be reviewed by a lawyer."
+    found = run(engine.search(asked, top_k=20)).results
+    plain = run(engine.search("renewal", top_k=20)).results
+    assert [one.page for one in plain] == [one.page for one in found][: len(plain)]
+    assert len(found) > len(plain)
+    assert found[len(plain)].score < found[len(plain) - 1].score
+    held = found[len(plain)].receipt
+    assert found[len(plain)].score == pytest.approx(
+        held.page + held.document + held.structure + sum(held.contributions.values()), abs=2e-4
+    )
+
+
 def test_where_is_a_filter(library: Engine) -> None:
     years = run(library.search("net sales", where=["year=2024"], top_k=20, expert="none")).results
     assert {r.doc_name for r in years} == {"corvane-optics-2024-10k.pdf", "dunlin-freight-2024-10k.pdf"}

@@ -42,6 +42,7 @@ console = _Console(highlight=False, soft_wrap=True)
 _PATH = " › "
 _PLACE = re.compile(r".*[ !:]")  # «slide 3», «lines 1-40», «Sales!A1:H50»; what is printed on paper is «iv», «A-3»
 _NAMED = 3  # files that are gone
+_GAPS = 2  # of a section, beside a page
 _TITLE_WIDTH = 60  # characters of a title in a table
 _PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
 
@@ -132,6 +133,8 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{escape(found.snippet)}[/]")
         console.print(f"   [dim]why: {escape(found.why)}[/]")
+        for gap in found.section.gaps[:_GAPS]:
+            console.print(f"   [yellow]open[/] {escape(gap)}")
         if parts:
             console.print(f"   [dim]{escape(_parts(receipt))}[/]")
         if receipt.reasoning is not None:
@@ -180,6 +183,8 @@ def outline(found: Outline) -> None:
             best = f", best {', '.join(map(str, node.best_pages))}" if node.best_pages else ""
             scored = f"  [cyan]{node.node_score:.2f}{best}[/]"
         console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
+        for gap in section.gaps:
+            console.print(f"{indent}  [yellow]open[/] {escape(gap)}")
 
 
 def label(label: str, page: int) -> str:
