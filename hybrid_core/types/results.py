@@ -108,6 +108,15 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where a snippet sends its reader: «Note 7», with the page of the same document on which that begins."""
+
+    written: str
+    page: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageFound:
     """``short_path`` is the file's name with as much of its folders as tells it from the library's other documents."""
 
@@ -123,6 +132,7 @@ class PageFound:
     short_path: str = ""
     library: str = ""  # where several are searched
     place: str = ""  # where in the file the match stands, of a format without pages of its own
+    see: tuple[Pointer, ...] = ()  # where the snippet sends its reader
 
     @property
     def why(self) -> str:
@@ -261,7 +271,7 @@ class SearchResult:
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = found.receipt.to_dict(), found.why
-            for name in ("library", "place"):
+            for name in ("library", "place", "see"):
                 if not page[name]:
                     del page[name]
         return shape

@@ -8,9 +8,10 @@ from dataclasses import replace
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.results import Evidence, SearchResult
+from hybrid_core.types.results import Evidence, PageFound, Pointer, SearchResult
 from retrievers.documents import select
 from retrievers.documents.candidates import choose
+from retrievers.documents.content import Content
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
 from retrievers.explain.evidence import JUDGED, STRONG, judged
@@ -18,6 +19,7 @@ from retrievers.explain.receipts import Explainer
 from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
 from retrievers.pages.first_stage import FirstStage, by_meaning
+from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.remaining import NAME, remaining_pages
 from retrievers.pages.tree_walk import WalkTrace, walk
 from retrievers.pipeline.spelled import spelled
@@ -27,6 +29,7 @@ from retrievers.places.meant import meant_places
 from retrievers.query.expert import together
 from retrievers.query.lists import asks_for_documents
 from retrievers.query.question import read_question
+from retrievers.query.references import may_refer
 from retrievers.reason.reasoner import reason
 from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
 from retrievers.reason.sureness import sureness
@@ -235,9 +238,10 @@ def explain(state: SearchState) -> SearchState:
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [
-        explainer.page(slot, found)
-        for slot, place, found in zip(state.slots, places, texts.of(places), strict=True)
+        replace(found, see=_pointers(found, place, texts))
+        for slot, place, held in zip(state.slots, places, texts.of(places), strict=True)
         if not texts.gone(place)
+        for found in (explainer.page(slot, held),)
     ]
     return replace(state, results=results, sections=explainer.sections(), documents=explainer.documents())
 
@@ -280,6 +284,18 @@ def _first_stage(state: SearchState) -> FirstStage:
     opened = state.resources
     terms = dict.fromkeys(state.question.terms, 1.0)
     return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
+
+
+def _pointers(found: PageFound, place: tuple[Content, int], texts: PageTexts) -> tuple[Pointer, ...]:
+    content, page = place
+    if not may_refer(found.snippet):
+        return ()
+    from retrievers.places.pointers import pointers
+
+    def read(numbers: Sequence[int]) -> list[str]:
+        return [held.text for held in texts.of([(content, number) for number in numbers])]
+
+    return pointers(found.snippet, page, content, read)
 
 
 def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:

@@ -33,11 +33,11 @@ def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFo
     if reference.kind == "page":
         return _page(reference, content.pages, texts)
     if reference.kind == "caption":
-        return _lines(reference, texts(), begins_caption)
+        return lines_that_begin(reference, texts(), begins_caption)
     return (
-        _sections(reference, content.sections)
-        or _lines(reference, texts(), lambda one, line: fit(one, line) > 1)
-        or _lines(reference, texts(), lambda one, line: fit(one, line) > 0, bare_line_starts())
+        sections_called(reference, content.sections)
+        or lines_that_begin(reference, texts(), lambda one, line: fit(one, line) > 1)
+        or lines_that_begin(reference, texts(), lambda one, line: fit(one, line) > 0, bare_line_starts())
     )
 
 
@@ -56,7 +56,7 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
     return [PlaceFound(page, why) for page, why in found.items()]
 
 
-def _sections(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
+def sections_called(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
     """The sections whose heading bears the number: with the word if any has, and of these the highest in the tree."""
     fits = [(fit(reference, section.title), section) for section in sections if not section.synthetic]
     surest = max((rank for rank, _ in fits), default=0)
@@ -75,7 +75,7 @@ def _pages_of(section: Section) -> Iterator[PlaceFound]:
     )
 
 
-def _lines(
+def lines_that_begin(
     reference: Reference,
     texts: Sequence[tuple[str, str]],
     begins: Callable[[Reference, str], bool],

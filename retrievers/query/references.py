@@ -72,9 +72,14 @@ class Reference:
     end: int
 
 
+def may_refer(text: str) -> bool:
+    """Whether it holds a word or a sign that places are called by: most texts have none, which is seen at once."""
+    return any(sign in text for sign in _SIGNS) or not _WORDS.isdisjoint(_WORD.findall(text.lower()))
+
+
 def references(question: str) -> list[Reference]:
     """The places that a question names, in order."""
-    if _WORDS.isdisjoint(_WORD.findall(question.lower())) and not any(sign in question for sign in _SIGNS):
+    if not may_refer(question):
         return []
     said, chinese = _patterns()
     found = [_said(match) for match in said.finditer(question)]

@@ -20,6 +20,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import Receipt, SearchResult, SectionFound
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.cli.grouped import grouped
+from hybrid_pageindex.doors.cli.highlight import highlit
 from hybrid_pageindex.doors.cli.output import visible
 from hybrid_pageindex.services.migrating import Migration
 from hybrid_pageindex.services.outline import Outline
@@ -131,8 +132,10 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         name = escape((f"{found.library}: " if found.library else "") + (found.short_path or found.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
-        console.print(f"   [italic]{escape(found.snippet)}[/]")
+        console.print(f"   [italic]{highlit(found.snippet, receipt.terms)}[/]")
         console.print(f"   [dim]why: {escape(found.why)}[/]")
+        for one in found.see:
+            console.print(f"   see {escape(one.written)}: page {one.page} [dim]({escape(one.why)})[/]")
         for gap in found.section.gaps[:_GAPS]:
             console.print(f"   [yellow]open[/] {escape(gap)}")
         if parts:
