@@ -11,7 +11,13 @@ from hybrid_pageindex.doors.cli.highlight import highlit
 
 def shown(text: str, *terms: str, terminal: bool = True) -> str:
     out = StringIO()
-    console = Console(file=out, force_terminal=terminal, highlight=False, soft_wrap=True, color_system="standard")
+    console = Console(
+        file=out,
+        force_terminal=terminal,
+        highlight=False,
+        soft_wrap=True,
+        color_system="standard" if terminal else None,
+    )
     console.print(highlit(text, terms), end="")
     return out.getvalue()
 

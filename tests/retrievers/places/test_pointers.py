@@ -14,7 +14,7 @@ def test_a_snippet_that_sends_on_says_where_to(engine: Engine, tmp_path: Path) -
     file.write_text(
         "# Accounts of the harbour\n\n## Debt\n\nLong-term debt rose to 31 million (see Note 7 and Table 3). "
         f"See Appendix Q, which nobody wrote.\n\n{_FILLER}\n\n# Notes\n\n## Note 6: Leases\n\nLeases.\n\n{_FILLER}\n\n"
-        f"## Note 7: Borrowings\n\nBorrowings are due in 2031.\n\n{_FILLER}\n\n## Tables\n\nTable 3: Ships\n\n{_FILLER}\n"
+        f"## Note 7: Borrowings\n\nBorrowings are due in 2031.\n\n{_FILLER}\n\n## Tables\n\nTable 3: Ships\n\n"
     )
     run(engine.index(file))
     best = run(engine.search("How much did long-term debt rise to?")).results[0]
