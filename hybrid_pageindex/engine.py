@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.layouts import Layouts
     from hybrid_pageindex.services.listing import DocumentPage, DocumentState
     from hybrid_pageindex.services.pictures import Pictures
+    from hybrid_pageindex.services.places import PlaceFound
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
@@ -471,9 +472,7 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
 
-    async def find_place(
-        self, document: str, place: str, quote: str = "", *, library: str | None = None
-    ) -> reading.PlaceFound:
+    async def find_place(self, document: str, place: str, quote: str = "", *, library: str | None = None) -> PlaceFound:
         """The page and line of a place that ``pages`` named and quoted, also after a small edit of the file."""
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))

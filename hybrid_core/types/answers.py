@@ -31,6 +31,7 @@ class Source:
     image: bool = False
     short_path: str = ""
     library: str = ""  # where several are searched
+    place: str = ""  # as in PageFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Answer:
         """The JSON shape."""
         shape = asdict(self)
         for source in shape["sources"]:
-            if not source["library"]:
-                del source["library"]
+            for name in ("library", "place"):
+                if not source[name]:
+                    del source[name]
         return shape

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.types.documents import Document, Page, Section, place_of
+from hybrid_core.types.documents import Document, Page, Section
 from retrievers.documents import select
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.services.places import PlaceFound, PlaceRead
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 MOST_PAGES = 1000
-_QUOTE = 80  # characters of a place's words
 _AT_ONCE = 200  # pages that are read at a time
 
 
@@ -27,27 +29,6 @@ class SectionOnPage:
     path: tuple[str, ...]
     start_page: int
     end_page: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceRead:
-    """Where in the file a page's lines stand, from ``line`` (from 0) on, and the words that it begins with.
-
-    ``Engine.find_place`` finds it again by both.
-    """
-
-    line: int
-    place: str
-    quote: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceFound:
-    """``page`` is 1-based, ``line`` of its text from 0. ``moved``: other words stand at the place, and these here."""
-
-    page: int
-    line: int
-    moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +50,16 @@ class PageRead:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape: ``places`` only where the format has no pages of its own, ``note`` where there is one."""
-        shape = asdict(self)
+        shape = asdict(self) | {"places": [place.to_dict() for place in self.places]}
         return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
+
+    @property
+    def span(self) -> str:
+        """The places of its first and its last line as people read them, "" where its label says as much."""
+        from hybrid_core.types.locators import place_span, shown_place
+
+        span = place_span(*(shown_place(one.place) for one in (self.places[0], self.places[-1]))) if self.places else ""
+        return span if span != self.label else ""
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
@@ -136,55 +125,37 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         check_inside(wanted, found)
         pages = {page.number: page for page in snapshot.pages(found.content_id, wanted)}
         sections = snapshot.sections(found.content_id)
+    from hybrid_pageindex.services.places import places_of
+
     return [
         PageRead(
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
             _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
-            found.indexed_at, pages[number].described, _read_by(found, pages[number]), _places(pages[number]),
+            found.indexed_at, pages[number].described, _read_by(found, pages[number]),
+            places_of(pages[number], sections),
         )
         for number in wanted
     ]  # fmt: skip
 
 
-def _places(page: Page) -> tuple[PlaceRead, ...]:
-    lines = page.text.split("\n")
-    return tuple(PlaceRead(line, place, lines[line][:_QUOTE]) for line, place in page.places if line < len(lines))
-
-
 def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
-    """A place by its name where the quoted words still begin there, else where they stand now.
+    """A place by its name where the quoted words still begin there, else where these stand now.
 
     Raises NotFoundError where neither is found.
     """
+    from hybrid_pageindex.services.places import find
+
     with catalog.snapshot() as snapshot:
         found = one(snapshot, library, name)
-        at = _find(snapshot, found, place, quote)
+        at = find(lambda: _all_pages(snapshot, found), place, quote)
     if at is None:
         raise NotFoundError(f"{found.name} has no place '{place}' with these words.", "Search for the words.")
     return at
 
 
-def _find(snapshot: Snapshot, found: Document, place: str, quote: str) -> PlaceFound | None:
-    words = _words(quote)
-    by_quote: PlaceFound | None = None
+def _all_pages(snapshot: Snapshot, found: Document) -> Iterator[Page]:
     for first in range(1, found.pages + 1, _AT_ONCE):
-        for page in snapshot.pages(found.content_id, range(first, min(first + _AT_ONCE, found.pages + 1))):
-            lines = [_words(line) for line in page.text.split("\n")]
-            for line, _ in page.places if page.places else enumerate(lines):
-                called = place_of(page.label, page.places, line)
-                if called == place and line < len(lines) and lines[line].startswith(words):
-                    return PlaceFound(page.number, line, moved=False)
-            if not words and page.label == place:
-                return PlaceFound(page.number, 0, moved=False)
-            if by_quote is None and words:
-                at = next((at for at, line in enumerate(lines) if words in line), None)
-                by_quote = None if at is None else PlaceFound(page.number, at, moved=True)
-    return by_quote
-
-
-def _words(text: str) -> str:
-    """Letters and digits, so that marks and spaces may differ."""
-    return "".join(filter(str.isalnum, text.casefold()))
+        yield from snapshot.pages(found.content_id, range(first, min(first + _AT_ONCE, found.pages + 1)))
 
 
 def _read_by(document: Document, page: Page) -> str:
@@ -197,8 +168,11 @@ def _read_by(document: Document, page: Page) -> str:
 
 
 def _named(snapshot: Snapshot, found: Document, written: str) -> list[int]:
-    if any(map(str.isalpha, written)) and (at := _find(snapshot, found, written.strip(), "")) is not None:
-        return [at.page]
+    if any(map(str.isalpha, written)):
+        from hybrid_pageindex.services.places import find
+
+        if (at := find(lambda: _all_pages(snapshot, found), written.strip(), "")) is not None:
+            return [at.page]
     return page_list(written, found)
 
 

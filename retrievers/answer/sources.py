@@ -29,6 +29,7 @@ def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], bud
             Source(
                 number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,
                 cut=len(shown) < len(text), short_path=page.short_path, library=page.library,
+                place=page.place,
             )
         )  # fmt: skip
     return numbered

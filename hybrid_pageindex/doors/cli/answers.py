@@ -11,7 +11,7 @@ from rich.console import Console
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.results import ReasoningStep
 from hybrid_pageindex.doors.cli.output import visible
-from hybrid_pageindex.doors.cli.show import console, escape, label, spent
+from hybrid_pageindex.doors.cli.show import console, escape, label, place, spent
 
 _STEP = 160  # characters shown of a step
 
@@ -62,6 +62,7 @@ def show_answer(answer: Answer, streamed: Streamed) -> None:
         if answer.status == "answered" and source.number not in cited:
             continue
         where = f"{escape(source.short_path or source.doc_name)}, page {source.page}{label(source.label, source.page)}"
+        where += place(source.place, source.label)
         console.print(f"\n[bold]source {source.number}: {where}[/]  [dim]{escape(' › '.join(source.section_path))}[/]")
         console.print(f"   [italic]{escape(source.snippet)}[/]")
     if answer.evidence.hint:

@@ -127,8 +127,7 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         console.print(f"[yellow]note[/] {escape(note)}")
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
-        place = f", {escape(found.place)}" if found.place and found.place != found.label else ""
-        where = f"page {found.page}{label(found.label, found.page)}{place}"
+        where = f"page {found.page}{label(found.label, found.page)}{place(found.place, found.label)}"
         name = escape((f"{found.library}: " if found.library else "") + (found.short_path or found.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
@@ -197,9 +196,19 @@ def label(label: str, page: int) -> str:
     return f" ({escape(label)})" if _PLACE.match(label) else f" (printed {escape(label)})"
 
 
+def place(place: str, label: str) -> str:
+    """Where in the file a match stands, if the page's label does not say it."""
+    if not place or place == label:
+        return ""
+    from hybrid_core.types.locators import shown_place
+
+    return f", {escape(shown_place(place))}"
+
+
 def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
     for page in read:
-        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label(page.label, page.page)}")
+        span = f" [dim]{escape(page.span)}[/]" if page.span else ""
+        console.print(f"[bold]{escape(page.doc_name)}, page {page.page}[/]{label(page.label, page.page)}{span}")
         for section in page.sections:
             console.print(f"[dim]{escape(_PATH.join(section.path))}[/]")
         if page.needs_ocr:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
+from hybrid_core.types.locators import shown_place
 from hybrid_core.types.results import Evidence, PageFound, SearchResult
 from hybrid_pageindex.doors.mcp.budget import longest
 from hybrid_pageindex.services.outline import Outline, OutlineNode
@@ -62,7 +63,7 @@ def result(found: PageFound) -> dict[str, Any]:
         "document": found.doc_name, "doc_id": found.doc_id, "library": found.library,
         "path": found.short_path if found.short_path != found.doc_name else "", "page": found.page,
         "label": found.label if found.label != str(found.page) else "",
-        "place": found.place if found.place != found.label else "", "score": round(found.score, 3),
+        "place": shown_place(found.place) if found.place != found.label else "", "score": round(found.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
         "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
         "why": found.why, "also_in": list(found.also_in),
@@ -192,7 +193,7 @@ def nothing(library: str | None) -> dict[str, Any]:
 def page(read: PageRead, text: str) -> dict[str, Any]:
     """A page with the part of its text that fits; ``sections`` are paths, innermost last."""
     return without_empty({
-        "page": read.page, "label": read.label if read.label != str(read.page) else "",
+        "page": read.page, "label": read.label if read.label != str(read.page) else "", "place": read.span,
         "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
                      for s in read.sections[:_OPEN]],
         "text": text, "described": described(read), "needs_ocr": read.needs_ocr or None, "ocr": read.ocr or None,

@@ -57,7 +57,7 @@ FLOWS = (
     _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=2),
     _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide", version=2),
     _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=2),
-    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=2),
+    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=3),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs"),
     _flow("txt", "plain text", "txt text", "plain.text:read_txt", "lines"),
     _flow("rtf", "RTF", "rtf", "plain.text:read_rtf", "paragraphs"),

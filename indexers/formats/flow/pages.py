@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole, ParsedPage
+from hybrid_core.types.locators import place_span
 from indexers.formats.code_roles import code_role
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import grey_picture
@@ -145,15 +146,7 @@ def _named(text: _Text, first: int, end: int) -> str:
     if under and under[0][0] < end:
         return f"§ {under[0][1]}"
     places = [place for place in text.places[first:end] if place]
-    return "" if not places else places[0] if places[0] == places[-1] else _span(places[0], places[-1])
-
-
-def _span(first: str, last: str) -> str:
-    """«paragraph 3» and «paragraph 9» -> «paragraphs 3-9»; two times with a dash between them."""
-    name, _, number = last.rpartition(" ")
-    if not name:
-        return f"{first}–{last}"
-    return f"{name}s {first.removeprefix(f'{name} ')}-{number}" if first.startswith(f"{name} ") else first
+    return place_span(places[0], places[-1]) if places else ""
 
 
 def _write(block: Block, text: _Text) -> None:

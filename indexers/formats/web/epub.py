@@ -15,10 +15,12 @@ from urllib.parse import unquote
 from lxml import etree
 
 from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.types.locators import book_place, cfi_assertion
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
 from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
+from indexers.formats.web.book_places import placed
 from indexers.formats.web.html import html_text, parse_html
 
 _CONTAINER = "META-INF/container.xml"
@@ -36,15 +38,23 @@ class _Entry:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """``step`` is where the book's spine names it, as the CFIs of its places begin."""
+
+    name: str
+    kind: str
+    step: str
+
+
 def read_epub(path: Path, limits: ParseLimits) -> Flow:
     """A book. Raises PasswordError where it is protected, DocumentError where it is damaged beyond reading."""
     package = Package(path, limits)
     name = _book(package, path)
     root = package.xml(name)
     items = {one.get("id", ""): one for one in root.iter("{*}item")}
-    spine = [items[one.get("idref", "")] for one in root.iter("{*}itemref") if one.get("idref", "") in items]
-    files = [(_inside(name, one.get("href", "")), one.get("media-type", "")) for one in spine]
-    _refuse_protected(package, path, {file for file, _ in files})
+    files = list(_spine(root, name, items))
+    _refuse_protected(package, path, {file.name for file in files})
     warnings = package.warnings
     try:
         contents, printed = _navigation(package, name, items, root)
@@ -56,6 +66,17 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
         _parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
         close=package.close, images=packed_pictures(path, limits),
     )  # fmt: skip
+
+
+def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) -> Iterator[_File]:
+    """The files that are read, in order."""
+    for at, spine in enumerate(root.iterchildren("*"), 1):
+        if etree.QName(spine).localname == "spine":
+            above = f"/{2 * at}{cfi_assertion(spine.get('id', ''))}"
+            for number, one in enumerate(spine.iterchildren("*"), 1):
+                if (item := items.get(one.get("idref", ""))) is not None:
+                    step = f"{above}/{2 * number}{cfi_assertion(one.get('id', ''))}"
+                    yield _File(_inside(book, item.get("href", "")), item.get("media-type", ""), step)
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
@@ -88,7 +109,7 @@ def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
 def _parts(
     package: Package,
     path: Path,
-    files: list[tuple[str, str]],
+    files: list[_File],
     contents: list[_Entry],
     printed: list[_Entry],
     marks: dict[str, str],
@@ -96,15 +117,19 @@ def _parts(
 ) -> Iterator[Part]:
     level = 0  # of the entry of the contents that was passed last
     blocks: list[Block]
-    for number, (name, kind) in enumerate(files, 1):
+    for number, file in enumerate(files, 1):
+        name, kind = file.name, file.kind
         if kind not in _TEXT and not name.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
             here = [(0, entry) for entry in contents if entry.name == name]
-            blocks, level = titled([Picture(posixpath.basename(name), name, picture_in(package, name))], here, level)
+            place = book_place(name, "", 0, 0, f"epubcfi({file.step})")
+            blocks, level = titled([Picture(posixpath.basename(name), place, picture_in(package, name))], here, level)
             yield Part(blocks, f"ch. {number}", whole=True)
             continue
         try:
-            page = parse_html(html_text(package.read(name), path)[0], whole=True, place=f"{name} ",
+            data = package.read(name)
+            page = parse_html(html_text(data, path)[0], whole=True, place=f"{name} ",
                               image=partial(_pictured, package, name))  # fmt: skip
+            page.blocks = placed(page.blocks, data, name, file.step)
         except PasswordError:
             raise
         except DocumentError as error:

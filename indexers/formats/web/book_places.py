@@ -1,0 +1,150 @@
+"""Where the blocks of a book's file stand in it: nearest id, offset, and EPUB CFI (https://w3c.github.io/epub-specs).
+
+The blocks are found again in the file's XML by their words, in order.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.locators import book_place, cfi_assertion
+from indexers.formats.flow.blocks import Block, Picture, Table
+from indexers.formats.flow.safety import read_xml
+
+_ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31});")
+_DROPPED = frozenset(("script", "style"))
+_QUOTE = 40  # letters by which a block is found
+_WINDOW = 4_000  # letters that may stand before a block and in none
+_LEAST = 8  # letters of a block that is looked for beyond what comes next
+
+
+def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[Block]:
+    """The blocks of a file with their places; as they were where the file is no XML. ``spine`` begins its CFIs."""
+    try:
+        root, _ = read_xml(_ENTITY.sub(_character, data), name)
+    except DocumentError:
+        return list(blocks)
+    text = _Text(root)
+    at = 0
+    made: list[Block] = []
+    for block in blocks:
+        words = _letters(_words(block))
+        start = text.find(words, at)
+        found = start is not None
+        at = at if start is None else start
+        id, offset, path = text.where(at, found)
+        made.append(replace(block, place=book_place(name, id, offset, text.length, f"epubcfi({spine}!{path})")))
+        if found:
+            at += len(words) if text.letters.startswith(words, at) else len(words[:_QUOTE])
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A text node: how many letters and characters stand before it, and its CFI."""
+
+    letter: int
+    character: int
+    text: str
+    path: str
+
+
+class _Text:
+    """The text of a file's body, by its letters and digits."""
+
+    def __init__(self, root: etree._Element) -> None:
+        self._nodes: list[_Node] = []
+        self._ids: list[str] = []
+        self._id_letters: list[int] = []
+        self.length = self._count = 0
+        self._said: list[str] = []
+        self._read(root)
+        self.letters = "".join(self._said)
+        self._starts = [node.letter for node in self._nodes]
+        self._passed = (0, 0, 0)  # of the place told last: node, its characters and letters before it
+
+    def _read(self, root: etree._Element) -> None:
+        """CFIs count elements by even steps and the text between them by odd ones."""
+        body = next(root.iter("{*}body"), root)
+        paths, counts, inside = [""], [0], False
+        for event, element in etree.iterwalk(root, events=("start", "end")):
+            dropped = etree.QName(element).localname in _DROPPED
+            if event == "start":
+                id = element.get("id", "")
+                if element is not root:
+                    counts[-1] += 1
+                    paths.append(f"{paths[-1]}/{2 * counts[-1]}{cfi_assertion(id)}")
+                    counts.append(0)
+                inside = inside or element is body
+                if inside and cfi_assertion(id):
+                    self._ids.append(id)
+                    self._id_letters.append(self._count)
+                if inside and not dropped:
+                    self._add(element.text, f"{paths[-1]}/1")
+            else:
+                inside = inside and element is not body
+                if element is not root:
+                    paths.pop()
+                    counts.pop()
+                    if inside:
+                        self._add(element.tail, f"{paths[-1]}/{2 * counts[-1] + 1}")
+
+    def _add(self, text: str | None, path: str) -> None:
+        if text:
+            self._nodes.append(_Node(self._count, self.length, text, path))
+            self._said.append(_letters(text))
+            self._count += len(self._said[-1])
+            self.length += len(text)
+
+    def find(self, words: str, at: int) -> int | None:
+        """The letter at which words stand next."""
+        if not words:
+            return None
+        if self.letters.startswith(words[:_QUOTE], at):
+            return at
+        found = self.letters.find(words[:_QUOTE], at, at + _WINDOW) if len(words) >= _LEAST else -1
+        return found if found >= 0 else None
+
+    def where(self, letter: int, found: bool) -> tuple[str, int, str]:
+        """(last id, characters before, CFI inside the file) of a letter; where nothing was ``found`` there, of the end
+        of the letter before it. Letters are asked for in order.
+        """
+        wanted = letter if found else max(0, letter - 1)
+        number = max(0, bisect_right(self._starts, wanted) - 1)
+        last = bisect_right(self._id_letters, letter) - 1
+        id = self._ids[last] if last >= 0 else ""
+        if not self._nodes:
+            return id, 0, ""
+        node = self._nodes[number]
+        before, at, passed = self._passed
+        if before != number or node.letter + passed > wanted:
+            at = passed = 0
+        while at < len(node.text) and (passed < wanted - node.letter or not _letters(node.text[at])):
+            passed += len(_letters(node.text[at]))
+            at += 1
+        self._passed = number, at, passed
+        at += not found and letter > 0
+        return id, node.character + at, f"{node.path}:{at}"
+
+
+def _words(block: Block) -> str:
+    if isinstance(block, Table):
+        return "".join(cell for row in block.rows for cell in row)
+    return "" if isinstance(block, Picture) else block.text
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _character(named: re.Match[bytes]) -> bytes:
+    """HTML's names of characters as XML has them."""
+    said = html.unescape(named[0].decode())
+    return "".join(f"&#{ord(one)};" for one in said).encode() if not said.startswith("&") else named[0]
