@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHeading, ParsedPage, Places
+from indexers.formats.flow.pictures import grey_picture
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.markdown.clauses import clause_levels, find_clauses, looks_like_clause
 from indexers.formats.text_pages import CLAUSE, INSIDE, PARAGRAPH
 
+PagePictures = Mapping[int, Sequence[tuple[int, str]]]
 HeadingLine = tuple[int, int, str, HeadingSource]  # line, level, title, source
 
 
@@ -28,7 +31,10 @@ class PageLines:
 
 
 class MarkedFile:
-    """An open file of lines. ``places`` has the place in the file of each line, or nothing."""
+    """An open file of lines. ``places`` has the place in the file of each line, or nothing. ``pictures`` names those on
+    its pages, by page number, each with the line of the page (from 0) that it comes before; ``images`` gives their
+    bytes.
+    """
 
     def __init__(
         self,
@@ -40,7 +46,10 @@ class MarkedFile:
         warnings: Sequence[str],
         limits: ParseLimits,
         places: Sequence[str] = (),
+        pictures: PagePictures = MappingProxyType({}),
+        images: Callable[[str], bytes] | None = None,
     ) -> None:
+        self._pictures, self._images = pictures, images
         self._lines, self._roles, self._pages, self._headings = lines, roles, pages, headings
         self._metadata, self._warnings, self._limits, self._places = metadata, warnings, limits, places
         self.pages = len(pages)
@@ -70,6 +79,12 @@ class MarkedFile:
                 yield error
             on_page(number)
 
+    def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """As PicturedFile says. Raises DocumentError where one cannot be unpacked."""
+        for line, name in self._pictures.get(number, ()):
+            if self._images is not None and (image := grey_picture(self._images(name), self._limits)) is not None:
+                yield line, image
+
     def close(self) -> None:
         """Nothing is held open."""
 
@@ -84,7 +99,12 @@ class MarkedFile:
         lines = tuple(
             Line(text, role=role) for text, role in zip(self._lines[start:last], self._roles[start:last], strict=True)
         )
-        return ParsedPage(number, page.label, lines=lines, places=_begun(self._places[start:last]))
+        pictures = len(self._pictures.get(number, ()))
+        unread = pictures > 0 and not any(line.text and line.role != "image" for line in lines)
+        return ParsedPage(
+            number, page.label, lines=lines, places=_begun(self._places[start:last]), pictures=pictures,
+            needs_ocr=unread,
+        )  # fmt: skip
 
 
 def _begun(places: Sequence[str]) -> Places:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid_core.text.tokens import clean
-from hybrid_core.types.documents import LineRole, ParsedPage
+from hybrid_core.types.documents import LineRole
 from hybrid_core.types.locators import place_span
 from indexers.formats.code_roles import code_role
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import grey_picture
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
@@ -66,7 +65,6 @@ class FlowFile(MarkedFile):
     """An open file whose reader yields blocks. A picture that stands on several pages is taken on the first."""
 
     def __init__(self, path: Path, flow: Flow, limits: ParseLimits) -> None:
-        self._images = flow.images
         text, pages = _Text(), _Pages(flow)
         try:
             for part in flow.parts:
@@ -82,21 +80,8 @@ class FlowFile(MarkedFile):
         super().__init__(
             text.lines, text.roles, pages.made or [PageLines(0, 0, "")],
             with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ()),
-            metadata, flow.warnings, limits, text.places,
+            metadata, flow.warnings, limits, text.places, pages.pictures, flow.images,
         )  # fmt: skip
-        self._pictures = pages.pictures
-
-    def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """As PicturedFile says. Raises DocumentError where one cannot be unpacked."""
-        for line, name in self._pictures.get(number, ()):
-            if self._images is not None and (image := grey_picture(self._images(name), self._limits)) is not None:
-                yield line, image
-
-    def _page(self, number: int) -> ParsedPage:
-        page = super()._page(number)
-        pictures = len(self._pictures.get(number, ()))
-        own = any(line.text and line.role != "image" for line in page.lines)
-        return replace(page, pictures=pictures, needs_ocr=not own) if pictures else page
 
 
 class _Pages:

@@ -24,6 +24,7 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 120, 40  # dots
 _FINE = 1_500  # dots of the longer side; what has fewer, as pictures of screens do, is enlarged for the engines
 _MOST_DOTS = 25_000_000
 _DATA = re.compile(r"data:image/(?:png|jpe?g|gif|bmp|tiff|webp)[^,]{0,100},", re.I)
+_KIND = re.compile(r"image/(?:png|x-png|jpe?g|pjpeg|gif|bmp|x-ms-bmp|tiff|webp)", re.I)
 
 
 def picture_in(package: Package, name: str) -> str:
@@ -33,6 +34,11 @@ def picture_in(package: Package, name: str) -> str:
 
 def may_show_words(name: str, size: int) -> bool:
     return name.lower().endswith(_ENDINGS) and size >= _LEAST_BYTES
+
+
+def picture_of_kind(kind: str, size: int) -> bool:
+    """Whether a picture of a media type («image/png») and so many bytes may show words."""
+    return _KIND.fullmatch(kind) is not None and size >= _LEAST_BYTES
 
 
 def picture_in_link(link: str) -> str:
@@ -56,8 +62,13 @@ def packed_pictures(path: Path, limits: ParseLimits) -> Callable[[str], bytes]:
 def linked_picture(link: str) -> bytes:
     """The picture that a ``data:`` link holds. Raises DocumentError where it is damaged."""
     head, _, data = link.partition(",")
+    return picture_in_base64(data) if head.lower().endswith(";base64") else unquote_to_bytes(data)
+
+
+def picture_in_base64(written: str) -> bytes:
+    """Raises DocumentError where it is damaged."""
     try:
-        return base64.b64decode(data) if head.lower().endswith(";base64") else unquote_to_bytes(data)
+        return base64.b64decode(written)
     except (ValueError, binascii.Error) as error:
         raise DocumentError(f"a picture in it is damaged ({error})") from error
 

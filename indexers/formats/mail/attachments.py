@@ -1,4 +1,4 @@
-"""Files attached to mails. Pictures that the text itself shows, such as a signature's logo, are none."""
+"""Files attached to mails. Pictures that the text itself shows are none."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from indexers.formats.limits import ParseLimits
-from indexers.formats.mail.message import message_of, safe
+from indexers.formats.mail.message import message_of
+from indexers.formats.mail.parts import content, is_shown, leaves, safe
 from indexers.formats.members import Member
 
-_DEEPEST = 50
 _INVITATION = "text/calendar"
 
 
@@ -37,12 +37,11 @@ def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
 def attached(message: EmailMessage) -> Iterator[Member]:
     unnamed = Counter[str]()
-    for part in _leaves(message):
+    for part in leaves(message):
         name = safe(part.get_filename) or ""
         kind = part.get_content_type()
         disposition = part.get_content_disposition()
-        shown = part["content-id"] and disposition != "attachment" and part.get_content_maintype() == "image"
-        if shown or kind == _INVITATION or not (name or disposition == "attachment"):
+        if is_shown(part) or kind == _INVITATION or not (name or disposition == "attachment"):
             continue
         if not name:
             unnamed[kind] += 1
@@ -51,15 +50,4 @@ def attached(message: EmailMessage) -> Iterator[Member]:
 
 
 def _content(part: Any) -> list[bytes]:
-    data = part.get_payload(decode=True)
-    return [data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "replace")]
-
-
-def _leaves(message: Any, deep: int = 0) -> Iterator[Any]:
-    """The parts of a message that hold no others, in order."""
-    held = message.get_payload() if message.is_multipart() else None
-    if not isinstance(held, list):
-        yield message
-    elif deep < _DEEPEST:
-        for part in held:
-            yield from _leaves(part, deep + 1)
+    return [content(part)]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import mailbox
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from email import message_from_bytes, policy
 from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 from hybrid_core.errors import DocumentError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.limits import ParseLimits
+from indexers.formats.mail.parts import ShownPictures, content_id, safe
 from indexers.formats.web.html import parse_html
 
 _HEAD = ("From", "To", "Cc", "Date")
@@ -29,7 +32,9 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
         raise DocumentError(f"{path}: not a mail (it has no sender, subject or date).")
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
-    return Flow(_parts([message]), {key: value for key, value in metadata.items() if value})
+    pictures = ShownPictures(lambda _: message_of(data))
+    found = {key: value for key, value in metadata.items() if value}
+    return Flow(_parts([message], pictures), found, images=pictures.read)
 
 
 def read_mbox(path: Path, limits: ParseLimits) -> Flow:
@@ -39,40 +44,59 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     if not count:
         raise DocumentError(f"{path}: it holds no messages.")
     limits.check("max_pages", count, f"{path}: it has {count:,} messages")
-    return Flow(_parts((message_of(box.get_bytes(key)) for key in box.keys()), several=True), close=box.close)  # noqa: SIM118
+    keys = box.keys()
+    pictures = ShownPictures(partial(_numbered, path))
+    messages = (message_of(box.get_bytes(key)) for key in keys)
+    return Flow(_parts(messages, pictures, several=True), close=box.close, images=pictures.read)
+
+
+def _numbered(path: Path, number: int) -> EmailMessage:
+    box = mailbox.mbox(path, create=False)
+    try:
+        return message_of(box.get_bytes(box.keys()[number - 1]))
+    finally:
+        box.close()
 
 
 def message_of(data: bytes) -> EmailMessage:
     return message_from_bytes(data, policy=policy.default)
 
 
-def _parts(messages: Any, several: bool = False) -> Iterator[Part]:
+def _parts(messages: Any, pictures: ShownPictures, several: bool = False) -> Iterator[Part]:
     for number, message in enumerate(messages, 1):
+        names = pictures.of(number, message)
         inner: list[EmailMessage] = []
         said = " · ".join(filter(None, (f"message {number}" if several else "", _date(message)[:10])))
-        yield Part(list(message_blocks(message, f"message {number}", inner)), said or "message")
+        yield Part(list(message_blocks(message, f"message {number}", inner, names)), said or "message")
         deep = 0
         while inner and deep < _DEEPEST:
             deep += 1
             one = inner.pop(0)
-            yield Part(
-                list(message_blocks(one, f"message {number}.{deep}", inner)), f"{said} · attached message {deep}"
-            )
+            blocks = list(message_blocks(one, f"message {number}.{deep}", inner, names))
+            yield Part(blocks, f"{said} · attached message {deep}")
 
 
-def message_blocks(message: EmailMessage, place: str, inner: list[EmailMessage]) -> Iterator[Block]:
-    """A message's blocks; messages attached to it are put into ``inner``."""
+def message_blocks(
+    message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str]
+) -> Iterator[Block]:
+    """A message's blocks; messages attached to it are put into ``inner``. ``names`` are its pictures' as ShownPictures
+    has them: they stand where its HTML shows them, else after its text.
+    """
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {said}" for name in _HEAD if (said := _field(message, name))]
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []
     texts: dict[str, list[str]] = {"plain": [], "html": []}
+    pictures: dict[str, str] = {}
     for part in _walk(message, inner):
         name = safe(lambda part=part: part.get_filename()) or ""
         if part.get_content_maintype() == "text" and not (name and part.get_content_disposition() == "attachment"):
             kind = "html" if part.get_content_subtype() == "html" else "plain"
             texts[kind].append(_text(part))
-        elif name or part.get_content_disposition() == "attachment":
+            continue
+        if id(part) in names:
+            pictures[f"cid:{content_id(part)}"] = names[id(part)]
+        if name or part.get_content_disposition() == "attachment":
             attached.append(name or part.get_content_type())
     plain = "\n\n".join(texts["plain"])
     if plain.strip() or not texts["html"]:
@@ -80,9 +104,16 @@ def message_blocks(message: EmailMessage, place: str, inner: list[EmailMessage])
             yield Paragraph(text, f"{place} paragraph {at}")
     else:
         for source in texts["html"]:
-            yield from (_below(block) for block in parse_html(source, whole=True, place=f"{place} ").blocks)
+            page = parse_html(source, whole=True, place=f"{place} ", image=partial(_shown, pictures))
+            yield from map(_below, page.blocks)
+    for name in pictures.values():
+        yield Picture("", place, name)
     for name in attached:
         yield Item(f"Attached: {name}", place=place)
+
+
+def _shown(pictures: Mapping[str, str], link: str) -> str:
+    return pictures.get(unquote(link), "")
 
 
 def _below(block: Block) -> Block:
@@ -124,11 +155,3 @@ def _date(message: Message) -> str:
         return parsedate_to_datetime(said).isoformat(" ") if said else ""
     except (ValueError, TypeError, IndexError, OverflowError):
         return ""
-
-
-def safe(get: Any) -> Any:
-    """A header's value; the standard library raises many types for damaged ones."""
-    try:
-        return get()
-    except Exception:  # noqa: BLE001
-        return None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
+from indexers.formats.flow.pictures import may_show_words
 from indexers.formats.limits import ParseLimits
 from indexers.formats.members import Member
 from indexers.formats.web.html import parse_html
@@ -32,12 +34,49 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
 
     try:
         with olefile.OleFileIO(str(path)) as file:
-            blocks = list(_blocks(file, path))
+            pictures = _pictures(file)
+            blocks = list(_blocks(file, path, pictures))
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
         raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
     metadata = {"title": subject, "date": date}
-    return Flow(iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v})
+    return Flow(
+        iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v},
+        images=partial(_stream, path),
+    )  # fmt: skip
+
+
+def _pictures(file: Any) -> dict[str, str]:
+    """The streams of the pictures that the message's text shows, by the links it shows them with."""
+    found = {}
+    for folder, stream in _files(file):
+        name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
+        if (called := _shown_as(file, folder)) and may_show_words(name, file.get_size(stream)):
+            found[f"cid:{called}"] = stream
+    return found
+
+
+def _files(file: Any) -> Iterator[tuple[str, str]]:
+    """The folders and streams of attached files, in order."""
+    names = {"/".join(entry) for entry in file.listdir()}
+    for stream in sorted(name for name in names if _FILE.fullmatch(name)):
+        yield stream.rpartition("/")[0], stream
+
+
+def _shown_as(file: Any, folder: str) -> str:
+    """The content id of an attachment that is not listed, because the text shows it."""
+    called = _string(file, f"{folder}/", _CONTENT_ID)
+    return called.strip("<>") if called and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0] else ""
+
+
+def _stream(path: Path, name: str) -> bytes:
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            return bytes(file.openstream(name).read())
+    except _DAMAGED as error:
+        raise DocumentError(f"a picture in it is damaged ({error})") from error
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
@@ -46,12 +85,9 @@ def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
     try:
         with olefile.OleFileIO(str(path)) as file:
-            names = {"/".join(entry) for entry in file.listdir()}
-            for stream in sorted(name for name in names if _FILE.fullmatch(name)):
-                folder = stream.rpartition("/")[0]
-                hidden = _string(file, f"{folder}/", _CONTENT_ID) and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0]
+            for folder, stream in _files(file):
                 name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
-                if not hidden:
+                if not _shown_as(file, folder):
                     yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
     except _DAMAGED as error:
         raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
@@ -64,7 +100,7 @@ def _file(file: Any, stream: str) -> list[bytes]:
         raise DocumentError(f"damaged, it cannot be taken out ({error}).") from error
 
 
-def _blocks(file: Any, path: Path) -> Iterator[Block]:
+def _blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Block]:
     yield Heading(1, " ".join(_string(file, "", _SUBJECT).split()), place="message 1")
     sender = " ".join(filter(None, (_string(file, "", _SENDER), _string(file, "", _ADDRESS))))
     head = (("From", sender), ("To", _string(file, "", _TO)), ("Cc", _string(file, "", _CC)), ("Date", _date(file)))
@@ -74,7 +110,10 @@ def _blocks(file: Any, path: Path) -> Iterator[Block]:
         for at, text in enumerate(body.replace("\r\n", "\n").split("\n\n"), 1):
             yield Paragraph(text, f"message 1 paragraph {at}")
     elif html := _html(file, path):
-        yield from parse_html(html, whole=True, place="message 1 ").blocks
+        shown = parse_html(html, whole=True, place="message 1 ", image=lambda link: pictures.get(unquote(link), ""))
+        yield from shown.blocks
+    for stream in pictures.values():
+        yield Picture("", "message 1", stream)
     for folder in sorted({one[0] for one in file.listdir() if one[0].startswith("__attach")}):
         if name := _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT):
             yield Item(f"Attached: {name}", place="message 1")

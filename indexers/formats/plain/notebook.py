@@ -1,17 +1,20 @@
-"""Jupyter notebooks -> blocks of their cells: Markdown with its headings, code, and what it printed."""
+"""Jupyter notebooks -> blocks of their cells: Markdown with its headings, code, and what it printed and drew."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import read_text
-from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Paragraph, Part
+from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Paragraph, Part, Picture
+from indexers.formats.flow.pictures import linked_picture, picture_in_base64, picture_in_link, picture_of_kind
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import read_blocks
+from indexers.formats.markdown.pictures import image_links, without_data
 
 _LONGEST_OUTPUT = 20_000  # characters of what one cell printed
 
@@ -35,24 +38,61 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
     described = held.get("metadata") if isinstance(held.get("metadata"), dict) else {}
     language = (described.get("language_info") or described.get("kernelspec") or {}).get("name") or "python"
     metadata = {"title": str(described["title"])} if described.get("title") else {}
-    return Flow(iter([Part(list(_cells(cells, str(language))))]), metadata, warnings)
+    pictures = _Pictures()
+    blocks = list(_cells(cells, str(language), pictures))
+    return Flow(iter([Part(blocks)]), metadata, warnings, images=pictures.read)
 
 
-def _cells(cells: list[Any], language: str) -> Iterator[Block]:
+class _Pictures:
+    """What cells show, in Base64 by names of our own."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+
+    def shown(self, bundle: Any, place: str) -> Iterator[Picture]:
+        """The picture among the forms that something is given in, by media type."""
+        for kind, said in bundle.items() if isinstance(bundle, dict) else ():
+            data = _text(said)
+            if picture_of_kind(str(kind), len(data) * 3 // 4):
+                self._held.append(data)
+                yield Picture("", place, str(len(self._held) - 1))
+                return
+
+    def linked(self, text: str, attachments: Any, place: str) -> Iterator[Picture]:
+        """Those that a cell's Markdown shows: attached to the cell, or in the link itself."""
+        for link in image_links(text):
+            if link.startswith("attachment:") and isinstance(attachments, dict):
+                yield from self.shown(attachments.get(link.removeprefix("attachment:")), place)
+            elif held := picture_in_link(link):
+                self._held.append(held)
+                yield Picture("", place, str(len(self._held) - 1))
+
+    def read(self, name: str) -> bytes:
+        held = self._held[int(name)]
+        return linked_picture(held) if held.startswith("data:") else picture_in_base64(held)
+
+
+def _cells(cells: list[Any], language: str, pictures: _Pictures) -> Iterator[Block]:
     for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict):
             continue
         place, source = f"cell {number}", _text(cell.get("source", cell.get("input", "")))
         kind = cell.get("cell_type")
         if kind == "markdown":
-            yield from markdown(source, place)
+            for block in markdown(source, place):
+                if isinstance(block, Paragraph):
+                    yield replace(block, text=without_data(block.text))
+                    yield from pictures.linked(block.text, cell.get("attachments"), place)
+                else:
+                    yield block
         elif kind == "heading":
             yield Heading(int(cell.get("level") or 1), source, place=place)
         elif kind == "code":
             yield Code(source, language, place=place)
-            for output in cell.get("outputs") or ():
+            for output in (one for one in cell.get("outputs") or () if isinstance(one, dict)):
                 said = _text(output.get("text") or (output.get("data") or {}).get("text/plain") or "")
                 yield Code(said[:_LONGEST_OUTPUT], role="plain", place=place)
+                yield from pictures.shown(output.get("data") or output, place)
         else:
             yield Paragraph(source, place)
 

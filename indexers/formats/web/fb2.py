@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture, Table
+from indexers.formats.flow.pictures import picture_in_base64, picture_of_kind
 from indexers.formats.flow.safety import read_xml
 from indexers.formats.limits import ParseLimits
 
@@ -23,14 +24,25 @@ def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     info = next(iter(root.iter("{*}title-info")), root)
     metadata = {"title": _words(next(iter(info.iter("{*}book-title")), None)),
                 "author": _words(next(iter(info.iter("{*}author")), None))}  # fmt: skip
-    bodies = [Part(list(_Reader().blocks(body, 1))) for body in root.iter("{*}body")]
+    binaries = {one.get("id", ""): one.text or "" for one in root.iter("{*}binary") if _shows_words(one)}
+    reader = _Reader(binaries)
+    cover = [block for page in info.iter("{*}coverpage") for block in reader.pictures(page, "cover")]
+    bodies = [list(reader.blocks(body, 1)) for body in root.iter("{*}body")]
+    parts = [Part([*cover, *body] if not at else body) for at, body in enumerate(bodies)]
     warnings = [] if whole else ["it is damaged, and was read only in part"]
-    return Flow(iter(bodies), {key: value for key, value in metadata.items() if value}, warnings)
+    return Flow(
+        iter(parts), {key: value for key, value in metadata.items() if value}, warnings,
+        images=lambda name: picture_in_base64(binaries[name]),
+    )  # fmt: skip
+
+
+def _shows_words(binary: etree._Element) -> bool:
+    return picture_of_kind(binary.get("content-type", ""), len(binary.text or "") * 3 // 4)
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, binaries: Collection[str]) -> None:
+        self._count, self._binaries = 0, binaries
 
     def blocks(self, parent: etree._Element, level: int, deep: int = 0) -> Iterator[Block]:
         for child in parent:
@@ -38,13 +50,24 @@ class _Reader:
             tag, place = _tag(child), f"paragraph {self._count}"
             if tag == "title":
                 yield Heading(level, _words(child), place=place)
+                yield from self.pictures(child, place)
             elif tag in _LINES:
                 yield Paragraph(_words(child), place)
+                yield from self.pictures(child, place)
+            elif tag == "image":
+                yield from self.pictures(child, place)
             elif tag == "table":
                 rows = [tuple(_words(cell) for cell in row) for row in child.iter("{*}tr")]
                 yield Table(tuple(rows), place=place)
-            elif deep < _DEEPEST and tag != "image":
+            elif deep < _DEEPEST:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
+
+    def pictures(self, element: etree._Element, place: str) -> Iterator[Block]:
+        """Those that an element shows or is; a link names what the file itself holds."""
+        for image in element.iter("{*}image"):
+            link = next((str(value) for key, value in image.attrib.items() if str(key).endswith("href")), "")
+            name = link[1:] if link[:1] == "#" and link[1:] in self._binaries else ""
+            yield Picture(" ".join((image.get("alt") or image.get("title") or "").split()), place, name)
 
 
 def _tag(element: etree._Element) -> str:

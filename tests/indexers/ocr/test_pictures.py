@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import zipfile
 from dataclasses import replace
+from email.message import EmailMessage
 from pathlib import Path
 
 import pptx
@@ -69,11 +71,35 @@ def _of_kind(path: Path, kind: str) -> Path:
         packages.opendocument(target, f"<text:p>A sentence about tides.{frame}</text:p>")
         with zipfile.ZipFile(target, "a") as package:
             package.writestr("Pictures/a.png", shown)
+    else:
+        _of_text(target, base64.b64encode(shown).decode())
     return target
 
 
+def _of_text(target: Path, data: str) -> None:
+    said, link = "A sentence about tides.", f"data:image/png;base64,{data}"
+    if target.suffix == ".md":
+        target.write_text(f"{said}\n\n![a chart][image1]\n\n[image1]: <{link}>\n")
+    elif target.suffix == ".fb2":
+        target.write_text(
+            f'<FictionBook xmlns:l="http://www.w3.org/1999/xlink"><body><section><p>{said}</p><image l:href="#b.png"/>'
+            f'</section></body><binary id="b.png" content-type="image/png">{data}</binary></FictionBook>'
+        )
+    elif target.suffix == ".ipynb":
+        cells = [{"cell_type": "markdown", "source": said},
+                 {"cell_type": "code", "source": "plot()", "outputs": [{"data": {"image/png": [data]}}]}]  # fmt: skip
+        target.write_text(json.dumps({"cells": cells}))
+    else:
+        mail = EmailMessage()
+        mail["From"], mail["Subject"] = "keeper@example.org", "tides"
+        mail.set_content(f'<p>{said}</p><img src="cid:b@x">', subtype="html")
+        mail.add_related(base64.b64decode(data), "image", "png", cid="<b@x>")
+        held = mail.as_bytes()
+        target.write_bytes(held if target.suffix == ".eml" else b"From keeper Mon Jan  5 10:00:00 2026\n" + held)
+
+
 @reads
-@pytest.mark.parametrize("kind", ["docx", "pptx", "epub", "html", "odt"])
+@pytest.mark.parametrize("kind", ["docx", "pptx", "epub", "html", "odt", "md", "fb2", "ipynb", "eml", "mbox"])
 def test_the_words_of_a_picture_are_found_and_marked_as_read_by_ocr(engine: Engine, tmp_path: Path, kind: str) -> None:
     path = _of_kind(tmp_path, kind)
     file = run(engine.index(path)).files[0]
@@ -82,6 +108,7 @@ def test_the_words_of_a_picture_are_found_and_marked_as_read_by_ocr(engine: Engi
     assert found.doc_name == path.name
     page = run(engine.pages(path.name, 1))[0]
     assert "A sentence about tides." in page.text and "[picture] Harbour of Lund, depth 14 m" in page.text
+    assert len(page.text) < 500
     assert page.ocr and page.read_by.startswith("OCR of its pictures (Tesseract, ") and not page.needs_ocr
     assert run(engine.index(path)).files[0].status == "unchanged"
     deep = {check.name: check for check in run(engine.doctor(deep=True)).checks}

@@ -1,0 +1,69 @@
+"""The parts of a message: files, texts, and pictures that the texts show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from email.message import EmailMessage
+from typing import Any
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.flow.pictures import picture_of_kind
+
+_DEEPEST = 50
+
+
+def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
+    """The parts of a message that hold no others, in order."""
+    held = message.get_payload() if message.is_multipart() else None
+    if not isinstance(held, list):
+        yield message
+    elif deep < _DEEPEST:
+        for part in held:
+            yield from leaves(part, deep + 1)
+
+
+def is_shown(part: Any) -> bool:
+    """Whether a part is a picture that a text of the message shows."""
+    disposition, kind = part.get_content_disposition(), part.get_content_maintype()
+    return bool(part["content-id"]) and disposition != "attachment" and kind == "image"
+
+
+class ShownPictures:
+    """Those of a file's messages that may show words, by names of our own: «2/5» is part 5 of message 2."""
+
+    def __init__(self, message: Callable[[int], EmailMessage]) -> None:
+        """``message`` reads one by its number, also when the file is closed."""
+        self._message = message
+
+    def of(self, number: int, message: EmailMessage) -> dict[int, str]:
+        """Their names by the identity of their parts, also of messages inside a message."""
+        return {
+            id(part): f"{number}/{at}"
+            for at, part in enumerate(leaves(message))
+            if is_shown(part) and picture_of_kind(part.get_content_type(), len(str(part.get_payload())) * 3 // 4)
+        }
+
+    def read(self, name: str) -> bytes:
+        number, at = map(int, name.split("/"))
+        for position, part in enumerate(leaves(self._message(number))):
+            if position == at:
+                return content(part)
+        raise DocumentError("a picture in it is gone")
+
+
+def content(part: Any) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "replace")
+
+
+def content_id(part: Any) -> str:
+    """What a text calls a part by: ``cid:`` and this."""
+    return str(safe(lambda: part["content-id"]) or "").strip().strip("<>")
+
+
+def safe(get: Any) -> Any:
+    """A header's value; the standard library raises many types for damaged ones."""
+    try:
+        return get()
+    except Exception:  # noqa: BLE001
+        return None
