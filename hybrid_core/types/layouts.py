@@ -30,6 +30,16 @@ class TableBox:
 
 
 @dataclass(frozen=True, slots=True)
+class Illustration:
+    """A picture (JPEG) of so many pixels that a page without a look of its own shows before its ``line`` (from 0)."""
+
+    line: int
+    image: bytes
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
 class PageLayout:
     """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
     has the places of its drawing.

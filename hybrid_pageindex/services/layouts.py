@@ -12,7 +12,7 @@ from typing import cast
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.table_rows import table_rows
 from hybrid_core.types.documents import Page
-from hybrid_core.types.layouts import Box, PageLayout, PlacedLine, TableBox, WordBox
+from hybrid_core.types.layouts import Box, Illustration, PageLayout, PlacedLine, TableBox, WordBox
 from hybrid_pageindex.services import reading
 from hybrid_pageindex.services.page_work import PageWork, format_of_document
 from hybrid_pageindex.services.reading import PageRead
@@ -38,13 +38,20 @@ class Layouts:
             found = reading.one(snapshot, library, name)
             held = snapshot.library(library).id
             reading.check_inside([number], found)
-            lines = _lines(snapshot.pages(found.content_id, [number])[0])
+            page = snapshot.pages(found.content_id, [number])[0]
+        lines, own = _lines(page), format_of_document(found).layout is not None
         key = f"layout/{found.sha256}/{_VERSION}/{number}/{hashlib.sha256(repr(lines).encode()).hexdigest()[:24]}"
+        limits = self._settings.part(ParseLimits)
+        pictures: tuple[Illustration, ...] = ()
+        if not own and self._work.may_show(held, found):
+            if (kept := self._cache.get(f"{key}-illustrated")) is not None:
+                return _unpacked(kept)
+            if (shown := self._work.illustrations(held, found, ((number, page.text),))) is not None:
+                key, pictures = f"{key}-illustrated", shown[0]
         if (kept := self._cache.get(key)) is not None:
             return _unpacked(kept)
-        limits = self._settings.part(ParseLimits)
-        if format_of_document(found).layout is None:
-            made = self._work.run(LayoutTask(None, None, number, lines, limits))
+        if not own:
+            made = self._work.run(LayoutTask(None, None, number, lines, limits, pictures))
         else:
             with self._work.original(held, found) as path:
                 made = self._work.run(LayoutTask(path, password, number, lines, limits))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.store.cache.cache import Cache
@@ -16,9 +16,12 @@ from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 
 if TYPE_CHECKING:
+    from hybrid_core.types.layouts import Illustration
     from indexers.formats.format import Format
     from indexers.workers.pool import WorkerPool
     from indexers.workers.protocol import Task
+
+    Shown = tuple[tuple[Illustration, ...], ...]  # page by page
 
 
 class PageWork:
@@ -48,6 +51,22 @@ class PageWork:
         at = self.catalog.locate(library, found.path)
         with _original(found, at, self.settings.storage_path / "tmp") as path:
             yield path
+
+    def may_show(self, library: str, found: Document) -> bool:
+        """Whether there may be pictures to draw with the text of its pages: in its format, and its file is there."""
+        there = os.access(self.catalog.locate(library, found.path), os.R_OK)
+        return there and format_of_document(found).illustrated
+
+    def illustrations(self, library: str, found: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
+        """The pictures of pages, given by their numbers and texts; None where the file is not the one indexed."""
+        from indexers.formats.limits import ParseLimits
+        from indexers.workers.protocol import IllustrationsTask
+
+        try:
+            with self.original(library, found) as path:
+                return cast("Shown", self.run(IllustrationsTask(path, None, pages, self.settings.part(ParseLimits))))
+        except DocumentError:
+            return None
 
     def close(self) -> None:
         with self._lock:

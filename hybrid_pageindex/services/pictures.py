@@ -1,9 +1,9 @@
-"""Pictures of pages: of the original file, or of the text where pages have no look of their own."""
+"""Pictures of pages: of the original file, or of text and pictures where pages have no look of their own."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from hybrid_core.types.documents import Document
@@ -11,6 +11,7 @@ from hybrid_pageindex.services import reading
 from hybrid_pageindex.services.page_work import PageWork, format_of_document
 
 if TYPE_CHECKING:
+    from hybrid_core.types.layouts import Illustration
     from indexers.formats.drawing import Picture
 
 SHEET = 12  # pages on a contact sheet
@@ -37,11 +38,22 @@ class Pictures:
             own = format_of_document(found).show is not None
             texts = () if own else tuple((page.number, page.text) for page in snapshot.pages(found.content_id, pages))
         shape = f"{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
-        drawn_from = "" if own else f"{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}-"
-        key = f"image/{found.sha256}/{','.join(map(str, pages))}/{drawn_from}{shape}"
+        place = f"image/{found.sha256}/{','.join(map(str, pages))}/"
+        if own:
+            return self._kept(place + shape, lambda: self._drawn(held, found, pages, picture, password))
+        plain = f"{place}{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}-{shape}"
+        if self._work.may_show(held, found):
+            illustrated = f"{plain}-illustrated"
+            if (kept := self._cache.get(illustrated)) is not None:
+                return kept
+            if (shown := self._work.illustrations(held, found, texts)) is not None:
+                return self._kept(illustrated, lambda: self._drawn_texts(texts, picture, shown))
+        return self._kept(plain, lambda: self._drawn_texts(texts, picture, ((),) * len(texts)))
+
+    def _kept(self, key: str, draw: Callable[[], bytes]) -> bytes:
         if (kept := self._cache.get(key)) is not None:
             return kept
-        image = self._drawn(held, found, pages, picture, password) if own else self._drawn_texts(texts, picture)
+        image = draw()
         self._cache.put({key: image})
         return image
 
@@ -55,7 +67,9 @@ class Pictures:
             limits = self._settings.part(ParseLimits)
             return cast(bytes, self._work.run(PictureTask(path, password, tuple(pages), limits, picture)))
 
-    def _drawn_texts(self, texts: tuple[tuple[int, str], ...], picture: Picture) -> bytes:
+    def _drawn_texts(
+        self, texts: tuple[tuple[int, str], ...], picture: Picture, shown: tuple[tuple[Illustration, ...], ...]
+    ) -> bytes:
         from indexers.workers.protocol import TextPictureTask
 
-        return cast(bytes, self._work.run(TextPictureTask(texts, picture)))
+        return cast(bytes, self._work.run(TextPictureTask(texts, picture, shown)))

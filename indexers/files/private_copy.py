@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,18 +16,22 @@ from pathlib import Path
 
 from hybrid_core.errors import ChangedError, DocumentError
 from hybrid_core.types.files import FileStamp
+from indexers.formats.nearby import pictures_beside
+from indexers.formats.registry import of_suffix
 
 _CHUNK = 2**20
 
 
 def fingerprint(file: Path, at: Path | None = None) -> tuple[FileStamp, str]:
-    """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own.
+    """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own. The
+    hash of one that shows pictures beside it is of these too, and its stamp proves nothing.
 
     Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
     """
     began = time.time()
     stat, sha256 = _read(file, at or file, _ignored)
-    return FileStamp.of(stat, began), sha256
+    beside = [(name, _read(file, place, _ignored)[1]) for name, place in _beside(file, at, at or file)]
+    return FileStamp.of(stat, stat.st_mtime if beside else began), _with(sha256, beside)
 
 
 @dataclass(slots=True)
@@ -61,8 +65,8 @@ class PrivateCopy:
 
 @contextmanager
 def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[PrivateCopy]:
-    """A file's bytes, copied below ``folder`` for as long as they are read. Errors about the copy name the file.
-    ``at``: where the bytes lie, if not at its own path.
+    """A file's bytes, copied below ``folder`` for as long as they are read, with the pictures that it shows beside it.
+    Errors about the copy name the file. ``at``: where the bytes lie, if not at its own path.
 
     Raises DocumentError where it cannot be read or copied, ChangedError where it does not hold still.
     """
@@ -73,10 +77,15 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
             place.mkdir()
             with target.open("xb") as stream:
                 stat, sha256 = _read(file, at or file, stream.write)
+            beside = []
+            for name, picture in _beside(file, at, target):
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                with (place / name).open("xb") as stream:
+                    beside.append((name, _read(file, picture, stream.write)[1]))
         except OSError as error:
             message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
             raise DocumentError(message, "Free some space, or choose another --home.") from error
-        copy = PrivateCopy(target, sha256, stat)
+        copy = PrivateCopy(target, _with(sha256, beside), stat)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -87,6 +96,21 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
         raise
     finally:
         copy.release()
+
+
+def _beside(file: Path, at: Path | None, text: Path) -> Iterator[tuple[str, Path]]:
+    """The pictures that lie beside a file of the user's and are shown in its ``text``."""
+    format = of_suffix(file.suffix)
+    if format is not None and format.nearby and at in (None, file):
+        with _readable(file):
+            found = list(pictures_beside(text, file.parent))
+        yield from ((name, place) for name, place in found if name != file.name)
+
+
+def _with(sha256: str, beside: Sequence[tuple[str, str]]) -> str:
+    """The hash of a file and of what it shows beside it."""
+    said = "".join(f"\n{name}\0{hash}" for name, hash in beside)
+    return hashlib.sha256(f"{sha256}{said}".encode("utf-8", "surrogateescape")).hexdigest() if beside else sha256
 
 
 def changed(file: Path) -> ChangedError:

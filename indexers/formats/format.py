@@ -51,6 +51,14 @@ class PicturedFile(Protocol):
         """
 
 
+@runtime_checkable
+class IllustratedFile(Protocol):
+    """An open file whose pages have no look, but pictures to be drawn with their text."""
+
+    def images(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """The pictures of a page (1-based) as the file has them, each with the line (from 0) that it comes before."""
+
+
 Open = Callable[[Path, str | None, ParseLimits], OpenFile]
 Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
@@ -86,6 +94,8 @@ class Format:
     limits: frozenset[str] = frozenset()
     place: str = "page"
     members: Members | None = None
+    illustrated: bool = False
+    nearby: bool = False
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHeading, ParsedPage, Places
-from indexers.formats.flow.pictures import grey_picture
+from indexers.formats.flow.dots import grey_picture
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
@@ -81,9 +81,15 @@ class MarkedFile:
 
     def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
         """As PicturedFile says. Raises DocumentError where one cannot be unpacked."""
-        for line, name in self._pictures.get(number, ()):
-            if self._images is not None and (image := grey_picture(self._images(name), self._limits)) is not None:
+        for line, data in self.images(number):
+            if (image := grey_picture(data, self._limits)) is not None:
                 yield line, image
+
+    def images(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """As IllustratedFile says. Raises as ``page_pictures``."""
+        for line, name in self._pictures.get(number, ()):
+            if self._images is not None:
+                yield line, self._images(name)
 
     def close(self) -> None:
         """Nothing is held open."""

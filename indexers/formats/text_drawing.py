@@ -1,6 +1,6 @@
 """Text pages drawn: a picture of what has none, with the place of every word.
 
-What is drawn is a page's text, so the same text gives the same picture, whatever became of the file and whatever is
+What is drawn is a page's text, and its pictures where the file is there: the same gives the same picture, whatever is
 installed. MuPDF sets it, with fonts of its own for every script.
 """
 
@@ -16,12 +16,13 @@ from typing import Any
 
 import pymupdf
 
-from hybrid_core.types.layouts import Box, PageLayout, TableBox, WordBox
+from hybrid_core.types.layouts import Box, Illustration, PageLayout, TableBox, WordBox
 from indexers.formats.line_words import WORD, around
 
 _WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: A4 is as wide
 _MOST_HEIGHT = 14_000.0  # a PDF page may have 14,400
 _MOST_CHARACTERS = 100_000  # what comes after is not drawn
+_PICTURE_HEIGHT = 600.0  # points at most
 _COLUMN = 55.0  # points that a column of a wide table has at least
 _STYLE = """
 body { font-family: sans-serif; font-size: 10px; margin: 0; }
@@ -40,10 +41,13 @@ _RULE = re.compile(r"\|(?:[ :]*-+[ :]*\|)+")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
-def drawn(text: str) -> tuple[bytes, PageLayout]:
-    """A page's text as a PDF of one page, and where its words stand on it."""
-    page = _Html(text[:_MOST_CHARACTERS])
-    story = pymupdf.Story(page.body, user_css=_STYLE)
+def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, PageLayout]:
+    """A page's text and pictures as a PDF of one page, and where its words and pictures stand on it."""
+    page = _Html(text[:_MOST_CHARACTERS], pictures)
+    archive = pymupdf.Archive()
+    for number, picture in enumerate(pictures):
+        archive.add(picture.image, f"{number}.jpg")
+    story = pymupdf.Story(page.body, user_css=_STYLE, archive=archive)
     width = max(_WIDTH - 2 * _MARGIN, min(page.columns * _COLUMN, _MOST_HEIGHT - 2 * _MARGIN))
     _, filled = story.place(pymupdf.Rect(_MARGIN, _MARGIN, _MARGIN + width, _MOST_HEIGHT - _MARGIN))
     right, bottom = (min(side + _MARGIN, _MOST_HEIGHT) for side in filled[2:])
@@ -61,8 +65,17 @@ def drawn(text: str) -> tuple[bytes, PageLayout]:
     story.draw(writer.begin_page(rect))
     writer.end_page()
     writer.close()
-    words = tuple(_boxes(page.words, places))
-    return buffer.getvalue(), PageLayout(float(rect.width), float(rect.height), words, (), tuple(_tables(page, places)))
+    made = buffer.getvalue()
+    words, figures = tuple(_boxes(page.words, places)), tuple(_figures(made)) if pictures else ()
+    tables = tuple(_tables(page, places))
+    return made, PageLayout(float(rect.width), float(rect.height), words, figures, tables)
+
+
+def _figures(pdf: bytes) -> Iterator[Box]:
+    with pymupdf.open("pdf", pdf) as document:
+        for image in document[0].get_image_info():
+            x0, y0, x1, y1 = (round(float(side), 1) for side in image["bbox"])
+            yield x0, y0, x1, y1
 
 
 def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[WordBox]:
@@ -98,7 +111,8 @@ class _Html:
     the widest table.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, pictures: Sequence[Illustration] = ()) -> None:
+        self._pictures = list(enumerate(pictures))
         self.words: list[str] = []
         self.tables: list[_Table] = []
         self.columns = 0
@@ -108,6 +122,7 @@ class _Html:
         at = 0
         while at < len(lines):
             line, start = lines[at], at
+            yield from self._shown(at)
             if fence := _FENCE.match(line):
                 at = next((i for i in range(at + 1, len(lines)) if lines[i].startswith(fence[1])), len(lines)) + 1
                 yield f"<pre>{chr(10).join(map(self._marked, lines[start + 1 : at - 1]))}</pre>"
@@ -123,6 +138,16 @@ class _Html:
                     indent = 12 * (1 + len(item[1]) // 2) if (item := _ITEM.match(line)) else 0
                     first = ' class="first"' if start and not lines[start - 1] else ""
                     yield f'<p{first} style="margin-left: {indent}px">{self._marked(line.strip())}</p>'
+
+        yield from self._shown(len(lines))
+
+    def _shown(self, line: int) -> Iterator[str]:
+        """The pictures that come before a line, as large as at 96 dots an inch."""
+        while self._pictures and self._pictures[0][1].line <= line:
+            number, picture = self._pictures.pop(0)
+            points = min(0.75, (_WIDTH - 2 * _MARGIN) / picture.width, _PICTURE_HEIGHT / picture.height)
+            width, height = max(1, int(points * picture.width)), max(1, int(points * picture.height))
+            yield f'<p class="first"><img src="{number}.jpg" width="{width}" height="{height}"/></p>'
 
     def _table(self, lines: Sequence[str], start: int) -> str:
         made = _Table(len(self.words), 0, [], 0, (start, start + len(lines)))

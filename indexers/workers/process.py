@@ -27,6 +27,7 @@ from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
     EngineAnswer,
+    IllustrationsTask,
     LayoutTask,
     LookTask,
     ParsedRange,
@@ -69,11 +70,15 @@ class _Worker:
         if isinstance(task, TextPictureTask):
             from indexers.formats.pdf.picture import draw_texts
 
-            return draw_texts(task.texts, task.picture)
+            return draw_texts(task.texts, task.picture, task.pictures)
         if isinstance(task, LayoutTask):
             from indexers.formats.page_layout import page_layout
 
-            return page_layout(task.path, task.password, task.page, task.lines, task.limits)
+            return page_layout(task.path, task.password, task.page, task.lines, task.limits, task.pictures)
+        if isinstance(task, IllustrationsTask):
+            from indexers.formats.illustrations import illustrations
+
+            return illustrations(task.path, task.password, task.pages, task.limits)
         format = format_of(task.path)
         if isinstance(task, UnpackTask):
             return unpack_members(format, task.path, task.folder, task.limits)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.types.layouts import PlacedLine
+from hybrid_core.types.layouts import Illustration, PlacedLine
 from indexers.build.chunks import ChunkSize
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
@@ -108,17 +108,29 @@ class PictureTask:
 
 @dataclass(frozen=True, slots=True)
 class TextPictureTask:
-    """Draw pages that have no look, each its number and its text, as PictureTask does."""
+    """Draw pages that have no look, each its number, its text and its ``pictures``, as PictureTask does."""
 
     texts: tuple[tuple[int, str], ...]
     picture: Picture
+    pictures: tuple[tuple[Illustration, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IllustrationsTask:
+    """Tell what pictures pages without a look show, each its number and its text; its value are they, page by page."""
+
+    path: Path
+    password: str | None
+    pages: tuple[tuple[int, str], ...]
+    limits: ParseLimits
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutTask:
     """Tell where the words of one page stand, and its figures and tables; its value is a PageLayout.
 
-    ``lines`` are those of the page as it is kept, with their boxes. ``path`` is None where the page has no look.
+    ``lines`` are those of the page as it is kept, with their boxes. ``path`` is None where the page has no look; then
+    ``pictures`` are drawn with them.
     """
 
     path: Path | None
@@ -126,6 +138,7 @@ class LayoutTask:
     page: int
     lines: tuple[PlacedLine, ...]
     limits: ParseLimits
+    pictures: tuple[Illustration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +163,10 @@ class BuildTask:
     scans: tuple[bytes, ...] = ()
 
 
-Task = ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | LayoutTask | UnpackTask | BuildTask
+Task = (
+    ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask | LayoutTask
+    | UnpackTask | BuildTask
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ _KEPT = frozenset(
 )  # fmt: skip
 
 
+_ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+
+
 def _opener(module: str, function: str) -> Open:
     def open(path: Path, _: str | None, limits: ParseLimits) -> OpenFile:
         from indexers.formats.flow.blocks import Flow
@@ -39,7 +42,8 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
     return Format(
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _opener(*read.split(":")),
         whole=True, limits=_KEPT, place=place,
-        members=_lister(*members.split(":")) if members else None,
+        members=_lister(*members.split(":")) if members else None, illustrated=name in _ILLUSTRATED,
+        nearby=name == "html",
     )  # fmt: skip
 
 
@@ -56,7 +60,7 @@ FLOWS = (
     _flow("ods", "OpenDocument sheet", "ods", "office.sheets:read_workbook", "rows"),
     _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=2),
     _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide", version=2),
-    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=2),
+    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=3),
     _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=3),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=2),
     _flow("txt", "plain text", "txt text", "plain.text:read_txt", "lines"),

@@ -1,28 +1,23 @@
-"""Pictures inside files that flow: which of them may show words, and their bytes for OCR."""
+"""Pictures inside files that flow: which of them may show words, and their bytes."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import io
 import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from PIL import Image, ImageOps
-
 from hybrid_core.errors import DocumentError
-from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 
+if TYPE_CHECKING:
+    from indexers.formats.flow.safety import Package
+
 _ENDINGS = (".png", ".jpg", ".jpeg", ".jpe", ".gif", ".bmp", ".tif", ".tiff", ".webp")
-_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
 _LEAST_BYTES = 2_000  # smaller files are bullets, lines and icons
-_LEAST_WIDTH, _LEAST_HEIGHT = 120, 40  # dots
-_FINE = 1_500  # dots of the longer side; what has fewer, as pictures of screens do, is enlarged for the engines
-_MOST_DOTS = 25_000_000
 _DATA = re.compile(r"data:image/(?:png|jpe?g|gif|bmp|tiff|webp)[^,]{0,100},", re.I)
 _KIND = re.compile(r"image/(?:png|x-png|jpe?g|pjpeg|gif|bmp|x-ms-bmp|tiff|webp)", re.I)
 
@@ -48,6 +43,7 @@ def picture_in_link(link: str) -> str:
 
 def packed_pictures(path: Path, limits: ParseLimits) -> Callable[[str], bytes]:
     """What gives a package's pictures by their names, also when the package was closed."""
+    from indexers.formats.flow.safety import Package
 
     def read(name: str) -> bytes:
         package = Package(path, limits)
@@ -71,23 +67,3 @@ def picture_in_base64(written: str) -> bytes:
         return base64.b64decode(written)
     except (ValueError, binascii.Error) as error:
         raise DocumentError(f"a picture in it is damaged ({error})") from error
-
-
-def grey_picture(data: bytes, limits: ParseLimits) -> bytes | None:
-    """A picture as a grey image in PGM; None where it is too small to show words, too large, or damaged."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            image = Image.open(io.BytesIO(data), formats=_KINDS)
-            wide, high = image.size
-            if wide < _LEAST_WIDTH or high < _LEAST_HEIGHT or wide * high > limits.max_pixels:
-                return None
-            shown = ImageOps.exif_transpose(image)
-            if shown.mode in ("RGBA", "LA", "PA") or "transparency" in shown.info:
-                shown = Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown.convert("RGBA"))
-            grey = shown.convert("L")
-    except Exception:  # noqa: BLE001 - Pillow raises many types for damaged input, which shows no words
-        return None
-    times = min(3.0, max(1.0, _FINE / max(grey.size)), (_MOST_DOTS / (wide * high)) ** 0.5)
-    if times != 1:
-        grey = grey.resize((round(grey.width * times), round(grey.height * times)), Image.Resampling.BICUBIC)
-    return b"P5\n%d %d\n255\n" % grey.size + grey.tobytes()

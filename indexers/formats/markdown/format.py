@@ -23,4 +23,6 @@ MARKDOWN = Format(
     whole=True,
     limits=frozenset({"max_pages", "max_page_lines", "max_page_characters", "max_bookmarks"}),
     place="lines",
+    illustrated=True,
+    nearby=True,
 )

@@ -15,12 +15,12 @@ from pathlib import Path
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole, line_locator
 from indexers.formats.decode import read_text
-from indexers.formats.flow.pictures import linked_picture, picture_in_link
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import Blocks, read_blocks
 from indexers.formats.markdown.front_matter import read_front_matter
 from indexers.formats.markdown.pictures import definitions, image_links, without_data
 from indexers.formats.marked_file import MarkedFile, PageLines, PagePictures, page_borders, with_clauses
+from indexers.formats.nearby import NearbyPictures
 from indexers.formats.text_pages import cut_pages
 
 _VERBATIM = frozenset({"code", "command", "config", "plain"})
@@ -32,6 +32,7 @@ class MarkdownFile(MarkedFile):
     """An open Markdown file. Raises DocumentError where it is no text, LimitError where it has too many pages."""
 
     def __init__(self, path: Path, limits: ParseLimits = ParseLimits()) -> None:
+        nearby = NearbyPictures(path)
         text, warnings = read_text(path)
         source = [line if clean(line).strip() else "" for line in text.removesuffix("\n").split("\n")]
         front = read_front_matter(source)
@@ -44,19 +45,21 @@ class MarkdownFile(MarkedFile):
         headings = with_clauses(blocks.headings, lines, _starts(blocks, lines))
         super().__init__(
             lines, blocks.roles, pages, headings, front.metadata, [*warnings, *front.warnings], limits,
-            pictures=_pictures(source, blocks.roles, pages), images=linked_picture,
+            pictures=_pictures(source, blocks.roles, pages, nearby), images=nearby.read,
         )  # fmt: skip
 
 
-def _pictures(source: Sequence[str], roles: Sequence[LineRole], pages: Sequence[PageLines]) -> PagePictures:
-    """Those that links hold, each after the line that shows it first."""
+def _pictures(
+    source: Sequence[str], roles: Sequence[LineRole], pages: Sequence[PageLines], nearby: NearbyPictures
+) -> PagePictures:
+    """Those that links mean, each after the line that shows it first."""
     defined = definitions(source)
     found: dict[int, list[tuple[int, str]]] = {}
     seen: set[str] = set()
     for number, page in enumerate(pages, 1):
         for at in range(page.first, page.end):
             if roles[at] in _PICTURED:
-                links = [held for link in image_links(source[at], defined) if (held := picture_in_link(link))]
+                links = [held for link in image_links(source[at], defined) if (held := nearby.name(link))]
                 new = [link for link in dict.fromkeys(links) if link not in seen]
                 seen.update(new)
                 if new:

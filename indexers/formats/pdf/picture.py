@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pymupdf
 
+from hybrid_core.types.layouts import Illustration
 from indexers.formats.drawing import Picture, fitting
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.viewing import drawing, viewing
@@ -30,12 +31,16 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
         return _picture([(number, document[number - 1]) for number in pages], how)
 
 
-def draw_texts(texts: Sequence[tuple[int, str]], how: Picture) -> bytes:
-    """The same of pages that have no look: each is its number and its text, which is what is drawn."""
+def draw_texts(
+    texts: Sequence[tuple[int, str]], how: Picture, pictures: Sequence[Sequence[Illustration]] = ()
+) -> bytes:
+    """The same of pages that have no look: each is its number and its text, which is drawn with its pictures."""
     from indexers.formats.text_drawing import drawn
 
     with ExitStack() as opened, drawing(_named([number for number, _ in texts]), "image_dpi"):
-        documents = [opened.enter_context(pymupdf.open("pdf", drawn(text)[0])) for _, text in texts]
+        shown = pictures or [()] * len(texts)
+        made = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
+        documents = [opened.enter_context(pymupdf.open("pdf", one)) for one in made]
         return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
 
 

@@ -14,8 +14,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import linked_picture, picture_in_link
+from indexers.formats.flow.pictures import picture_in_link
 from indexers.formats.limits import ParseLimits
+from indexers.formats.nearby import NearbyPictures
 
 _HIDDEN = frozenset(
     "script style template noscript head nav aside iframe object svg canvas button select input textarea dialog "
@@ -43,9 +44,10 @@ _Lists = tuple[list[Any], ...]  # tag and entries so far of the lists that are o
 def read_html(path: Path, limits: ParseLimits) -> Flow:
     """A web page. Raises DocumentError where it holds no text."""
     source, warnings = html_text(path.read_bytes(), path)
-    page = parse_html(source)
+    pictures = NearbyPictures(path)
+    page = parse_html(source, image=pictures.name)
     warnings += page.warnings
-    return Flow(iter([Part(titled(page))]), page.metadata, warnings, clauses=True, images=linked_picture)
+    return Flow(iter([Part(titled(page))]), page.metadata, warnings, clauses=True, images=pictures.read)
 
 
 def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:

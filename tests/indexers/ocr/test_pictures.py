@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import zipfile
 from dataclasses import replace
 from email.message import EmailMessage
@@ -18,8 +19,11 @@ from pptx.util import Inches
 from hybrid_core.types.documents import Line, MarkedHeading, ParsedPage
 from hybrid_pageindex import Engine, run
 from indexers.formats.format import PicturedFile
+from indexers.formats.illustrations import illustrations
 from indexers.formats.limits import ParseLimits
+from indexers.formats.nearby import name_beside, pictures_beside
 from indexers.formats.registry import open_file
+from indexers.formats.text_drawing import drawn
 from indexers.ocr.pages import PictureWords, Reading
 from tests.indexers.formats import packages
 from tests.ocr import reads
@@ -156,6 +160,71 @@ def test_words_stand_where_their_picture_does_and_sections_keep_their_headings(e
     ]  # fmt: skip
     sections = {node.section.title: node.section for node in run(engine.outline("a.docx")).nodes}
     assert text[sections["Winds"].anchor :].startswith("# Winds")
+
+
+@reads
+@pytest.mark.parametrize("kind", ["md", "html"])
+def test_a_picture_beside_a_file_is_part_of_it(engine: Engine, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "figures").mkdir()
+    shown = tmp_path / "figures" / "the depth.png"
+    shown.write_bytes(picture("Harbour of Lund, depth 14 m"))
+    path = tmp_path / f"tides.{kind}"
+    path.write_text({"md": "Tides.\n\n![depth](<figures/the depth.png>)\n\nMore.\n",
+                     "html": '<p>Tides.</p><img src="figures/the%20depth.png?x=1"><p>More.</p>'}[kind])  # fmt: skip
+    assert run(engine.index(path)).files[0].status == "indexed"
+    text = run(engine.pages(path.name, 1))[0].text
+    assert "[picture] Harbour of Lund, depth 14 m" in text and text.endswith("More.")
+    assert len(run(engine.layout(path.name, 1)).figures) == 1
+    assert run(engine.index(path)).files[0].status == "unchanged"
+    shown.write_bytes(picture("Lighthouse of Ystad"))
+    assert run(engine.index(path)).files[0].status == "indexed"
+    assert "[picture] Lighthouse of Ystad" in run(engine.pages(path.name, 1))[0].text
+
+
+def test_only_pictures_below_a_files_own_folder_are_taken(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for place in (tmp_path / "outside.png", folder / "inside.png", folder / "page.txt"):
+        place.write_bytes(picture("Harbour"))
+    (folder / "link.png").symlink_to(tmp_path / "outside.png")
+    (folder / "loop.png").symlink_to(folder / "loop.png")
+    os.mkfifo(folder / "pipe.png")
+    (folder / "folder.png").mkdir()
+    (folder / "tiny.png").write_bytes(b"x")
+    with (folder / "huge.png").open("wb") as file:
+        file.truncate(50_000_000)
+    assert name_beside(folder, "./x/../inside.png#a") == "inside.png"
+    hostile = ["../outside.png", "%2e%2e/outside.png", "x/../../outside.png", str(tmp_path / "outside.png"),
+               "//host/outside.png", "https://host/inside.png", "file:inside.png", "link.png", "loop.png", "pipe.png",
+               "folder.png", "tiny.png", "huge.png", "page.txt", "missing.png", "a\0.png", "~/a.png",
+               "x" * 5000 + ".png", "\\\\host\\a.png", ""]  # fmt: skip
+    assert [link for link in hostile if name_beside(folder, link)] == []
+    (folder / "a.md").write_text("\n".join(f"![]({link})" for link in [*hostile, "inside.png"] if "\0" not in link))
+    assert [name for name, _ in pictures_beside(folder / "a.md", folder)] == ["inside.png"]
+    assert sum(page.pictures for page in packages.read(folder / "a.md")[1]) == 1
+
+
+@pytest.mark.parametrize("kind", ["docx", "pptx", "epub", "html", "odt", "md", "fb2", "ipynb", "eml", "mbox"])
+def test_pictures_are_drawn_where_they_stand(tmp_path: Path, kind: str) -> None:
+    path = _of_kind(tmp_path, kind)
+    [page] = packages.read(path)[1]
+    kept = [*(line.text for line in page.lines), "[picture] Harbour of Lund"]
+    [[shown]] = illustrations(path, None, [(1, "\n".join(kept))], ParseLimits())
+    assert (shown.width, shown.height) == (834, 167)
+    layout = drawn("\n".join(kept), [shown])[1]
+    [figure], words = layout.figures, {word.text: word.box for word in layout.words}
+    assert words["sentence"][3] <= figure[1] and figure[3] <= words["Lund"][1] + 1
+
+
+def test_a_file_that_has_changed_is_drawn_without_its_pictures(engine: Engine, tmp_path: Path) -> None:
+    engine.settings = replace(engine.settings, ocr="never")
+    path = _of_kind(tmp_path, "docx")
+    run(engine.index(path))
+    illustrated = run(engine.page_image("tides.docx", 1))
+    path.write_bytes(b"other")
+    assert run(engine.layout("tides.docx", 1)).figures == ()
+    path.unlink()
+    assert run(engine.page_image("tides.docx", 1)) != illustrated
 
 
 def test_a_picture_on_many_slides_is_read_once_and_a_small_one_never(tmp_path: Path) -> None:
