@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.uploading import Uploaded
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
-    from indexers.formats.drawing import ImageFormat, Picture
+    from indexers.formats.drawing import ImageFormat, PageView, Picture
     from indexers.stages.report import IndexProgress, IndexReport
 
 
@@ -526,17 +526,23 @@ class Engine:
         format: ImageFormat = "png",
         side: int = 0,
         most_bytes: int = 0,
+        view: PageView = "page",
     ) -> bytes:
-        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text is drawn.
+        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text and pictures are.
 
         ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
-        more; 0: as ``dpi`` makes it.
+        more; 0: as ``dpi`` makes it. ``view`` "office" is the page on which it begins as LibreOffice prints the file.
+        Raises DocumentError where that is not installed.
         """
         from indexers.formats.drawing import Picture
 
-        return await self._picture(
-            document, [page], Picture(dpi or self.settings.image_dpi, format, side, most_bytes), library, password
-        )
+        picture = Picture(dpi or self.settings.image_dpi, format, side, most_bytes)
+        if view == "page":
+            return await self._picture(document, [page], picture, library, password)
+        from hybrid_pageindex.services.printed import draw_printed
+
+        name, work = arguments.library(library, self.settings.library), self._pictures().work
+        return await in_the_background(partial(draw_printed, work, name, document, page, picture))
 
     async def contact_sheet(
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None

@@ -23,7 +23,8 @@ class Pictures:
     """Safe for several threads."""
 
     def __init__(self, work: PageWork) -> None:
-        self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
+        self.work = work
+        self._catalog, self._cache, self._settings = work.catalog, work.cache, work.settings
 
     def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
         """A page, or several as a contact sheet; cached by content.
@@ -42,11 +43,11 @@ class Pictures:
         if own:
             return self._kept(place + shape, lambda: self._drawn(held, found, pages, picture, password))
         plain = f"{place}{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}-{shape}"
-        if self._work.may_show(held, found):
+        if self.work.may_show(held, found):
             illustrated = f"{plain}-illustrated"
             if (kept := self._cache.get(illustrated)) is not None:
                 return kept
-            if (shown := self._work.illustrations(held, found, texts)) is not None:
+            if (shown := self.work.illustrations(held, found, texts)) is not None:
                 return self._kept(illustrated, lambda: self._drawn_texts(texts, picture, shown))
         return self._kept(plain, lambda: self._drawn_texts(texts, picture, ((),) * len(texts)))
 
@@ -63,13 +64,13 @@ class Pictures:
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import PictureTask
 
-        with self._work.original(library, found) as path:
+        with self.work.original(library, found) as path:
             limits = self._settings.part(ParseLimits)
-            return cast(bytes, self._work.run(PictureTask(path, password, tuple(pages), limits, picture)))
+            return cast(bytes, self.work.run(PictureTask(path, password, tuple(pages), limits, picture)))
 
     def _drawn_texts(
         self, texts: tuple[tuple[int, str], ...], picture: Picture, shown: tuple[tuple[Illustration, ...], ...]
     ) -> bytes:
         from indexers.workers.protocol import TextPictureTask
 
-        return cast(bytes, self._work.run(TextPictureTask(texts, picture, shown)))
+        return cast(bytes, self.work.run(TextPictureTask(texts, picture, shown)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ImageFormat = Literal["png", "jpeg"]
+PageView = Literal["page", "office"]
 _LEAST_DPI = 1.0
 
 

@@ -96,6 +96,7 @@ class Format:
     members: Members | None = None
     illustrated: bool = False
     nearby: bool = False
+    printed: bool = False
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None

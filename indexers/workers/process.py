@@ -33,6 +33,8 @@ from indexers.workers.protocol import (
     ParsedRange,
     ParseTask,
     PictureTask,
+    PrintedPictureTask,
+    PrintTask,
     Reply,
     ScanTask,
     Task,
@@ -75,6 +77,14 @@ class _Worker:
             from indexers.formats.page_layout import page_layout
 
             return page_layout(task.path, task.password, task.page, task.lines, task.limits, task.pictures)
+        if isinstance(task, PrintTask):
+            from indexers.formats.office.view import office_pdf
+
+            return office_pdf(task.path)
+        if isinstance(task, PrintedPictureTask):
+            from indexers.formats.office.view import draw_office
+
+            return draw_office(task.pdf, task.page, task.text, task.slide, task.picture)
         if isinstance(task, IllustrationsTask):
             from indexers.formats.illustrations import illustrations
 

@@ -126,6 +126,24 @@ class IllustrationsTask:
 
 
 @dataclass(frozen=True, slots=True)
+class PrintTask:
+    """Have LibreOffice print a file; its value is the PDF."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPictureTask:
+    """Draw the page of a printed ``pdf`` that shows page ``page``, whose text is given, as ``draw_office`` does."""
+
+    pdf: bytes
+    page: int
+    text: str
+    slide: bool
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
 class LayoutTask:
     """Tell where the words of one page stand, and its figures and tables; its value is a PageLayout.
 
@@ -164,8 +182,8 @@ class BuildTask:
 
 
 Task = (
-    ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask | LayoutTask
-    | UnpackTask | BuildTask
+    ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask
+    | PrintTask | PrintedPictureTask | LayoutTask | UnpackTask | BuildTask
 )  # fmt: skip
 
 

@@ -166,6 +166,8 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
     if options.tables:
         pages = [await engine.with_tables(page, library=library) for page in pages]
     images: list[str] = []
+    if options.view != "page" and not options.image:
+        raise UsageError("--view says how a page is drawn, and no --image is asked for.", "Add --image FILE.png.")
     if options.image:
         target = Path(options.image)
         kind = _IMAGES.get(target.suffix.lower())
@@ -173,7 +175,7 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
             raise UsageError(f"'{target}' does not end in .png or .jpg.", "Images are written as PNG or JPEG.")
         for page in pages:
             image = await engine.page_image(
-                page.doc_id, page.page, library=library, password=options.password, format=kind
+                page.doc_id, page.page, library=library, password=options.password, format=kind, view=options.view
             )
             path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
             try:

@@ -113,6 +113,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     page.add_argument("document", metavar="DOC")
     page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
     page.add_argument("--image", metavar="FILE.png", help="also draw the page; .jpg for JPEG")
+    page.add_argument(
+        "--view", choices=("page", "office"), default="page", help="office: --image as LibreOffice prints it"
+    )
     page.add_argument("--tables", action="store_true", help="write its tables in Markdown")
     page.add_argument("--password", metavar="P", help="password of an encrypted original")
 

@@ -17,6 +17,7 @@ _KEPT = frozenset(
 
 
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+_PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
 
 
 def _opener(module: str, function: str) -> Open:
@@ -43,7 +44,7 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _opener(*read.split(":")),
         whole=True, limits=_KEPT, place=place,
         members=_lister(*members.split(":")) if members else None, illustrated=name in _ILLUSTRATED,
-        nearby=name == "html",
+        nearby=name == "html", printed=name in _PRINTED,
     )  # fmt: skip
 
 
@@ -52,8 +53,8 @@ _TARS = "tar tgz gz tbz2 bz2 txz xz"
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", version=2),
     _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", version=2),
-    _flow("word97", "Word 97", "doc dot", "office.older:read_doc", "paragraphs"),
-    _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.older:read_ppt", "slide"),
+    _flow("word97", "Word 97", "doc dot", "office.older:read_doc", "paragraphs", version=2),
+    _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.older:read_ppt", "slide", version=2),
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows"),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows"),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows"),

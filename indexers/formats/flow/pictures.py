@@ -41,12 +41,12 @@ def picture_in_link(link: str) -> str:
     return link if len(link) >= _LEAST_BYTES and _DATA.match(link) else ""
 
 
-def packed_pictures(path: Path, limits: ParseLimits) -> Callable[[str], bytes]:
-    """What gives a package's pictures by their names, also when the package was closed."""
+def packed_pictures(path: Path, limits: ParseLimits, data: bytes | None = None) -> Callable[[str], bytes]:
+    """What gives a package's pictures by their names, also when the package was closed. ``data`` as Package has it."""
     from indexers.formats.flow.safety import Package
 
     def read(name: str) -> bytes:
-        package = Package(path, limits)
+        package = Package(path, limits, data)
         try:
             return package.read(name)
         finally:

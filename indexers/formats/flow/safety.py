@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,11 +26,12 @@ class Package:
     is damaged.
     """
 
-    def __init__(self, path: Path, limits: ParseLimits) -> None:
+    def __init__(self, path: Path, limits: ParseLimits, data: bytes | None = None) -> None:
+        """``data``: its bytes, where they are no longer at ``path``."""
         self._path = path
         self.warnings: list[str] = []
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise DocumentError(f"{path}: damaged, its entries cannot be listed ({error}).") from error
         entries = self._zip.infolist()

@@ -44,6 +44,12 @@ def draw_texts(
         return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
 
 
+def draw_page(page: pymupdf.Page, how: Picture) -> bytes:
+    """The same of a page of an open document."""
+    with drawing("the page", "image_dpi"):
+        return _encoded(page, how)
+
+
 def _named(pages: Sequence[int]) -> str:
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"
 

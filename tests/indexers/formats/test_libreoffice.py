@@ -1,0 +1,48 @@
+"""What LibreOffice does where it is installed, and what is said where it is not. It is the real one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pptx
+import pymupdf
+import pytest
+
+from hybrid_core.errors import DocumentError, UsageError
+from hybrid_pageindex import Engine, run
+
+installed = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+
+
+def _deck(path: Path) -> Path:
+    deck = pptx.Presentation()
+    for title in ("Tides", "Harbours", "Lighthouses"):
+        deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = f"{title} of Lund"
+    deck.slides.add_slide(deck.slide_layouts[6])
+    deck.save(str(path))
+    return path
+
+
+@installed
+def test_a_page_is_shown_as_libreoffice_prints_it(engine: Engine, tmp_path: Path) -> None:
+    run(engine.index(_deck(tmp_path / "a.pptx")))
+    before = run(engine.pages("a.pptx", 2))
+    shown = [run(engine.page_image("a.pptx", page, dpi=72, view="office")) for page in (1, 2, 4)]
+    assert len(set(shown)) == 3
+    assert {(picture.width, picture.height) for picture in map(pymupdf.Pixmap, shown)} == {(720, 540)}
+    assert run(engine.pages("a.pptx", 2)) == before and run(engine.info("a.pptx")).pages == 4
+
+
+def test_without_libreoffice_a_sentence_says_so(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "notes.md").write_text("# Tides\n")
+    _deck(tmp_path / "a.pptx")
+    run(engine.index(tmp_path))
+    with pytest.raises(DocumentError, match="that is not installed") as told:
+        run(engine.page_image("a.pptx", 1, view="office"))
+    assert "Install LibreOffice" in told.value.advice
+    with pytest.raises(UsageError, match="does not print Markdown"):
+        run(engine.page_image("notes.md", 1, view="office"))
