@@ -30,11 +30,11 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
     if not format.printed:
         raise UsageError(f"{found.name}: LibreOffice does not print {format.title}.", "Look at it without this view.")
     key = f"{_VERSION}/{found.sha256}"
-    pdf = work.cache.get(key)
-    if pdf is None:
+    printed = work.cache.get(key)
+    if printed is None:
         with work.original(held, found) as path:
-            pdf = cast(bytes, work.run(PrintTask(path)))
-        if len(pdf) <= _MOST_KEPT:
-            work.cache.put({key: pdf})
+            printed = cast(bytes, work.run(PrintTask(path)))
+        if len(printed) <= _MOST_KEPT:
+            work.cache.put({key: printed})
     slide = format.place == "slide"
-    return cast(bytes, work.run(PrintedPictureTask(pdf, number, page.text, slide, picture)))
+    return cast(bytes, work.run(PrintedPictureTask(printed, number, page.text, slide, picture)))

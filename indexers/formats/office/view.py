@@ -36,20 +36,22 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -
     """
     with pymupdf.open("pdf", pdf) as document:
         said = [printed.get_text() for printed in document]
-        at = _found(_pairs(text, _BEGINNING), said, number if slide else None)
+        at = _found(_pairs(text, _BEGINNING), said, number, slide)
         if at is None:
             raise DocumentError(f"page {number}: no page that LibreOffice prints shows its words.")
         return draw_page(document[at], how)
 
 
-def _found(wanted: set[tuple[str, str]], printed: Sequence[str], number: int | None) -> int | None:
-    """The page, from 0, that holds most of the wanted words; of equal ones that nearest to ``number``, or the first."""
+def _found(wanted: set[tuple[str, str]], printed: Sequence[str], number: int, slide: bool) -> int | None:
+    """The page, from 0, that holds most of the wanted words; of equal ones the first, of slides that nearest to
+    ``number``, which alone counts where nothing is wanted.
+    """
     held = [len(wanted & _pairs(text)) for text in printed]
     best = max(held, default=0)
     if not best:
-        return None if number is None or number > len(printed) else number - 1
+        return number - 1 if (slide or not wanted) and number <= len(printed) else None
     equal = [at for at, count in enumerate(held) if count == best]
-    return equal[0] if number is None else min(equal, key=lambda at: abs(at + 1 - number))
+    return min(equal, key=lambda at: abs(at + 1 - number)) if slide else equal[0]
 
 
 def _pairs(text: str, most: int | None = None) -> set[tuple[str, str]]:
