@@ -51,7 +51,7 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
 _TARS = "tar tgz gz tbz2 bz2 txz xz"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", version=2),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", version=3),
     _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", version=2),
     _flow("word97", "Word 97", "doc dot", "office.older:read_doc", "paragraphs", version=2),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.older:read_ppt", "slide", version=2),

@@ -124,7 +124,7 @@ class _Reader:
             for block in self._blocks(root, 0):
                 if (text := _said(block)) not in said:
                     said.add(text)
-                    yield Paragraph(text)
+                    yield Paragraph(text, f"{kind} {len(said)}")
 
     def _blocks(self, parent: Iterable[etree._Element], deep: int) -> Iterator[Block]:
         for child in parent:
@@ -261,7 +261,8 @@ class _Reader:
         if target.lower().endswith((".html", ".htm", ".xhtml", ".mht")) and target in self._package:
             from indexers.formats.web.html import html_text, parse_html
 
-            yield from parse_html(html_text(self._package.read(target), self._path)[0], whole=True).blocks
+            source = html_text(self._package.read(target), self._path)[0]
+            yield from parse_html(source, whole=True, place=f"{target} ").blocks
 
     def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
         """Its rows; what a cell holds beside words (tables, headings) comes after it."""

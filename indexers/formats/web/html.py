@@ -104,7 +104,7 @@ def titled(page: HtmlPage) -> list[Block]:
     """The page's blocks, after its title where they do not show it."""
     title = page.metadata.get("title", "")
     shown = any(title in block.text for block in page.blocks[:20] if not isinstance(block, Table))
-    return page.blocks if not title or shown else [Paragraph(title), *page.blocks]
+    return page.blocks if not title or shown else [Paragraph(title, "title"), *page.blocks]
 
 
 def _main(body: LexborNode) -> LexborNode:
