@@ -25,7 +25,7 @@ from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.config.usual import usual_fields
 from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
-from hybrid_pageindex.services.indexing import IndexCall, embed_documents, index_paths
+from hybrid_pageindex.services.indexing import IndexCall, embed_documents, export_embedder, index_paths
 from hybrid_pageindex.services.migrating import Migration, migrate
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
@@ -37,6 +37,7 @@ from retrievers.pipeline.row import STAGES
 from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
+    from hybrid_core.embed.export import ExportReport
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.types.answers import Answer
@@ -322,6 +323,16 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         told = on_progress or _not_told
         return await stoppable(lambda stop: embed_documents(self._parts(), name, model, self.settings, told, stop))
+
+    async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
+        """Write a model that PyTorch runs as one that «onnx:FOLDER» names, in int8: several times as quick on a
+        processor, and to be used without PyTorch.
+
+        ``model`` is "bge-m3…" or "sentence-transformers:…", without one the setting ``embedding_model``.
+        """
+        return await asyncio.to_thread(
+            export_embedder, self._parts(), Path(folder), model or self.settings.embedding_model
+        )
 
     async def search(
         self,

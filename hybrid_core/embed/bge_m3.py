@@ -24,7 +24,9 @@ from hybrid_core.embed.embedder import (
     in_batches,
     unit_rows,
 )
-from hybrid_core.embed.sentence_transformer import load_model, local_folder, model_digest, running
+from hybrid_core.embed.exportable import Exportable
+from hybrid_core.embed.local_models import ModelPlaces, find_model, load_model, model_digest, running
+from hybrid_core.embed.term_weights import checked_scores, heaviest
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.system.extras import require
 
@@ -40,9 +42,16 @@ class BgeM3Embedder:
 
     PUBLISHED: ClassVar[str] = "BAAI/bge-m3"
 
-    def __init__(self, name: str = PUBLISHED, *, batch_size: int | None = None, device: str | None = None) -> None:
-        local = local_folder(name)
-        self._name = f"bge-m3:{local or name}"
+    def __init__(
+        self,
+        name: str = PUBLISHED,
+        *,
+        batch_size: int | None = None,
+        device: str | None = None,
+        places: ModelPlaces = ModelPlaces(),
+    ) -> None:
+        found = find_model("bge-m3", name, places)
+        self._name = found.name
         self._batch_size = batch_size or _BATCH
         self._lock = threading.Lock()  # tokenizers are not safe between threads ("Already borrowed")
         self._torch = require("torch", "bge-m3")
@@ -55,7 +64,7 @@ class BgeM3Embedder:
             made.model.to(self._device).eval()
             return made
 
-        flag, folder = load_model(self._name, load, local=local, needed=_HEADS[0])
+        flag, folder = load_model(found, load, needed=_HEADS[0])
         self._model = flag
         config = flag.model.config
         self._limit = min(flag.tokenizer.model_max_length, config.max_position_embeddings - config.pad_token_id - 1)
@@ -88,7 +97,7 @@ class BgeM3Embedder:
 
         rows = in_batches(checked_texts(texts, kind), self._batch_size, call)
         vectors = unit_rows([row for row, _, _ in rows], self._name, self._dimension)
-        return vectors, [_heaviest(ids, weights, ignored) for _, ids, weights in rows]
+        return vectors, [heaviest(ids.tolist(), weights, ignored) for _, ids, weights in rows]
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         def call(batch: list[str]) -> list[NDArray[np.float32]]:
@@ -103,11 +112,18 @@ class BgeM3Embedder:
         def score(batch: list[str]) -> list[float]:
             return [float((asked @ vectors.T).max(axis=1).mean()) for vectors in call(batch)]
 
-        scores = np.array(in_batches(checked_texts(texts), self._batch_size, score), np.float32)
-        if not np.isfinite(scores).all():
-            position = int(np.flatnonzero(~np.isfinite(scores))[0]) + 1
-            raise ModelError(f"{self._name}: the score of text {position} of {len(scores)} is not a number.", _FAULT)
-        return scores
+        return checked_scores(in_batches(checked_texts(texts), self._batch_size, score), self._name)
+
+    def exportable(self) -> Exportable:
+        self._open(heads=True)
+        network = self._model.model
+        outputs = ("dense_vecs", "sparse_vecs", "colbert_vecs")
+
+        def forward(inputs: dict[str, Any]) -> tuple[Any, ...]:
+            made = network(inputs, return_dense=True, return_sparse=True, return_colbert_vecs=True)
+            return tuple(made[output] for output in outputs)
+
+        return Exportable(forward, network, outputs, self._model.tokenizer, network.model.config, self._limit, {})
 
     def close(self) -> None:
         self._model = None
@@ -136,15 +152,3 @@ class BgeM3Embedder:
 
 
 _DENSE_ONLY = "sentence-transformers:PATH, which makes dense vectors only"
-_FAULT = "Look for a fault in the model's files."
-
-
-def _heaviest(ids: Any, weights: Any, ignored: Sequence[int]) -> TermWeights:
-    """The greatest positive weight of each token of one text."""
-    if not np.isfinite(weights).all():
-        raise ModelError("BGE-M3 weighted a token with NaN or infinity.", _FAULT)
-    found: TermWeights = {}
-    for token, weight in zip(ids.tolist(), weights.tolist(), strict=True):
-        if weight > 0 and token not in ignored:
-            found[token] = max(weight, found.get(token, 0.0))
-    return found

@@ -110,9 +110,14 @@ class IndexSettings:
 @dataclass(frozen=True)
 class EmbeddingSettings:
     embedding_model: str = setting("", 'what embed uses unless told otherwise, for example "bge-m3"')
+    models_dir: str = setting("", "path of a folder of embedders, one folder each, which are then known by their names")
+    model_downloads: Literal["never", "hub"] = setting(
+        "never", "whether an embedder that is not here comes from the Hugging Face hub", advice="Choose never or hub."
+    )
     embedding_base_url: str = setting("", "of an OpenAI-compatible endpoint")
     embedding_api_key: str = setting("", "of that endpoint", secret=True)
     embedding_device: str = setting("", '"cpu", "cuda", …; empty: the best there is')
+    embedding_threads: int = setting(0, "threads of an exported model", least=0, usual="one per core, 4 at most")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from retrievers.query.embedding import QuestionEmbedding
 
 if TYPE_CHECKING:
     from hybrid_core.embed.embedder import Embedder
+    from hybrid_core.embed.local_models import ModelPlaces
 
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
 _ASKED_BY_ID = 100  # of more contents, all are read
@@ -62,6 +64,14 @@ class VectorsOf:
         return replace(self, documents=self.documents - unindexed, unindexed=unindexed) if unindexed else self
 
 
+def model_places(settings: Settings) -> ModelPlaces:
+    """Where embedders that run on this machine are looked for."""
+    from hybrid_core.embed.local_models import ModelPlaces
+
+    folder = Path(settings.models_dir).expanduser() if settings.models_dir else None
+    return ModelPlaces(folder, settings.model_downloads == "hub")
+
+
 class Embedders:
     """Loads embedders when they are first needed and keeps them. Safe for several threads."""
 
@@ -91,6 +101,8 @@ class Embedders:
                     base_url=("http" + url if url else "") or settings.embedding_base_url or None,
                     device=settings.embedding_device or None,
                     limiter=Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute),
+                    places=model_places(settings),
+                    threads=settings.embedding_threads,
                 )
             return self._loaded[spec]
 

@@ -27,6 +27,7 @@ from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
+    from hybrid_core.embed.export import ExportReport
     from hybrid_core.types.jobs import JobRequest
     from hybrid_pageindex.services.taking_in import Upload
     from indexers.build.embed import EmbedProgress, EmbedReport
@@ -217,6 +218,16 @@ def embed_documents(
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
     follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
     return report
+
+
+def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
+    from hybrid_core.embed.export import export_model
+
+    if not spec:
+        raise UsageError(
+            "No embedder is named.", "Name one: embed --export FOLDER --embedder sentence-transformers:PATH."
+        )
+    return export_model(parts.embedders.load(spec), folder.expanduser())
 
 
 def _embed(

@@ -107,6 +107,7 @@ def health(
     settings: Settings, catalog: Callable[[], Catalog], cache: Callable[[], Cache], indexes: Callable[[], Indexes]
 ) -> Health:
     """Try everything a search and an index run need."""
+    from hybrid_pageindex.services.embedders_check import embedders
     from hybrid_pageindex.services.sizes import library_sizes
 
     home = settings.storage_path
@@ -120,12 +121,10 @@ def health(
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
     ]
-    if checks[3].ok:
-        checks += [
-            _tried(f"library '{size.name}'", partial(_library, indexes(), size))
-            for size in library_sizes(catalog(), home)
-        ]
+    sizes = library_sizes(catalog(), home) if checks[3].ok else []
+    checks += [_tried(f"library '{size.name}'", partial(_library, indexes(), size)) for size in sizes]
     checks += [
+        _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
         _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]

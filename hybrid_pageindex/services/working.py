@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from indexers.stages.report import IndexProgress
 
 _EMBEDDERS = {
-    "hashed": "", "hashed-m3": "", "sentence-transformers": "sentence_transformers", "bge-m3": "FlagEmbedding",
-    "openai": "openai",
+    "hashed": "", "hashed-m3": "", "onnx": "tokenizers", "sentence-transformers": "sentence_transformers",
+    "bge-m3": "FlagEmbedding", "openai": "openai",
 }  # fmt: skip
 """Forms of embedders, and the package that each needs."""
 

@@ -44,6 +44,16 @@ def _bge_m3(folder: Path, stack: ExitStack) -> Load:
     return lambda **options: load_embedder(f"bge-m3:{made}", device="cpu", **options)
 
 
+def _onnx(folder: Path, stack: ExitStack) -> Load:
+    for module in ("sentence_transformers", "onnxscript"):
+        pytest.importorskip(module, reason="the extra export is not installed")
+    from hybrid_core.embed.export import export_model
+
+    model = load_embedder(f"sentence-transformers:{tiny_models.sentence_transformer(folder)}", device="cpu")
+    export_model(model, folder / "onnx")
+    return lambda **options: load_embedder(f"onnx:{folder / 'onnx'}", **options)
+
+
 def _openai(folder: Path, stack: ExitStack) -> Load:
     pytest.importorskip("openai", reason="the extra openai is not installed")
     server = stack.enter_context(tiny_models.embedding_server())
@@ -55,6 +65,7 @@ BACKENDS: dict[str, Callable[[Path, ExitStack], Load]] = {
     "hashed-m3": _hashed_m3,
     "sentence-transformers": _sentence_transformers,
     "bge-m3": _bge_m3,
+    "onnx": _onnx,
     "openai": _openai,
 }
 KINDS: tuple[Kind, Kind] = ("query", "document")
@@ -133,7 +144,7 @@ def test_a_vector_depends_on_its_text_alone(embedder: Embedder, texts: list[str]
 def test_its_id_says_what_made_the_vectors(embedder: Embedder) -> None:
     made = embedder.id
     assert made == embedder.id and made.dimension > 0
-    assert re.fullmatch(r"(hashed(-m3)?|sentence-transformers|bge-m3|openai):\S+", made.name)
+    assert re.fullmatch(r"(hashed(-m3)?|sentence-transformers|bge-m3|onnx|openai):\S+", made.name)
     assert re.fullmatch("[0-9a-f]{16}", made.fingerprint)
 
 

@@ -96,6 +96,10 @@ async def _worker(engine: Engine, options: argparse.Namespace) -> int:
 async def _embed(engine: Engine, options: argparse.Namespace) -> int:
     if options.resume and options.embedder:
         raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
+    if options.export:
+        exported = await engine.export_embedder(options.export, options.embedder)
+        dump(asdict(exported)) if _json(options) else show.export_report(exported)
+        return 0
     with embed_progress(quiet=_json(options)) as on_progress:
         report = await engine.embed(options.embedder, library=_library(options), on_progress=on_progress)
     if _json(options):

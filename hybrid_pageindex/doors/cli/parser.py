@@ -87,8 +87,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     embed.add_argument(
         "--embedder",
         metavar="MODEL",
-        help="bge-m3[:PATH], sentence-transformers:NAME|PATH, openai:MODEL, hashed:DIM; none takes vectors away",
+        help="onnx:NAME|PATH, bge-m3[:PATH], sentence-transformers:NAME|PATH, openai:MODEL, hashed:DIM; "
+        "none takes vectors away",
     )
+    embed.add_argument("--export", metavar="FOLDER", help="write that model as one for onnx:FOLDER, and embed nothing")
     embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
 
     asked = _Parser(add_help=False, parents=[common])

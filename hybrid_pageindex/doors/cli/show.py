@@ -28,6 +28,7 @@ from hybrid_pageindex.services.reading import PageRead
 from hybrid_pageindex.services.upkeep import Health
 
 if TYPE_CHECKING:
+    from hybrid_core.embed.export import ExportReport
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from indexers.build.embed import EmbedReport
     from indexers.stages.report import IndexReport
@@ -94,6 +95,14 @@ def _models(report: IndexReport) -> None:
             f"{usage.cost:.4f}" if usage.cost else "-", f"{sum(file.model_seconds for file in files):.1f}",
         )  # fmt: skip
     tables().print(table)
+
+
+def export_report(report: ExportReport) -> None:
+    console.print(
+        f"{escape(report.model)} is exported to [bold]{escape(report.folder)}[/] ({report.megabytes} MB, int8; its "
+        f"vectors have a cosine of {report.cosine:.3f} with the model's own, {report.least_cosine:.3f} at least)."
+    )
+    console.print(f"Use it with: embed --embedder onnx:{escape(report.folder)}")
 
 
 def embed_report(report: EmbedReport | None) -> None:

@@ -20,7 +20,7 @@ from hybrid_core.system.extras import require
     ("spec", "said"),
     [
         ("none", "no embedder.*nothing to load"),
-        ("", "'' names no embedder.*Known forms: none, bge-m3"),
+        ("", "'' names no embedder.*Known forms: none, onnx"),
         ("hashed", "Did you mean hashed:DIM"),
         ("hashed:big", "Did you mean hashed:DIM"),
         ("hashd:256", "Did you mean hashed:DIM"),

@@ -17,6 +17,7 @@ import pytest
 from hybrid_core.embed.bge_m3 import BgeM3Embedder
 from hybrid_core.embed.embedder import Embedder
 from hybrid_core.embed.load import load_embedder
+from hybrid_core.embed.local_models import ModelPlaces
 from hybrid_core.errors import ModelError, UsageError
 from tests import tiny_models
 from tests.tiny_models import SENTENCES
@@ -132,9 +133,28 @@ def test_a_download_that_fails_says_at_once_what_was_tried(
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     start = time.monotonic()
     with pytest.raises(ModelError, match=r"nobody/nothing cannot be loaded.*Tried the Hugging Face cache") as caught:
-        load_embedder(f"{spec}:nobody/nothing")
-    assert caught.value.advice.endswith(":/path/to/nothing")
+        load_embedder(f"{spec}:nobody/nothing", places=ModelPlaces(hub=True))
+    assert "hf download nobody/nothing --local-dir nothing" in caught.value.advice
     assert time.monotonic() - start < 60, "the libraries alone take minutes"
+
+
+@pytest.mark.parametrize("spec", ["st", "bge-m3"])
+def test_no_hub_is_asked_unless_told_so(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if spec == "bge-m3":
+        pytest.importorskip("FlagEmbedding", reason="the extra bge-m3 is not installed")
+    monkeypatch.setattr("huggingface_hub.get_session", lambda: pytest.fail("the hub was asked"))
+    with pytest.raises(ModelError, match=r"nobody/nothing is not on this machine") as caught:
+        load_embedder(f"{spec}:nobody/nothing", places=ModelPlaces(tmp_path))
+    assert f"put it at {tmp_path}/nothing" in caught.value.advice
+    assert "PAGEINDEX_MODEL_DOWNLOADS=hub" in caught.value.advice
+
+
+def test_a_name_is_looked_for_in_the_folder_of_models(sentence_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(sentence_folder, tmp_path / "models" / "small")
+    first = local("st", sentence_folder).id
+    for name in ("small", "owner/small"):
+        found = load_embedder(f"st:{name}", device="cpu", places=ModelPlaces(tmp_path / "models")).id
+        assert found.name == f"sentence-transformers:{name}" and found.fingerprint == first.fingerprint
 
 
 def test_a_download_that_was_cut_off_is_no_model(
@@ -147,6 +167,8 @@ def test_a_download_that_was_cut_off_is_no_model(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ModelError, match=r"owner/half cannot be loaded.*this machine and the hub"):
+        load_embedder("st:owner/half", places=ModelPlaces(hub=True))
+    with pytest.raises(ModelError, match=r"owner/half cannot be loaded.*cache of the Hugging Face hub on this machine"):
         load_embedder("st:owner/half")
 
 
