@@ -38,9 +38,19 @@ for name in list(os.environ):
         del os.environ[name]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--catalog", choices=["sqlite", "postgresql"], default="sqlite",
+        help="what holds the catalogs of engines and command lines; each test has a database of its own",
+    )  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
-def _home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _home_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    if request.config.getoption("--catalog") == "postgresql":
+        url = postgres.new_database(request.getfixturevalue("postgres_url"))
+        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
 
 
 @pytest.fixture

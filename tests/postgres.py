@@ -84,16 +84,21 @@ def _reached(url: str) -> str:
             return url
 
 
+def new_database(url: str, options: str = "") -> str:
+    """The URL of an empty database on a server."""
+    admin = create_engine(url, isolation_level="AUTOCOMMIT")
+    name = f"t{time.monotonic_ns()}"
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name} {options}"))
+    admin.dispose()
+    return url.rpartition("/")[0] + "/" + name
+
+
 class PostgresStore:
-    """The tables of a catalog in a database of their own, read and written as a catalog's are."""
+    """The tables of a catalog in a database of their own, whose writers do not take turns."""
 
     def __init__(self, url: str) -> None:
-        admin = create_engine(url, isolation_level="AUTOCOMMIT")
-        name = f"t{time.monotonic_ns()}"
-        with admin.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
-        admin.dispose()
-        self.engine: Engine = create_engine(url.rpartition("/")[0] + "/" + name, pool_size=20)
+        self.engine: Engine = create_engine(new_database(url), pool_size=20)
         schema.metadata.create_all(self.engine)
 
     @contextmanager

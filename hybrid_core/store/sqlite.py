@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import BusyError, StoreError
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE
 from hybrid_core.store.home import advice_of, make_file, open_home
 
-BUSY_SECONDS = 60
-CONNECTIONS = 10  # of one process to one file; whoever finds none free waits, and each is held for one short read
-
-_DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
-_UNREADABLE = (zlib.error, UnicodeDecodeError, json.JSONDecodeError)  # not what was written comes back
 _DAMAGE = ("not a database", "malformed", "decode")
 
 
@@ -47,7 +41,7 @@ class SqliteFile:
         try:
             with self.engine.connect() as connection:
                 prepare(connection)
-        except (DBAPIError, *_UNREADABLE) as error:
+        except (DBAPIError, *UNREADABLE) as error:
             self.engine.dispose()
             raise self._unopened(error) from error
         except BaseException:
@@ -104,10 +98,10 @@ class SqliteFile:
                 f"{self.path}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
                 "Try again, with less at once.",
             ) from error
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise self._damaged(str(error)) from error
         except DatabaseError as error:
-            if isinstance(error, _DEFECTS):
+            if isinstance(error, DEFECTS):
                 raise
             reason = str(error.orig)
             if "locked" in reason or "busy" in reason:

@@ -46,6 +46,9 @@ class StorageSettings:
     storage_path: Path = setting(Path("~/.pageindex"), "where everything is kept")
     library: str = setting("default", "library to use")
     max_cache_size: int = setting(10**9, "of page images and the like; the longest unused go first", least=0, size=True)
+    postgres_url: str = setting(
+        "", "of a PostgreSQL database that holds the catalog; empty: a file in the home", secret=True
+    )
     qdrant_url: str = setting("", "of a Qdrant server that holds the vector indexes; empty: they are embedded")
     qdrant_api_key: str = setting("", "of that server", secret=True)
     qdrant_prefix: str = setting(

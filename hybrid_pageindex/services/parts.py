@@ -32,7 +32,7 @@ class Parts:
         self._workers = 0
         self.leaving = threading.Event()
         """Whether this process ends: jobs that it stops waiting for stay."""
-        self.catalog = Catalog(settings.storage_path / CATALOG)
+        self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url)
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)

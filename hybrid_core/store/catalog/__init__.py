@@ -1,1 +1,1 @@
-"""The catalog: the single source of truth, in SQLite."""
+"""The catalog: the single source of truth, in SQLite or PostgreSQL."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.cards.as_json import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
@@ -22,6 +21,7 @@ from hybrid_core.store.catalog.replacing import replace_content
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import ORIGINALS, advice_of
+from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import to_json
 from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Card, IndexedContent
@@ -33,32 +33,34 @@ if TYPE_CHECKING:
 
 
 class Catalog:
-    """One catalog file. Safe to use from several threads, and by several processes at once."""
+    """One catalog. Safe to use from several threads, and by several processes at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, url: str = "") -> None:
+        """In the file ``path``, or at the ``url`` of a PostgreSQL database, its originals beside ``path``."""
         self.path, self.originals = path, path.with_name(ORIGINALS)
-        self._file = schema.open_catalog(path)
+        self.url = url
+        self._database = schema.open_catalog(path, url)
 
     def close(self) -> None:
-        self._file.close()
+        self._database.close()
 
     def reading(self) -> AbstractContextManager[Connection]:
         """One consistent view, for what other rooms keep in the same file; see ``snapshot``."""
-        return self._file.reading()
+        return self._database.reading()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """A consistent view: nothing that is published meanwhile is seen.
 
-        For a short read only: it holds one of ``sqlite.CONNECTIONS``, and while it is open the write-ahead log
+        For a short read only: it holds one of ``database.CONNECTIONS``, and while it is open the write-ahead log
         cannot be folded back. Raises BusyError where none gets free, StoreError where the catalog cannot be read.
         """
-        with self._file.reading() as connection:
+        with self._database.reading() as connection:
             yield Snapshot(connection)
 
     def writing(self) -> AbstractContextManager[Connection]:
         """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
-        return self._file.writing()
+        return self._database.writing()
 
     def ensure_library(self, library: str) -> None:
         """Create a library unless there is one of this id. Raises UsageError for a name that cannot be one."""
@@ -116,7 +118,7 @@ class Catalog:
             }  # fmt: skip
             first = {} if known or content_id is None else {"corrections": of_a_copy(connection, library, content_id)}
             connection.execute(
-                upsert(schema.documents).values(doc_id=doc_id, **values, **first).on_conflict_do_update(
+                insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first).on_conflict_do_update(
                     index_elements=["doc_id"], set_=values
                 )
             )  # fmt: skip
@@ -178,7 +180,7 @@ class Catalog:
                 "content_id": None, "card": "{}", "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
             }  # fmt: skip
             connection.execute(
-                upsert(schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
+                insert_into(connection, schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
                     index_elements=["doc_id"], set_={"error": error}
                 )
             )  # fmt: skip
@@ -208,7 +210,7 @@ class Catalog:
 
     def with_members(self, doc_ids: Sequence[str]) -> list[str]:
         """Documents, and those of all that lies in them."""
-        with self._file.reading() as connection:
+        with self._database.reading() as connection:
             return with_members(connection, doc_ids)
 
     def keep(self, library: str, container: str, found: Sequence[Original]) -> list[str]:
@@ -232,7 +234,7 @@ class Catalog:
     def locate(self, library: str, path: str | Path) -> Path:
         """Where a document's bytes lie: where they are kept, else in the file that its path names."""
         if is_address(str(path)):
-            with self._file.reading() as connection:
+            with self._database.reading() as connection:
                 name = originals.original_file(connection, library, str(path))
             if name is not None:
                 return originals.place(self.originals, name)
@@ -240,12 +242,12 @@ class Catalog:
 
     def is_member(self, library: str, path: str) -> bool:
         """Whether it is the address of what lies in a container."""
-        with self._file.reading() as connection:
+        with self._database.reading() as connection:
             return originals.is_member(connection, library, path)
 
     def members(self, library: str, container: str) -> list[str]:
         """The addresses of all that lay in a container when it was last opened, however deep."""
-        with self._file.reading() as connection:
+        with self._database.reading() as connection:
             return originals.members(connection, library, container)
 
     def sweep_originals(self) -> None:
@@ -282,8 +284,8 @@ class Catalog:
 
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
-        self._file.shrink()
+        self._database.shrink()
 
     def check(self) -> str:
         """Schema version and size, after SQLite's own quick check. Raises StoreError where that finds damage."""
-        return f"schema {schema.SCHEMA_VERSION}, {self._file.check()}"
+        return f"schema {schema.SCHEMA_VERSION}, {self._database.check()}"

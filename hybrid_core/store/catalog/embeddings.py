@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, func, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.errors import ModelError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.tables import insert_into
 from hybrid_core.types.documents import StoredEmbedder
 
 Vector = npt.NDArray[np.float32]
@@ -33,7 +33,7 @@ class Embeddings:
         new = self.embedder
         with self._catalog.writing() as connection:
             connection.execute(
-                upsert(schema.embedders)
+                insert_into(connection, schema.embedders)
                 .values(fingerprint=new.fingerprint, name=new.name, dimension=new.dimension, sparse=new.sparse)
                 .on_conflict_do_nothing()
             )
@@ -69,7 +69,7 @@ class Embeddings:
             for key, vector in vectors.items()
         ]
         with self._catalog.writing() as connection:
-            connection.execute(upsert(schema.embeddings).on_conflict_do_nothing(), values)
+            connection.execute(insert_into(connection, schema.embeddings).on_conflict_do_nothing(), values)
 
     def _blob(self, weights: Mapping[int, float]) -> bytes:
         with np.errstate(over="ignore"):
@@ -87,7 +87,7 @@ class Embeddings:
             if not connection.scalar(still_there):
                 return  # the document was replaced or removed meanwhile
             new = {"content_id": content_id, "fingerprint": fingerprint, "vectors": vectors}
-            connection.execute(upsert(schema.embedded).values(**new).on_conflict_do_nothing())
+            connection.execute(insert_into(connection, schema.embedded).values(**new).on_conflict_do_nothing())
             users = connection.execute(
                 select(schema.documents.c.library, schema.documents.c.doc_id)
                 .select_from(schema.documents.join(schema.libraries))

@@ -23,10 +23,13 @@ from sqlalchemy import (
     inspect,
     select,
     text,
+    update,
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.upgrades import upgrade
+from hybrid_core.store.database import Database
+from hybrid_core.store.home import open_home
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
@@ -217,13 +220,19 @@ changes = Table(
 )  # fmt: skip
 
 
-def open_catalog(path: Path) -> SqliteFile:
-    """Open (or create) the catalog file; one of an older version is brought up to this one.
+def open_catalog(path: Path, url: str = "") -> Database:
+    """Open (or create) the catalog in a file, or at the ``url`` of a PostgreSQL database; one of an older version is
+    brought up to this one.
 
-    Raises StoreError where the folder cannot be written or the file is no catalog, SchemaError where
-    a newer version wrote it.
+    Raises StoreError where the folder cannot be written, the file is no catalog or the server is not there,
+    SchemaError where a newer version wrote it.
     """
-    return SqliteFile(path, "a catalog", "Move it away and index again.", lambda opened: _prepare(opened, path))
+    if url:
+        from hybrid_core.store.postgres import PostgresDatabase
+
+        open_home(path.parent)  # which keeps what can be made again
+        return PostgresDatabase(url, lambda opened: _prepare(opened, path))
+    return SqliteFile(path, "a catalog", "Move it away and index again.", lambda opened: _prepare_file(opened, path))
 
 
 def whole() -> MetaData:
@@ -237,22 +246,31 @@ def whole() -> MetaData:
     return metadata
 
 
+def _prepare_file(connection: Connection, path: Path) -> None:
+    """Whoever only looks takes no turn among those who write."""
+    if inspect(connection).has_table("meta") and _found(connection, path) == SCHEMA_VERSION:
+        return
+    connection.rollback()
+    connection = connection.execution_options(writing=True)
+    with connection.begin():
+        _prepare(connection, path)
+
+
 def _prepare(connection: Connection, path: Path) -> None:
     if not inspect(connection).has_table("meta"):
-        connection.rollback()
-        connection = connection.execution_options(writing=True)
-        with connection.begin():
-            whole().create_all(connection)
-            if connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) is None:
-                connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
-                connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
-        return
+        whole().create_all(connection)
+        connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
+        connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
+    elif (found := _found(connection, path)) < SCHEMA_VERSION:
+        upgrade(connection, path, found, SCHEMA_VERSION)
+        connection.execute(update(meta).where(meta.c.key == "schema").values(value=str(SCHEMA_VERSION)))
+
+
+def _found(connection: Connection, path: Path) -> int:
     found = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
     if found > SCHEMA_VERSION:
         raise SchemaError(
             f"{path}: written by a newer version (schema {found}, this one knows {SCHEMA_VERSION}).",
             "Upgrade hybrid-pageindex, or use another --home.",
         )
-    if found < SCHEMA_VERSION:
-        connection.rollback()
-        upgrade(connection.execution_options(writing=True), path, SCHEMA_VERSION)
+    return found

@@ -14,17 +14,14 @@ from hybrid_core.store.home import CACHE
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
 
-def upgrade(connection: Connection, path: Path, version: int) -> None:
-    """In one transaction, so that a kill leaves the catalog as it was; another process may have done it meanwhile."""
-    with connection.begin():
-        found = int(connection.exec_driver_sql("SELECT value FROM meta WHERE key = 'schema'").scalar() or 0)
-        for step in range(found, version):
-            for change in _STEPS[step]:
-                if isinstance(change, str):
-                    connection.exec_driver_sql(change)
-                else:
-                    change(connection, path)
-        connection.exec_driver_sql("UPDATE meta SET value = ? WHERE key = 'schema'", (str(version),))
+def upgrade(connection: Connection, path: Path, found: int, version: int) -> None:
+    """In the caller's transaction, so that a kill leaves the catalog as it was."""
+    for step in range(found, version):
+        for change in _STEPS[step]:
+            if isinstance(change, str):
+                connection.exec_driver_sql(change)
+            else:
+                change(connection, path)
 
 
 def _move_cache(connection: Connection, path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,6 @@ from hybrid_core.store.catalog.sources import (
     set_watch,
 )
 from hybrid_core.types.sources import Source
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    made = Catalog(tmp_path / "catalog.sqlite")
-    made.ensure_library("default")
-    yield made
-    made.close()
 
 
 def folder(path: str, **options: str | bool) -> Source:

@@ -23,7 +23,7 @@ class Clock:
     def rules(self, store: Catalog | PostgresStore) -> None:
         """From now on this is the clock of a store's connections."""
         if isinstance(store, Catalog):
-            engine = store._file.engine
+            engine = store._database.engine
             engine.dispose()
             event.listen(engine, "connect", self._connected)
             return

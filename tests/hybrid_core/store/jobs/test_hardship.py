@@ -96,7 +96,7 @@ class _Disk:
 
 def test_a_full_disk_leaves_the_queue_as_it_was(catalog: Catalog) -> None:
     queue, reader = JobQueue(catalog), JobReader(catalog)
-    disk = _Disk(catalog._file.engine)
+    disk = _Disk(catalog._database.engine)
     made = queue.enqueue(requests(10), waiter="w")
     [job] = queue.claim("w", [])
     with catalog.reading() as connection:
@@ -142,7 +142,7 @@ def test_ended_jobs_are_never_gone_through_to_take_one(catalog: Catalog) -> None
     def note(_c: object, _cursor: object, statement: str, parameters: object, _x: object, _many: bool) -> None:
         statements.append((statement, parameters))
 
-    event.listen(catalog._file.engine, "before_cursor_execute", note)
+    event.listen(catalog._database.engine, "before_cursor_execute", note)
     for awaited in (False, True):
         queue.enqueue([JobRequest("default", "index", f"/{name}.pdf", "parse") for name in ("new", 1, 2)])
         [job] = queue.claim("w", [], only_awaited=awaited)
@@ -154,7 +154,7 @@ def test_ended_jobs_are_never_gone_through_to_take_one(catalog: Catalog) -> None
         Workers(catalog).sweep("w")
         Workers(catalog).leave("other")
         JobControl(catalog).cancel(library="default", subjects=["/5.pdf"])
-    event.remove(catalog._file.engine, "before_cursor_execute", note)
+    event.remove(catalog._database.engine, "before_cursor_execute", note)
     with sqlite3.connect(catalog.path) as direct:
         for statement, parameters in statements:
             if statement.startswith(("SELECT", "UPDATE jobs", "DELETE")):

@@ -1,0 +1,38 @@
+"""What a catalog needs of the database that holds it, and the errors that any database's become."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, IntegrityError, NotSupportedError, ProgrammingError
+
+DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
+UNREADABLE = (zlib.error, UnicodeDecodeError, json.JSONDecodeError)  # not what was written comes back
+BUSY_SECONDS = 60
+CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
+
+
+class Database(Protocol):
+    """Safe for several threads and processes. Raises BusyError where trying again helps, StoreError otherwise."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """One consistent view."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One write transaction; one runs at a time."""
+        ...
+
+    def shrink(self) -> None:
+        """Give deleted rows' space back. Skipped silently while another process is writing."""
+        ...
+
+    def check(self) -> str:
+        """Its size, after a check of its own. Raises StoreError where that finds damage."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,125 @@
+"""A database of a PostgreSQL server: how it is reached, who writes when, and what its errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from hybrid_core.errors import BusyError, StoreError, UnreachableError, UsageError
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE
+from hybrid_core.system.extras import require
+
+_DRIVER = "postgresql+psycopg"
+_CONNECT_SECONDS = 10
+_ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
+_WAITING = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+_SIZE = text("SELECT pg_database_size(current_database())")
+_LATER = ("08", "40", "53", "55", "57P")  # classes of SQLSTATE: connection, rollback, resources, locks, shutdown
+_READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
+
+
+class PostgresDatabase:
+    """One database. Safe for several threads, processes and machines, behind poolers in transaction mode too.
+
+    Nothing outlives a transaction: no prepared statement, no lock or setting of a session.
+    """
+
+    def __init__(self, url: str, prepare: Callable[[Connection], None]) -> None:
+        """``prepare`` brings what was found, or nothing, to what this version works with; one process does at a time.
+
+        Raises UsageError for what is no address, PageIndexError where the driver is not installed, StoreError where
+        the server cannot be reached, and what ``prepare`` does.
+        """
+        self._url = address_of(url)
+        require("psycopg", "postgres")
+        self.engine = create_engine(
+            self._url,
+            connect_args={"connect_timeout": _CONNECT_SECONDS, "prepare_threshold": None},
+            pool_size=CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=BUSY_SECONDS,
+            pool_use_lifo=True,
+            pool_pre_ping=True,  # a server that was restarted costs no error
+        )
+        try:
+            with self.writing() as connection:
+                prepare(connection)
+        except BaseException:
+            self.engine.dispose()
+            raise
+
+    def __str__(self) -> str:
+        return self._url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self._told(), self.engine.connect() as connection:
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Whoever writes a catalog reads it first, so they take turns: publications are short."""
+        with self._told(), self.engine.begin() as connection:
+            connection.execute(_WAITING)
+            connection.execute(_ONE_WRITES)
+            yield connection
+
+    def shrink(self) -> None:
+        """Nothing: the server does this by itself."""
+
+    def check(self) -> str:
+        with self.reading() as connection:
+            return f"{(connection.scalar(_SIZE) or 0) / 1e6:.1f} MB at {self}"
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the server raises as errors of ours, which tell whether waiting helps."""
+        try:
+            yield
+        except PoolTimeoutError as error:
+            raise BusyError(
+                f"{self}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
+                "Try again, with less at once.",
+            ) from error
+        except UNREADABLE as error:
+            raise StoreError(f"{self}: not a catalog, or damaged ({error}).", "Restore it, or index again.") from error
+        except (DatabaseError, InterfaceError) as error:
+            if isinstance(error, DEFECTS):
+                raise
+            state = getattr(error.orig, "sqlstate", None)
+            reason = str(error.orig).strip().partition("\n")[0]
+            if state == _READ_ONLY:
+                raise StoreError(f"{self}: the server takes no writes ({reason}).", "Name its primary.") from error
+            if state == _FULL:
+                raise StoreError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
+            if state == _LOCKED:
+                said = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
+                raise BusyError(said, "Try again.") from error
+            if error.connection_invalidated or state is None or state.startswith(_LATER):
+                raise UnreachableError(f"{self}: does not answer ({reason}).", "Try again when it does.") from error
+            raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
+
+
+def address_of(url: str) -> URL:
+    """The address of a database, whatever driver it was written for. Raises UsageError for what is none."""
+    try:
+        found = make_url(url)
+    except ArgumentError as error:
+        raise UsageError("The setting postgres_url is no address.", _HOW) from error
+    if found.get_backend_name() not in ("postgresql", "postgres"):
+        raise UsageError(f"The setting postgres_url names {found.get_backend_name()}, not PostgreSQL.", _HOW)
+    return found.set(drivername=_DRIVER)
+
+
+_HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
