@@ -20,7 +20,9 @@ from sqlalchemy.exc import OperationalError
 
 from hybrid_core.store import counters  # noqa: F401 - so that its table is made with the others
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.conversations import tables as conversations  # noqa: F401
+from hybrid_core.store.home import CATALOG
 from hybrid_core.store.jobs import tables  # noqa: F401
 
 _SECONDS = 60
@@ -92,6 +94,11 @@ def new_database(url: str, options: str = "") -> str:
         connection.execute(text(f"CREATE DATABASE {name} {options}"))
     admin.dispose()
     return url.rpartition("/")[0] + "/" + name
+
+
+def catalog_of(home: Path) -> Catalog:
+    """The catalog of a home, in whatever database the tests' option has them."""
+    return Catalog(home / CATALOG, os.environ.get("PAGEINDEX_POSTGRES_URL", ""))
 
 
 class PostgresStore:

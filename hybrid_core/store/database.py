@@ -31,8 +31,12 @@ class Database(Protocol):
         """Give deleted rows' space back. Skipped silently while another process is writing."""
         ...
 
-    def check(self) -> str:
-        """Its size, after a check of its own. Raises StoreError where that finds damage."""
+    def check(self) -> None:
+        """Raises StoreError where a quick check of its own finds damage."""
+        ...
+
+    def size_bytes(self) -> int:
+        """That it takes on its disk."""
         ...
 
     def close(self) -> None: ...

@@ -73,20 +73,20 @@ class SqliteFile:
             yield connection
 
     def shrink(self) -> None:
-        """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
         raised = (StoreError, sqlite3.OperationalError)
         with contextlib.suppress(*raised), self._told(), self.engine.connect() as connection:
             raw = connection.connection.cursor()
             raw.execute("VACUUM")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def check(self) -> str:
-        """Its size, after SQLite's own quick check. Raises StoreError where that finds damage."""
+    def check(self) -> None:
         with self.reading() as connection:
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
             raise StoreError(f"{self.path}: damaged ({found}).", self._mend)
-        return f"{self.path.stat().st_size / 1e6:.1f} MB"
+
+    def size_bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from sqlalchemy import Dialect, String, Text, TypeDecorator
+from sqlalchemy.types import TypeEngine
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -26,6 +27,10 @@ def to_json(value: object) -> str:
 
 
 class _Clean(TypeDecorator[str]):
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """In the order of its code points, as SQLite has it, whatever the language of a server's database."""
+        return dialect.type_descriptor(String(collation="C")) if dialect.name == "postgresql" else self.impl_instance
+
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
         return value if value is None else clean(value)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.home import CACHE, CATALOG, ORIGINALS
+from hybrid_core.store.home import CACHE, ORIGINALS
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.services.indexes import index_folder
@@ -57,11 +57,9 @@ class HomeSize:
 
 
 def home_size(catalog: Catalog, home: Path) -> HomeSize:
-    def file_bytes(name: str) -> int:
-        return sum(folder_bytes(file) for file in home.glob(f"{name}*"))
-
+    cache = sum(folder_bytes(file) for file in home.glob(f"{CACHE}*"))
     return HomeSize(
-        str(home), tuple(library_sizes(catalog, home)), file_bytes(CATALOG), file_bytes(CACHE),
+        str(home), tuple(library_sizes(catalog, home)), catalog.size_bytes(), cache,
         folder_bytes(home / "libraries"), folder_bytes(home / ORIGINALS),
     )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services import background_follower, following
 from hybrid_pageindex.services.indexes import Indexes, index_folder
 from tests.conftest import Cli
+from tests.postgres import catalog_of
 
 MANY = 60  # documents of a page: more than a search applies itself
 QUESTION = "Which port ships amber lanterns?"
@@ -70,8 +70,8 @@ def amber(folder: Path) -> Path:
 
 def positions(home: Path) -> tuple[int, int]:
     """Where the index is recorded to stand, and where its log stands."""
-    with closing(sqlite3.connect(home / "catalog.sqlite")) as catalog:
-        [newest] = catalog.execute("select max(seq) from changes where library = 'default'").fetchone()
+    with closing(catalog_of(home)) as catalog, catalog.snapshot() as snapshot:
+        newest = snapshot.position("default")
     state = read_state(index_folder(home, "default") / "state.json")
     return (state.position if state else 0), newest
 

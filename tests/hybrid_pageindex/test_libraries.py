@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import NotFoundError, UsageError
-from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, run
 from tests import pdfs
+from tests.postgres import catalog_of
 
 QUESTIONS = ("net sales of Amcor in 2023", "capital expenditure", "What was the dividend per share?", "risk factors")
 
@@ -128,7 +128,7 @@ def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine
     good = pdfs.numbered(tmp_path / "good.pdf", 2, "spits")
     (tmp_path / "first.pdf").write_bytes(b"")
     run(engine.index([good, tmp_path / "first.pdf"]))
-    JobQueue(Catalog(engine.home / "catalog.sqlite")).enqueue([JobRequest("default", "index", str(good), "parse")])
+    JobQueue(catalog_of(engine.home)).enqueue([JobRequest("default", "index", str(good), "parse")])
     [size] = run(engine.libraries())
     assert (size.documents, size.pages, size.waiting, size.failed) == (1, 2, 1, 1)
     assert size.last_error.startswith("first.pdf: the file is empty.") and size.last_error.endswith("or remove it.")

@@ -46,14 +46,14 @@ def thinking(home: Path, answer: Answer, at_once: int = MANY, **settings: Any) -
 
 
 def in_use(engine: Engine) -> int:
-    return int(engine._catalog()._file.engine.pool.checkedout())  # type: ignore[attr-defined]
+    return int(engine._catalog()._database.engine.pool.checkedout())  # type: ignore[attr-defined]
 
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
     """How many connections were in use at each time that one was taken."""
     seen: list[int] = []
-    connections = engine._catalog()._file.engine
+    connections = engine._catalog()._database.engine
 
     def taken(*_: object) -> None:
         seen.append(in_use(engine))

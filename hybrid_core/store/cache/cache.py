@@ -120,10 +120,10 @@ class Cache:
         """How much it holds. Raises StoreError where it is damaged."""
         if not self.path.exists():
             return "empty"
-        size = self._file().check()
+        self._file().check()
         with self._file().reading() as connection:
             entries = connection.scalar(select(func.count()).select_from(_entries))
-        return f"{entries:,} entries, {size}"
+        return f"{entries:,} entries, {self._file().size_bytes() / 1e6:.1f} MB"
 
     def _file(self) -> SqliteFile:
         with self._lock:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 class Catalog:
     """One catalog. Safe to use from several threads, and by several processes at once."""
 
-    def __init__(self, path: Path, url: str = "") -> None:
+    def __init__(self, path: Path, url: str = "", *, copying: bool = False) -> None:
         """In the file ``path``, or at the ``url`` of a PostgreSQL database, its originals beside ``path``."""
         self.path, self.originals = path, path.with_name(ORIGINALS)
         self.url = url
-        self._database = schema.open_catalog(path, url)
+        self._database = schema.open_catalog(path, url, copying=copying)
 
     def close(self) -> None:
         self._database.close()
@@ -287,5 +287,11 @@ class Catalog:
         self._database.shrink()
 
     def check(self) -> str:
-        """Schema version and size, after SQLite's own quick check. Raises StoreError where that finds damage."""
-        return f"schema {schema.SCHEMA_VERSION}, {self._database.check()}"
+        """Schema version and size, after a quick check. Raises StoreError where that finds damage."""
+        self._database.check()
+        where = "in PostgreSQL, " if self.url else ""
+        return f"{where}schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
+
+    def size_bytes(self) -> int:
+        """That it takes on its disk."""
+        return self._database.size_bytes()

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )  # fmt: skip
 
-from hybrid_core.errors import SchemaError
+from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.database import Database
 from hybrid_core.store.home import open_home
@@ -220,19 +220,30 @@ changes = Table(
 )  # fmt: skip
 
 
-def open_catalog(path: Path, url: str = "") -> Database:
-    """Open (or create) the catalog in a file, or at the ``url`` of a PostgreSQL database; one of an older version is
-    brought up to this one.
+COPYING = "copying"  # in meta: from which catalog, while this one is made a copy of it
 
-    Raises StoreError where the folder cannot be written, the file is no catalog or the server is not there,
-    SchemaError where a newer version wrote it.
+
+def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Database:
+    """Open (or create) the catalog in a file, or at the ``url`` of a PostgreSQL database; one of an older version is
+    brought up to this one. One that is half copied is opened with ``copying`` alone.
+
+    Raises StoreError where the folder cannot be written, the file is no catalog, half of it is there or the server is
+    not, SchemaError where a newer version wrote it.
     """
     if url:
         from hybrid_core.store.postgres import PostgresDatabase
 
         open_home(path.parent)  # which keeps what can be made again
-        return PostgresDatabase(url, lambda opened: _prepare(opened, path))
-    return SqliteFile(path, "a catalog", "Move it away and index again.", lambda opened: _prepare_file(opened, path))
+        made: Database = PostgresDatabase(url, lambda opened: _prepare(opened, path))
+    else:
+        mend = "Move it away and index again."
+        made = SqliteFile(path, "a catalog", mend, lambda opened: _prepare_file(opened, path))
+    with made.reading() as connection:
+        half = connection.scalar(select(meta.c.value).where(meta.c.key == COPYING)) is not None
+    if half and not copying:
+        made.close()
+        raise StoreError("Only half of this catalog has been copied.", "Run «migrate --catalog» again, which goes on.")
+    return made
 
 
 def whole() -> MetaData:

@@ -103,7 +103,7 @@ def test_who_has_vectors_is_read_once_for_each_state(catalog: Catalog) -> None:
             read.append(statement)
 
     views = LibraryViews(catalog, ContentCache())
-    event.listen(catalog._file.engine, "before_cursor_execute", note)
+    event.listen(catalog._database.engine, "before_cursor_execute", note)
     for _ in range(3):
         published(views)
     assert len(read) == 1
