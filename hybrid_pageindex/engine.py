@@ -26,7 +26,7 @@ from hybrid_pageindex.config.usual import usual_fields
 from hybrid_pageindex.services import outline, reading
 from hybrid_pageindex.services.indexes import Backend, Indexes
 from hybrid_pageindex.services.indexing import IndexCall, embed_documents, export_embedder, index_paths
-from hybrid_pageindex.services.migrating import Migration, migrate
+from hybrid_pageindex.services.migrating import CatalogCopy, Migration, copied, migrate
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.running import in_the_background, stoppable
@@ -780,6 +780,14 @@ class Engine:
         the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.
         """
         return await asyncio.to_thread(lambda: migrate(self._catalog(), self._indexes(), to, library))
+
+    async def copy_catalog(self, to: str) -> CatalogCopy:
+        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home. The one it was in
+        stays as it is, and serves until the setting ``postgres_url`` says otherwise; a copy that was stopped goes on.
+
+        Raises UsageError where the other is not empty, StoreError where the catalog is written meanwhile.
+        """
+        return await asyncio.to_thread(lambda: copied(self._catalog(), to))
 
     async def doctor(
         self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None

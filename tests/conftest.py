@@ -92,5 +92,5 @@ def cli(tmp_path: Path) -> Cli:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    with postgres.server() as url:
-        yield url
+    with postgres.server() as server:
+        yield server.url

@@ -42,9 +42,35 @@ def _unprivileged() -> str | None:
     return "postgres" if "postgres" in names else "nobody"
 
 
+class Server:
+    """A server of this machine's programs, which can be killed and started again."""
+
+    def __init__(self, folder: Path, initdb: Path, postgres: Path, user: str | None) -> None:
+        self._quiet = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        data = folder / "data"
+        made = [initdb, "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(made, check=True, timeout=_SECONDS, **self._quiet)  # type: ignore[call-overload]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        options = ["-clisten_addresses=127.0.0.1", f"-cport={port}", f"-cunix_socket_directories={folder}", "-F"]
+        self._command = [postgres, "-D", data, *options]
+        self.url = f"postgresql+psycopg://tests@127.0.0.1:{port}/postgres"
+        self.start()
+
+    def start(self) -> None:
+        self._running = subprocess.Popen(self._command, **self._quiet)  # type: ignore[call-overload]
+        _reached(self.url)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Not waiting for clients; SIGQUIT: as where its machine dies."""
+        self._running.send_signal(how)
+        self._running.wait(_SECONDS)
+
+
 @contextmanager
-def server() -> Iterator[str]:
-    """The URL of a server that has just been made. Skips where PostgreSQL is not installed."""
+def server() -> Iterator[Server]:
+    """Skips where PostgreSQL is not installed."""
     initdb, postgres = _program("initdb"), _program("postgres")
     if initdb is None or postgres is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
@@ -53,25 +79,16 @@ def server() -> Iterator[str]:
     try:
         if user is not None:
             shutil.chown(folder, user)
-        quiet = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        data = folder / "data"
-        made = [initdb, "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run(made, check=True, timeout=_SECONDS, **quiet)  # type: ignore[call-overload]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        options = ["-clisten_addresses=127.0.0.1", f"-cport={port}", f"-cunix_socket_directories={folder}", "-F"]
-        running = subprocess.Popen([postgres, "-D", data, *options], **quiet)  # type: ignore[call-overload]
+        made = Server(folder, initdb, postgres, user)
         try:
-            yield _reached(f"postgresql+psycopg://tests@127.0.0.1:{port}/postgres")
+            yield made
         finally:
-            running.send_signal(signal.SIGINT)  # does not wait for clients
-            running.wait(_SECONDS)
+            made.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _reached(url: str) -> str:
+def _reached(url: str) -> None:
     engine = create_engine(url)
     until = time.monotonic() + _SECONDS
     while True:
@@ -83,7 +100,7 @@ def _reached(url: str) -> str:
             time.sleep(0.05)
         else:
             engine.dispose()
-            return url
+            return
 
 
 def new_database(url: str, options: str = "") -> str:

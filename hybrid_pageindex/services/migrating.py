@@ -1,6 +1,6 @@
-"""Moving vector indexes between the embedded engine and a Qdrant server: build there, verify, delete here.
+"""Moving vector indexes between the embedded engine and a Qdrant server, and catalogs between SQLite and PostgreSQL.
 
-The indexes are derived from the catalog, so nothing is copied and nothing can be lost.
+Indexes are derived from the catalog: built there, verified, deleted here. A catalog is copied, and never deleted.
 """
 
 from __future__ import annotations
@@ -31,6 +31,38 @@ class Migration:
     dropped: bool
     seconds: float
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogCopy:
+    """``rows`` are of all ``tables`` together; ``next`` is what to do."""
+
+    to: str
+    rows: int
+    tables: dict[str, int]
+    next: str
+
+
+def copied(catalog: Catalog, to: str) -> CatalogCopy:
+    """Copy a catalog to the URL of a PostgreSQL database, or for "sqlite" into its home."""
+    from hybrid_core.store.catalog.copying import copy_catalog
+    from hybrid_core.store.postgres import address_of
+
+    url = "" if to == "sqlite" else to
+    if bool(url) == bool(catalog.url):
+        here = "in a PostgreSQL database" if catalog.url else "in the home"
+        raise UsageError(f"The catalog is {here} already.", "Name the other kind: a PostgreSQL URL, or sqlite.")
+    target = Catalog(catalog.path, url, copying=True)
+    try:
+        tables: dict[str, int] = {}
+        rows = copy_catalog(catalog, target, tables.__setitem__)
+    finally:
+        target.close()
+    said = "Set PAGEINDEX_POSTGRES_URL to it: what is in the home stays, and is not used then."
+    if not url:
+        said = "Unset PAGEINDEX_POSTGRES_URL: what is in the database stays, and is not used then."
+    where = address_of(url).render_as_string(hide_password=True) if url else str(catalog.path)
+    return CatalogCopy(where, rows, tables, said)
 
 
 def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:

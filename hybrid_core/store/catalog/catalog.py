@@ -117,11 +117,8 @@ class Catalog:
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
             first = {} if known or content_id is None else {"corrections": of_a_copy(connection, library, content_id)}
-            connection.execute(
-                insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first).on_conflict_do_update(
-                    index_elements=["doc_id"], set_=values
-                )
-            )  # fmt: skip
+            new = insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first)
+            connection.execute(new.on_conflict_do_update(index_elements=["doc_id"], set_=values))
             if before and before != content_id:
                 drop_unreferenced(connection, [before])
             others = [one for one in changed if one.doc_id != doc_id]

@@ -279,6 +279,10 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
+    if options.catalog:
+        copied = await engine.copy_catalog(options.catalog)
+        dump(asdict(copied)) if _json(options) else show.catalog_copied(copied)
+        return 0
     moved = await engine.migrate(options.to, library=_library(options))
     dump({"migrated": [asdict(one) for one in moved]}) if _json(options) else show.migrations(moved)
     return 0

@@ -183,8 +183,14 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")
 
-    migrate = commands.add_parser("migrate", parents=[scoped], help="move vector indexes to a Qdrant server, or back")
-    migrate.add_argument("--to", required=True, choices=("server", "embedded"), help="where to build them")
+    migrate = commands.add_parser(
+        "migrate", parents=[scoped], help="move vector indexes, or the catalog, to a server or back"
+    )
+    target = migrate.add_mutually_exclusive_group(required=True)
+    target.add_argument("--to", choices=("server", "embedded"), help="where to build the vector indexes")
+    target.add_argument(
+        "--catalog", metavar="URL", help="a PostgreSQL database to copy the catalog to; sqlite: to the home"
+    )
 
     mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")
     mcp.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of stdio")

@@ -22,7 +22,7 @@ from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.cli.grouped import grouped
 from hybrid_pageindex.doors.cli.highlight import highlit
 from hybrid_pageindex.doors.cli.output import visible
-from hybrid_pageindex.services.migrating import Migration
+from hybrid_pageindex.services.migrating import CatalogCopy, Migration
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.reading import PageRead
 from hybrid_pageindex.services.upkeep import Health
@@ -381,6 +381,13 @@ def migrations(moved: Sequence[Migration]) -> None:
     for one in moved:
         for note in one.notes:
             console.print(f"[yellow]note[/] {escape(one.library)}: {escape(note)}")
+
+
+def catalog_copied(copied: CatalogCopy) -> None:
+    console.print(
+        f"{copied.rows} rows of {len(copied.tables)} tables copied to {escape(copied.to)}, each table compared"
+    )
+    console.print(escape(copied.next))
 
 
 def health(found: Health) -> None:
