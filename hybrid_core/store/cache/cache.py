@@ -123,7 +123,7 @@ class Cache:
         self._file().check()
         with self._file().reading() as connection:
             entries = connection.scalar(select(func.count()).select_from(_entries))
-        return f"{entries:,} entries, {self._file().size_bytes() / 1e6:.1f} MB"
+        return f"{entries:,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
 
     def _file(self) -> SqliteFile:
         with self._lock:
