@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.jobs import JobStatus
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
+    from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
@@ -88,6 +89,7 @@ class Engine:
         self._chat, self._stages = chat, stages
         self._lock = threading.Lock()
         self._opened: Parts | None = None
+        self._conversations: Conversations | None = None
 
     @property
     def home(self) -> Path:
@@ -427,6 +429,17 @@ class Engine:
             note = "no vision model is configured (vlm_model), so no pictures were sent"
             return replace(answered, notes=(*answered.notes, note))
         return answered
+
+    @property
+    def conversations(self) -> Conversations:
+        """Questions that go on from each other, with their answers, kept in the catalog."""
+        from hybrid_pageindex.services.conversations.conversations import Conversations  # a search needs none of it
+
+        parts = self._parts()
+        with self._lock:
+            if self._conversations is None:
+                self._conversations = Conversations(parts, self.settings)
+            return self._conversations
 
     async def outline(
         self,
@@ -813,6 +826,10 @@ class Engine:
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""
+        with self._lock:
+            conversations, self._conversations = self._conversations, None
+        if conversations:
+            conversations.close()
         with self._lock:
             if self._opened:
                 self._opened.close()

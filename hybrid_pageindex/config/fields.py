@@ -180,6 +180,12 @@ class AnswerSettings:
     answer_evidence: Literal["strong", "weak", "none"] = setting(
         "weak", 'below it ask calls no model where none has looked; "none": always'
     )
+    conversation_tokens: int = setting(
+        3000, "of what was said before that a turn of a conversation is shown; the rest is summarised", least=200
+    )
+    conversation_titles: Literal["rule", "model"] = setting(
+        "rule", "by which conversations are named: the first question cut short, or a call of the model"
+    )
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid_core.errors import ChatError, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Claim, Source
@@ -30,7 +32,8 @@ _REPLY = 1500  # tokens that an answer may have
 class AskOptions:
     """``least`` is the evidence below which no model is asked unless ``force`` is set or one has looked for the pages;
     ``tokens`` are for all sources together. ``on_text`` hears the answer as it comes. ``image`` draws a page, where
-    pages are to be sent as pictures.
+    pages are to be sent as pictures. ``question`` is what is answered where that is not what was searched for, and
+    ``conversation`` what was said before it. ``stopped`` ends the model's call, with Cancelled.
     """
 
     least: str = "weak"
@@ -38,6 +41,9 @@ class AskOptions:
     force: bool = False
     on_text: Callable[[str], None] | None = None
     image: Callable[[str, int], bytes] | None = None
+    question: str = ""
+    conversation: str = ""
+    stopped: threading.Event | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +98,7 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
     spent = round((time.perf_counter() - began) * 1000, 3)
     total = round(found.timings_ms.get("total", 0.0) + spent, 3)
     return Answer(
-        query=found.query,
+        query=options.question or found.query,
         library=found.library,
         status=draft.status,
         text=draft.text,
@@ -137,23 +143,27 @@ def _asked(
     pictures: Sequence[bytes],
     options: AskOptions,
 ) -> _Draft:
-    written = prompt("answer")
+    written = prompt("follow-up-answer" if options.conversation else "answer")
+    question = options.question or found.query
     pictured = [source.number for source in given if source.image]
     shown = [_shown(source, pictured) for source in given]
-    values = {"question": found.query, "evidence": _rated(found), "sources": "\n\n".join(shown)}
+    values = {"question": question, "evidence": _rated(found), "sources": "\n\n".join(shown)}
+    if options.conversation:
+        values["conversation"] = options.conversation
     messages = written.messages(values)
     if pictures:
         messages[-1] = replace(messages[-1], images=tuple(pictures))
     try:
         heard = None if options.on_text is None else _HeldBack(options.on_text)
-        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY)
+        scope = CallScope(stopped=options.stopped)
+        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=scope)
     except ChatError as error:
         why = f"the model failed ({error}): these are the best passages"
         return _Draft("model_failed", why, usage=error.usage)
     if reply.text.strip().upper().startswith(NOT_THERE):
         why = "Not in the library: the model found no answer in the sources"
         return _Draft("not_in_library", why, usage=reply.usage)
-    text, claims, dropped = citations.check(reply.text, pages, found.query)
+    text, claims, dropped = citations.check(reply.text, pages, f"{question}\n{found.query}")
     cut = () if reply.finished else ("the answer was cut off at its longest length",)
     notes = (f"citations of sources that were not given were taken out: {', '.join(dropped)}",) if dropped else ()
     return _Draft("answered", "", text, claims, reply.usage, (*cut, *notes))

@@ -54,6 +54,11 @@ async def in_the_background(work: Callable[[], T]) -> T:
     return await done
 
 
+def in_a_thread(work: Callable[[], None]) -> None:
+    """Run work in such a thread, also when whoever asked for it has gone."""
+    _background.start(work)
+
+
 class _Background:
     """Daemon threads, so many at once, for calls in the order in which they came."""
 

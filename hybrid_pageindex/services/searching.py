@@ -63,10 +63,25 @@ class Searcher:
         self._views = LibraryViews(catalog, self._contents)
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
-    def search(self, request: SearchRequest, on_step: Callable[[ReasoningStep], None] | None = None) -> SearchResult:
-        """The pages that answer; ``request`` is complete. Raises what ``Engine.search`` does."""
+    def search(
+        self,
+        request: SearchRequest,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        earlier: Sequence[tuple[str, int]] = (),
+    ) -> SearchResult:
+        """The pages that answer; ``request`` is complete. Raises what ``Engine.search`` does.
+
+        ``earlier`` are pages (doc_id, number) that the last answer of a conversation rests on.
+        """
         reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
-        return self._opening_again(partial(self._search, request, reasoner), request)
+        return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
+
+    def _row(self, earlier: Sequence[tuple[str, int]]) -> Stages:
+        if not earlier:
+            return self._stages
+        from retrievers.pipeline.earlier import with_earlier
+
+        return with_earlier(earlier, self._stages)
 
     def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
         """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
@@ -95,12 +110,12 @@ class Searcher:
                 refuse_failed(self._catalog, request.library, request.documents or ())
             raise
 
-    def _search(self, request: SearchRequest, reasoner: Reasoner | None) -> SearchResult:
+    def _search(self, request: SearchRequest, reasoner: Reasoner | None, stages: Stages) -> SearchResult:
         began = time.perf_counter()
         libraries = libraries_of(self._catalog, request)
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
         resources, documents, timings, scope = self._opened(request, reasoner, libraries)
-        found = search(request, resources, self._stages)
+        found = search(request, resources, stages)
         timings |= {**found.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
         index = resources.index

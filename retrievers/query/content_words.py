@@ -65,5 +65,11 @@ def content_words(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term for term in tokenise(left) if not is_frame(term) and not _bare(term)))
 
 
+def without_frame(question: str) -> str:
+    """The question's own words, as they are written and in their order: names and what is asked for."""
+    left = _SINGLE.sub(" ", _FRAME_CHINESE.sub(" ", strip_instructions(question)))
+    return " ".join(word for word in left.split() if any(not is_frame(term) for term in tokenise(word)))
+
+
 def _bare(term: str) -> bool:
     return is_year(term) or (is_number(term) and len(term) < _NUMBER)

@@ -1,0 +1,229 @@
+"""Conversations as every door has them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.store.conversations.reading import ConversationReader
+from hybrid_core.store.conversations.turns import Turns
+from hybrid_core.store.conversations.writing import ConversationWriter
+from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage, MessageEvent
+from hybrid_core.types.requests import SearchFields, several
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.conversations.export import Format, exported
+from hybrid_pageindex.services.conversations.news import News
+from hybrid_pageindex.services.conversations.runner import TurnRunner
+from hybrid_pageindex.services.conversations.scoping import scope_of
+from hybrid_pageindex.services.conversations.turn import TurnMaker
+from hybrid_pageindex.services.layouts import Layouts
+from hybrid_pageindex.services.parts import Parts
+
+_LOOK = 0.25  # seconds between two looks at a turn that another process makes
+_OWN = ("libraries", "library", "all_libraries", "documents")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPlace:
+    """Where a citation leads: ``library`` by its name, "" where it is gone; ``boxes`` are where the quote stands on the
+    page, () where that cannot be told. ``note`` says why it leads nowhere, or to something else.
+    """
+
+    citation: Citation
+    library: str
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    note: str = ""
+
+
+class Conversations:
+    """Safe for several threads and event loops. Raises NotFoundError for what is unknown."""
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts, self._settings, self._news = parts, settings, News()
+        self._catalog = parts.catalog
+        self._reader, self._writer = ConversationReader(self._catalog), ConversationWriter(self._catalog)
+        self._turns = Turns(self._catalog)
+        maker = TurnMaker(
+            self._catalog, parts.searcher, parts.chat, settings.answer_evidence, settings.answer_tokens
+        )  # fmt: skip
+        self._runner = TurnRunner(self._catalog, maker, parts.chat, settings, self._news)
+        self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+
+    async def create(
+        self,
+        *,
+        libraries: Sequence[str] | str = (),
+        documents: Sequence[str] | str = (),
+        all_libraries: bool = False,
+        title: str = "",
+        owner: str = "",
+    ) -> Conversation:
+        """About libraries (by default the settings' one), all of them, or chosen documents of them."""
+        named = several(libraries)
+        if named and all_libraries:
+            raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
+        named = named or (() if all_libraries else (self._settings.library,))
+
+        def made() -> Conversation:
+            scope = scope_of(self._catalog, named, several(documents), everything=all_libraries)
+            return self._writer.create(scope, owner=owner, title=" ".join(title.split()))
+
+        return await asyncio.to_thread(made)
+
+    async def listed(
+        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None
+    ) -> list[Conversation]:
+        """The one that was used last first."""
+        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, most=most, before=before))
+
+    async def get(self, id: str) -> Conversation:
+        return await asyncio.to_thread(lambda: self._reader.conversation(id))
+
+    async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
+        """From the first to the last one, or to ``leaf``, the end of any branch."""
+        return await asyncio.to_thread(lambda: self._reader.path(id, leaf))
+
+    async def message(self, id: int) -> ConversationMessage:
+        return await asyncio.to_thread(lambda: self._reader.message(id))
+
+    async def ask(
+        self, id: str, question: str, *, after: int | None = None, **fields: Unpack[SearchFields]
+    ) -> ConversationMessage:
+        """Ask, and return the answer as it is begun: it is made whether or not anybody listens (``stream``, ``wait``).
+
+        ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
+        ``SearchRequest``, but for what is searched. Raises BusyError while another question is being answered.
+        """
+        if wrong := [name for name in _OWN if name in fields]:
+            raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
+        if not question.strip():
+            raise UsageError("The question is empty.", "Ask something.")
+
+        def begun() -> ConversationMessage:
+            fence = self._turns.begin(id, question.strip(), self._worker, after=after)
+            self._runner.start(fence, fields)
+            return self._reader.message(fence.message)
+
+        return await asyncio.to_thread(begun)
+
+    async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
+        """Ask something else in place of an earlier question: a branch, which the conversation ends with now."""
+        before = await self.message(question)
+        if before.role != "user":
+            raise UsageError(f"Message {question} is an answer.", "Name a question to edit.")
+        return await self.ask(before.conversation, text, after=before.parent, **fields)
+
+    async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
+        """Make an answer once more: one that was interrupted, cancelled or failed in its place, a complete one as a
+        branch. Raises BusyError as ``ask`` does.
+        """
+
+        def begun() -> ConversationMessage:
+            fence = self._turns.again(answer, self._worker)
+            self._runner.start(fence, fields)
+            return self._reader.message(fence.message)
+
+        return await asyncio.to_thread(begun)
+
+    async def cancel(self, answer: int) -> bool:
+        """End the making of an answer; whether it was being made. What there is of it stays."""
+        return await asyncio.to_thread(lambda: self._runner.cancel(answer))
+
+    async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
+        """What happened to an answer after an event, and what happens until it has ended.
+
+        Where some of it is not kept any more, it begins with ``state``, the message as it is. The last event is
+        ``ended``, with the message. To stop listening ends nothing else.
+        """
+        with self._news.listening(answer) as news:
+            while True:
+                news.clear()
+                found, message = await asyncio.to_thread(self._reader.events, answer, after)
+                if message is not None and message.last_event > after and not _connected(found, after):
+                    yield MessageEvent(answer, message.last_event, "state", message.to_dict())
+                    after = message.last_event
+                    if message.status != "running":
+                        return
+                    continue
+                for event in found:
+                    after = event.number
+                    if message is not None and event.kind == "ended" and after == message.last_event:
+                        event = replace(event, detail=message.to_dict())
+                    yield event
+                if message is not None:
+                    if not await asyncio.to_thread(self._turns.expire, message.conversation):
+                        return
+                    continue
+                if not found:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(news.wait(), _LOOK)
+
+    async def wait(self, answer: int) -> ConversationMessage:
+        """An answer once it has ended."""
+        async for _ in self.stream(answer, (await self.message(answer)).last_event):
+            pass
+        return await self.message(answer)
+
+    async def rename(self, id: str, title: str) -> Conversation:
+        if not title.strip():
+            raise UsageError("The title is empty.", "Give it one.")
+        await asyncio.to_thread(lambda: self._writer.name(id, " ".join(title.split()), "user"))
+        return await self.get(id)
+
+    async def turn_to(self, id: str, answer: int) -> list[ConversationMessage]:
+        """Let a conversation end with an answer of another of its branches."""
+        await asyncio.to_thread(lambda: self._writer.turn_to(id, answer))
+        return await self.messages(id)
+
+    async def remove(self, id: str) -> Conversation:
+        """With all that was said; an answer that is being made ends."""
+        found = await self.get(id)
+        await asyncio.to_thread(lambda: self._writer.remove([id]))
+        return found
+
+    async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
+        """The questions and answers from the first to the last, or to ``leaf``, with their sources."""
+        conversation, path = await self.get(id), await self.messages(id, leaf)
+        return exported(conversation, path, format)
+
+    async def place(self, answer: int, number: int) -> CitedPlace:
+        """Where ``[[source:number]]`` of an answer leads."""
+        return await asyncio.to_thread(lambda: self._place(answer, number))
+
+    def close(self) -> None:
+        """Turns under way in this process are interrupted; they can be made again."""
+        self._runner.close()
+
+    def _place(self, answer: int, number: int) -> CitedPlace:
+        found = next((one for one in self._reader.message(answer).citations if one.number == number), None)
+        if found is None:
+            raise NotFoundError(f"Message {answer} has no source {number}.", "Name one of its citations.")
+        with self._catalog.snapshot() as snapshot:
+            library = next((one.name for one in snapshot.named_libraries() if one.id == found.library), "")
+        if found.state == "gone" or not library:
+            return CitedPlace(found, library, note="the document is gone: this is what was cited of it")
+        if found.state == "changed":
+            note = "the document has changed since: this is what was cited of it, which may stand elsewhere now"
+            return CitedPlace(found, library, note=note)
+        if found.boxes is not None:
+            return CitedPlace(found, library, found.boxes)
+        try:
+            layouts = Layouts(self._parts.pages)
+            boxes = layouts.quote(library, found.doc_id, found.page, found.quote, None)
+        except NotFoundError:
+            boxes = ()
+        except DocumentError as error:
+            return CitedPlace(found, library, note=f"where the quote stands cannot be told: {error}")
+        self._writer.locate(answer, number, boxes)
+        return CitedPlace(replace(found, boxes=boxes), library, boxes)
+
+
+def _connected(found: Sequence[MessageEvent], after: int) -> bool:
+    """Whether nothing is missing between an event and those that follow."""
+    return bool(found) and found[0].number == after + 1

@@ -1,0 +1,130 @@
+"""One turn: a question of a conversation becomes one that stands alone, pages are found for it, and the question as it
+was asked is answered from them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
+
+from hybrid_core.errors import Cancelled, PageIndexError
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.answers import Answer
+from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.services.answering import AskOptions, answer
+from hybrid_pageindex.services.chatting import Chat
+from hybrid_pageindex.services.conversations.memory import Memory
+from hybrid_pageindex.services.conversations.passages import passages
+from hybrid_pageindex.services.conversations.questions import stand_alone
+from hybrid_pageindex.services.searching import Searcher
+
+
+class Listener(Protocol):
+    """Hears of a turn as it is made, from its thread; of text also from that of a model's call."""
+
+    def searches(self, question: str, question_from: QuestionFrom) -> None: ...
+
+    def step(self, step: ReasoningStep) -> None: ...
+
+    def found(self, sources: Sequence[Citation]) -> None: ...
+
+    def text(self, piece: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """``text`` is the answer, with citations as ``[[source:n]]``; without a model the pages set out."""
+
+    text: str
+    answer: Answer
+    searched: str
+    searched_from: QuestionFrom
+    citations: tuple[Citation, ...]
+
+    @property
+    def result(self) -> TurnResult:
+        said = self.answer
+        return TurnResult(
+            outcome=said.status, why=said.why, evidence=said.evidence.level, effort=said.effort.used, model=said.model,
+            unsupported=tuple((claim.text, claim.why) for claim in said.unsupported), notes=said.notes,
+            usage=asdict(said.usage), timings_ms=dict(said.timings_ms),
+        )  # fmt: skip
+
+
+class TurnMaker:
+    """Makes turns over the libraries of one home. Safe for several threads."""
+
+    def __init__(self, catalog: Catalog, searcher: Searcher, chat: Chat, least: str, tokens: int) -> None:
+        """``least`` and ``tokens`` as in ``AskOptions``."""
+        self._catalog, self._searcher, self._chat = catalog, searcher, chat
+        self._least, self._tokens = least, tokens
+
+    def make(
+        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
+    ) -> Turn:
+        """``request`` is complete, with the question as it was asked. Raises what a search raises, and Cancelled."""
+        model, why = self._model()
+        searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)
+        _check(stopped)
+        listener.searches(searched, made_from)
+
+        def step(one: ReasoningStep) -> None:
+            _check(stopped)
+            listener.step(one)
+
+        earlier = memory.last.pages if memory.last else ()
+        found = self._searcher.search(replace(request, question=searched), step, earlier)
+        _check(stopped)
+        cited = self._citations(found)
+        listener.found(cited)
+        options = AskOptions(
+            least=self._least, tokens=self._tokens, on_text=listener.text, question=request.question,
+            conversation=memory.text, stopped=stopped,
+        )  # fmt: skip
+        said = answer(found, self._catalog, model, options)
+        _check(stopped)
+        notes = tuple(one for one in (note, failed, why) if one)
+        said = replace(said, usage=said.usage + spent, notes=(*said.notes, *notes))
+        text = said.text if said.status == "answered" else passages(said, searched)
+        if said.status != "answered":
+            listener.text(text)
+        rests_on = {number for claim in said.claims for number in claim.sources}
+        if said.status != "answered":  # all of them are what there is
+            rests_on = {source.number for source in said.sources}
+        cited = [replace(one, cited=one.number in rests_on) for one in cited]
+        return Turn(text, said, searched, made_from, tuple(cited))
+
+    def _model(self) -> tuple[ChatModel | None, str]:
+        """The model, or why the one that is configured cannot be used."""
+        try:
+            return self._chat.model(), ""
+        except PageIndexError as error:
+            return None, f"the language model cannot be used: {error}"
+
+    def _citations(self, found: SearchResult) -> list[Citation]:
+        """The pages as sources with what they are, to be kept."""
+        with self._catalog.snapshot() as snapshot:
+            documents = {page.doc_id: snapshot.document(page.doc_id) for page in found.results}
+        cited = []
+        for number, page in enumerate(found.results, 1):
+            document = documents[page.doc_id]
+            library, content, sha256 = ("", "", "") if document is None else (
+                document.library, document.content_id, document.sha256
+            )  # fmt: skip
+            cited.append(
+                Citation(
+                    number, library, page.doc_id, page.doc_name, content, sha256, page.page, page.label,
+                    page.section.path, page.snippet, cited=False,
+                )
+            )  # fmt: skip
+        return cited
+
+
+def _check(stopped: threading.Event) -> None:
+    if stopped.is_set():
+        raise Cancelled("The turn was stopped.")
