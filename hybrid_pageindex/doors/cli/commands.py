@@ -148,6 +148,12 @@ def _request(options: argparse.Namespace) -> SearchRequest:
     return SearchRequest(_question(options), **{name: getattr(options, name) for name in OPTIONS})
 
 
+async def _chat(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.chat import chat
+
+    return await chat(engine, options)
+
+
 async def _outline(engine: Engine, options: argparse.Namespace) -> int:
     if options.text and options.format == "text" and not _json(options):
         raise UsageError("--text needs a format that holds texts.", "Add --format pageindex, or --json.")
@@ -359,8 +365,8 @@ async def _token(engine: Engine, options: argparse.Namespace) -> int:
 
 
 _COMMANDS = {
-    "index": _index, "embed": _embed, "search": _search, "ask": _ask, "outline": _outline, "page": _page, "list": _list,
-    "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear, "migrate": _migrate,
-    "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild, "watch": _watch,
-    "worker": _worker, "serve": _serve, "token": _token,
+    "index": _index, "embed": _embed, "search": _search, "ask": _ask, "chat": _chat, "outline": _outline, "page": _page,
+    "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
+    "migrate": _migrate, "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild,
+    "watch": _watch, "worker": _worker, "serve": _serve, "token": _token,
 }  # fmt: skip

@@ -103,6 +103,22 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     ask.add_argument("--vision", action="store_true", help="send pictures of the pages along")
     ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")
 
+    chat = commands.add_parser("chat", parents=[common], help="ask questions that go on from each other; they are kept")
+    chat.add_argument("--continue", dest="go_on", metavar="ID", help="go on with one that was kept")
+    for name in ("libraries", "all_libraries", "documents", "effort", "top_k", "expert"):
+        add_option(chat, name, *(("-L",) if name == "libraries" else ()))
+    chats = chat.add_subparsers(dest="action", metavar="ACTION")
+    kept = chats.add_parser("list", parents=[common], help="the conversations that are kept, the last used first")
+    kept.add_argument("--most", type=count, default=50, metavar="N", help="how many are shown (default: 50)")
+    read = chats.add_parser("show", parents=[common], help="what was asked and answered")
+    read.add_argument("conversation", metavar="ID")
+    export = chats.add_parser("export", parents=[common], help="write a conversation as Markdown or JSON")
+    export.add_argument("conversation", metavar="ID")
+    export.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    export.add_argument("--to", metavar="FILE", help="default: standard output")
+    drop = chats.add_parser("remove", parents=[common], help="delete conversations with all that was said")
+    drop.add_argument("conversations", nargs="+", metavar="ID")
+
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
     outline.add_argument("--depth", type=count, metavar="N", help="levels to show")
