@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from hybrid_core.embed.export import ExportReport
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access.audit import AuditLog
+    from hybrid_core.store.access.replies import ReplyStore
+    from hybrid_core.store.notes.store import FeedbackStore, NoteStore
     from hybrid_core.types.answers import Answer
     from hybrid_core.types.jobs import JobStatus
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
@@ -49,12 +51,17 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
     from hybrid_pageindex.services.listing import DocumentPage, DocumentState
+    from hybrid_pageindex.services.models import Kind
+    from hybrid_pageindex.services.pack_preview import PackPreview
+    from hybrid_pageindex.services.page_search import Matches
     from hybrid_pageindex.services.pictures import Pictures
     from hybrid_pageindex.services.places import PlaceFound
+    from hybrid_pageindex.services.settings_change import SettingView
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
     from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.tokens import Tokens
+    from hybrid_pageindex.services.transfer import Exported, Imported
     from hybrid_pageindex.services.uploading import Uploaded
     from hybrid_pageindex.services.watching import WatchEvent
     from indexers.build.embed import EmbedProgress, EmbedReport
@@ -754,6 +761,101 @@ class Engine:
         from hybrid_pageindex.services.tokens import Tokens
 
         return Tokens(self._catalog())
+
+    async def find_words(
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+    ) -> Matches:
+        """Where words stand in a document as they are written, from page ``first`` on."""
+        from hybrid_pageindex.services.page_search import find_words
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: find_words(self._catalog(), name, document, words, first, most))
+
+    async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
+        """What expert knowledge makes of a question. Raises UsageError for an unknown pack."""
+        from hybrid_pageindex.services.pack_preview import preview
+
+        asked = self.request(question, expert=expert)
+        return await asyncio.to_thread(lambda: preview(asked.question, asked.expert, self.settings.aliases))
+
+    async def test_model(self, kind: Kind) -> str:
+        """One cheap call of the language model or the one that sees: what was learnt, "" where none is configured.
+
+        Raises ChatError where it does not work.
+        """
+        from hybrid_pageindex.services.models import Models
+
+        return await in_the_background(lambda: Models(self.settings, None).check(kind))
+
+    def setting_views(self) -> list[SettingView]:
+        """Settings as they are, but secrets; and which may be changed while the engine is used."""
+        from hybrid_pageindex.services.settings_change import shown
+
+        return shown(self.settings)
+
+    async def change_settings(self, wanted: Mapping[str, Any]) -> list[SettingView]:
+        """From now on, here and in the home's file. Raises UsageError for what may not be changed or is wrong."""
+        from hybrid_pageindex.services.settings_change import changed
+
+        self.settings = await asyncio.to_thread(lambda: changed(self.settings, wanted))
+        return self.setting_views()
+
+    async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
+        """Ask for a library's vectors, which workers make: the job's number. ``model`` as in ``embed``.
+
+        Raises UsageError where none is named and none was before.
+        """
+        from hybrid_pageindex.services.indexing import request_embedding
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: request_embedding(self._parts(), name, model, self.settings))
+
+    async def export_library(self, file: str | Path, *, library: str | None = None) -> Exported:
+        """Write a library's documents, alias, notes and feedback to one file."""
+        from hybrid_pageindex.services.transfer import export_library
+
+        name = arguments.library(library, self.settings.library)
+        return await stoppable(lambda _: export_library(self._catalog(), name, Path(file)))
+
+    async def import_library(self, file: str | Path, *, name: str | None = None) -> Imported:
+        """Make a new library of such a file, by default of its own name: workers index what is in it.
+
+        Raises DocumentError for a file that is none, UsageError where there is a library of that name.
+        """
+        from hybrid_pageindex.services.transfer import import_library
+
+        def ask(library: str, uploads: Sequence[Upload], stop: threading.Event) -> None:
+            self._index(
+                library, uploads, stop, password=None, prune=False, check_hashes=False, on_progress=_not_told,
+                workers=None, vision=None, enrich=None, detach=True,
+            )  # fmt: skip
+
+        return await stoppable(
+            lambda stop: import_library(
+                self._parts(), self.settings, Path(file), name, lambda library, uploads: ask(library, uploads, stop)
+            )
+        )
+
+    @property
+    def notes(self) -> NoteStore:
+        """What people noted, by the ids of libraries; its methods wait for the catalog."""
+        from hybrid_core.store.notes.store import NoteStore
+
+        return NoteStore(self._catalog())
+
+    @property
+    def feedback(self) -> FeedbackStore:
+        """What people said of pages that were found; its methods wait for the catalog."""
+        from hybrid_core.store.notes.store import FeedbackStore
+
+        return FeedbackStore(self._catalog())
+
+    @property
+    def replies(self) -> ReplyStore:
+        """What was answered to requests with an idempotency key."""
+        from hybrid_core.store.access.replies import ReplyStore
+
+        return ReplyStore(self._catalog())
 
     @property
     def audit(self) -> AuditLog:

@@ -230,6 +230,22 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
     return export_model(parts.embedders.load(spec), folder.expanduser())
 
 
+def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
+    """The number of the job that gives a library vectors. Raises UsageError where no model is named anywhere."""
+    from hybrid_core.store.jobs.queue import JobQueue
+    from indexers.jobs.embedding import request
+
+    with parts.catalog.snapshot() as snapshot:
+        library_id = snapshot.library(library).id
+        serving, coming = snapshot.embedder(library_id)
+    recorded = coming or serving
+    spec = model or (recorded.name if recorded else settings.embedding_model)
+    if not spec or spec == "none":
+        raise UsageError("No embedder is named.", "Name one, for example bge-m3.")
+    [enqueued] = JobQueue(parts.catalog).enqueue([request(parts.catalog, library_id, spec)])
+    return enqueued.job
+
+
 def _embed(
     parts: Parts,
     library: str,

@@ -23,8 +23,21 @@ from hybrid_pageindex.doors.http import errors
 from hybrid_pageindex.doors.http.feed import Feed
 from hybrid_pageindex.doors.http.mcp import Mcp
 from hybrid_pageindex.doors.http.metrics import Metrics
+from hybrid_pageindex.doors.http.once import Once
 from hybrid_pageindex.doors.http.record import Record
-from hybrid_pageindex.doors.http.routers import documents, jobs, libraries, operations, pages, search, sources, tokens
+from hybrid_pageindex.doors.http.routers import (
+    documents,
+    jobs,
+    libraries,
+    notes,
+    operations,
+    pages,
+    search,
+    settings,
+    sources,
+    tokens,
+    transfer,
+)
 from hybrid_pageindex.doors.http.security.guard import Guard, Hosts
 from hybrid_pageindex.doors.http.security.identity import Callers, Identity, Proxy, Start
 from hybrid_pageindex.doors.http.security.rates import Rates, Turns
@@ -34,11 +47,24 @@ from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.services.standby import Standby
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
-    one.router for one in (operations, libraries, documents, pages, sources, jobs, search, tokens)
+    one.router
+    for one in (
+        operations,
+        libraries,
+        transfer,
+        documents,
+        pages,
+        notes,
+        sources,
+        jobs,
+        search,
+        settings,
+        tokens,
+    )
 )
 _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 _JSON = ("application/json",)
-_UPLOADS = re.compile(r"/api/v1/libraries/[^/]+/documents")
+_UPLOADS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)")
 _FILES = ("application/octet-stream", "multipart/form-data")
 _WAITING = 256  # searches, and answers, that may wait for their turn
 _TYPES = {"index.html": "text/html; charset=utf-8", "start.js": "text/javascript; charset=utf-8"}
@@ -62,19 +88,19 @@ class Listening:
 
 def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     """The application, and what its routes share."""
-    settings = engine.settings
+    limits = engine.settings
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
-        Turns(settings.http_searches, _WAITING), Turns(settings.http_answers, _WAITING),
+        Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),
         Standby(engine), Feed(engine), Metrics(),
     )  # fmt: skip
     api = describe(FastAPI, server)
     mcp = Mcp(api, engine, listening.access)
     api.router.lifespan_context = partial(_lifespan, server, mcp)
-    rates = Rates(settings.http_requests_per_minute)
-    recorded = Record(mcp, engine, server.metrics)
+    rates = Rates(limits.http_requests_per_minute)
+    recorded = Record(Once(mcp, engine), engine, server.metrics)
     known = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
-    room = partial(_room, settings.max_upload_size)
+    room = partial(_room, limits.max_upload_size)
     return Guard(known, Hosts(listening.host, listening.hosts), listening.origins, room), server
 
 

@@ -32,7 +32,7 @@ Name = Annotated[Text, Field(max_length=2000)]
 Names = Annotated[list[Name], Field(max_length=_MANY)]
 
 
-def _expert(given: str | None) -> str | None:
+def checked_expert(given: str | None) -> str | None:
     """Expert files are the machine's own: over HTTP only packs are named."""
     from hybrid_pageindex.config.experts import PACKS
 
@@ -47,7 +47,7 @@ _KINDS: dict[str, Any] = {
     "question": Annotated[Text, Field(min_length=1, max_length=QUESTION)],
     "libraries": Names, "documents": Names | None, "where": Names,
     "top_k": int | None, "effort": Effort | None, "strategy": Strategy | None, "route": Route | None,
-    "expert": Annotated[Text, Field(max_length=500), AfterValidator(_expert)] | None,
+    "expert": Annotated[Text, Field(max_length=500), AfterValidator(checked_expert)] | None,
     "fusion": Fusion | None, "mmr": float | None, "group": Group, "scoring": dict[str, Any] | None,
 }  # fmt: skip
 _HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
@@ -101,12 +101,22 @@ class LibraryNames(Body):
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
+class ModelNamed(Body):
+    """An embedder; the one that serves, or the setting, where none is named."""
+
+    model: Name | None = None
+
+
 class JobsChosen(Body):
     """Jobs by number, those of a library, or all: one of the three."""
 
     jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=_MANY)] = Field(default_factory=list)
     library: Name | None = None
     everything: bool = False
+
+
+class Clearing(Body):
+    confirm: Annotated[str, Field(max_length=100)]
 
 
 class SignIn(Body):

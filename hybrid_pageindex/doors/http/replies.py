@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -41,3 +43,14 @@ def with_tag(request: Request, response: Response, tag: str = "", keep: str = "p
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return response
+
+
+def attachment(name: str) -> Mapping[str, str]:
+    """Headers of a file that is kept, never shown as a page of ours."""
+    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._- ") else "_" for sign in name)
+    whole = quote(name.encode("utf-8", "replace"), safe="")
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}",
+        "Cache-Control": "private, no-cache",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }

@@ -26,6 +26,7 @@ class Serving:
     url: str
     process: subprocess.Popen[str]
     printed: str
+    home: Path
     said: list[str] = field(default_factory=list)
 
     @property
@@ -50,7 +51,7 @@ def serving(home: Path, *arguments: str, token: str = START, **environment: str)
         with process:
             pytest.fail(printed + process.stderr.read())
     parts = urlsplit(printed.rsplit(" ", 1)[1].strip())
-    made = Serving(f"http://{parts.netloc}", process, printed)
+    made = Serving(f"http://{parts.netloc}", process, printed, home)
     reader = threading.Thread(target=lambda: made.said.extend(process.stderr or ()), daemon=True)
     reader.start()
     try:

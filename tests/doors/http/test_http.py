@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import httpx
 
+from eval.datasets.custom import read as read_set
 from tests.doors.http.conftest import Serving, upload, wait_for_jobs
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
+ABOUT = {"text": "look again", "document": "mill.md", "page": 1}
 
 
 def test_from_a_file_to_an_answer(served: Serving) -> None:
@@ -99,3 +102,148 @@ def read(text: str) -> list[Told]:
         if "data" in fields:
             found.append((int(fields.get("id", -1)), fields.get("event", ""), json.loads(fields["data"])))
     return found
+
+
+def test_a_key_lets_a_request_be_carried_out_once(served: Serving) -> None:
+    with served.client() as client:
+        key = {"Idempotency-Key": "k-1"}
+        first = client.post("/libraries", json={"name": "once"}, headers=key)
+        again = client.post("/libraries", json={"name": "once"}, headers=key)
+        assert first.status_code == again.status_code == 201 and first.json() == again.json()
+        assert again.headers["idempotent-replay"] == "true" and again.headers["location"] == first.headers["location"]
+        other = client.post("/libraries", json={"name": "other"}, headers=key)
+        assert other.status_code == 422 and other.json()["error"]["code"] == "key_used"
+        failed = [client.post("/libraries", json={"name": "once"}, headers={"Idempotency-Key": "k-2"}) for _ in "12"]
+        assert [one.status_code for one in failed] == [400, 400], "what failed may be tried again"
+        tokens = [client.post("/tokens", json={"name": f"t{n}"}, headers={"Idempotency-Key": "k-3"}) for n in "12"]
+        assert [one.status_code for one in tokens] == [201, 201], "a secret is not kept to be told again"
+
+
+def test_lists_are_filtered_sorted_and_gone_on_with(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "lists"})
+        upload(client, "lists", **{f"doc-{n}": f"# Part {n}\n\n{'words ' * n}" for n in range(5)})
+        where = "/libraries/lists/documents"
+        seen, cursor = [], ""
+        while True:
+            part = client.get(where, params={"sort": "-name", "most": 2, "cursor": cursor}).json()
+            seen += [one["name"] for one in part["documents"]]
+            if not (cursor := part["cursor"]):
+                break
+        assert seen == [f"doc-{n}.md" for n in (4, 3, 2, 1, 0)] and part["total"] == 5
+        assert [one["name"] for one in client.get(where, params={"find": "DOC-3"}).json()["documents"]] == ["doc-3.md"]
+        for wrong in ({"cursor": "nonsense"}, {"sort": "colour"}, {"where": "nonsense"}):
+            assert client.get(where, params=wrong).json()["error"]["code"] == "bad_request", wrong
+        tag = client.get(where).headers["etag"]
+        assert client.get(where, headers={"If-None-Match": tag}).status_code == 304
+        upload(client, "lists", later="# Later\n\nmore")
+        assert client.get(where, headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_words_are_found_in_a_document(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "find"})
+        upload(client, "find", mill=MILL)
+        found = client.get("/libraries/find/documents/mill.md/find", params={"q": "SOLD  to the"}).json()
+        [match] = found["matches"]
+        page = client.get("/libraries/find/documents/mill.md/pages/1").json()
+        assert page["text"][match["start"] : match["end"]] == "sold to the" and match["page"] == 1 and not found["more"]
+
+
+def test_notes_and_feedback_become_a_question_set(served: Serving, tmp_path: Path) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "said"})
+        upload(client, "said", mill=MILL)
+        note = client.post(
+            "/libraries/said/notes", json={"text": "look again", "document": "mill.md", "page": 1}
+        ).json()
+        changed = client.put(f"/libraries/said/notes/{note['id']}", json={"text": "looked"}).json()
+        assert changed["text"] == "looked" and changed["page"] == 1 and changed["author"] == "owner"
+        assert [one["id"] for one in client.get("/libraries/said/notes?document=mill.md").json()] == [note["id"]]
+        assert client.delete(f"/libraries/said/notes/{note['id']}").status_code == 204
+        assert client.put("/libraries/said/notes/none", json={"text": "x"}).status_code == 404
+        asked = {"question": "When was it sold?", "document": "mill.md", "page": 1, "answer": "1987"}
+        for body in (asked, asked | {"right": False, "page": 2}, {"question": "Who built it?"}):
+            assert client.post("/libraries/said/feedback", json=body).status_code == 201
+        (tmp_path / "q.jsonl").write_bytes(client.get("/libraries/said/feedback.jsonl").content)
+        (tmp_path / "mill.md").write_text(MILL)
+        asked_of = read_set(tmp_path, tmp_path / "q.jsonl").questions
+        assert [(one.text, one.answer, one.answerable) for one in asked_of] == [
+            ("When was it sold?", "1987", True), ("Who built it?", "", False),
+        ]  # fmt: skip
+
+
+def test_a_library_goes_on_as_one_file(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "moved", "alias": "搬"})
+        upload(client, "moved", mill=MILL, other="# Other\n\nsomething else")
+        client.post("/libraries/moved/notes", json={"text": "kept"})
+        packed = client.get("/libraries/moved/export")
+        assert packed.headers["content-disposition"].startswith("attachment")
+        raw = {"Content-Type": "application/octet-stream"}
+        done = client.post("/imports", params={"name": "arrived"}, content=packed.content, headers=raw)
+        assert done.status_code == 202 and done.json() == {
+            "library": "arrived", "documents": 2, "notes": 1, "feedback": 0,
+        }  # fmt: skip
+        wait_for_jobs(client, [one["id"] for one in client.get("/jobs?library=arrived").json()["jobs"]])
+        listed = client.get("/libraries/arrived/documents").json()["documents"]
+        assert sorted(one["name"] for one in listed) == ["mill.md", "other.md"] and all(
+            one["published"] for one in listed
+        )
+        assert [one["text"] for one in client.get("/libraries/arrived/notes").json()] == ["kept"]
+        for damaged in (b"", b"PK", packed.content[:-50], b"x" * 1000):
+            refused = client.post("/imports", params={"name": "no"}, content=damaged, headers=raw)
+            assert refused.status_code in (400, 422), damaged[:10]
+        assert client.get("/libraries/no").status_code == 404
+
+
+def test_settings_that_may_be_changed(served: Serving) -> None:
+    with served.client() as client:
+        views = {one["name"]: one for one in client.get("/settings").json()}
+        assert "llm_api_key" not in views and "http_token" not in views
+        assert views["llm_base_url"]["fixed"] and not views["top_k"]["fixed"]
+        changed = client.patch("/settings", json={"top_k": 1})
+        assert {one["name"]: one["value"] for one in changed.json()}["top_k"] == 1
+        client.post("/libraries", json={"name": "settings"})
+        upload(client, "settings", mill=MILL, other=MILL.replace("mill", "dam"))
+        asked = {"question": "sold to the town", "libraries": ["settings"]}
+        assert len(client.post("/search", json=asked).json()["results"]) == 1
+        assert "top_k: 1" in (Path(served.home) / "config.yaml").read_text()
+        for wrong in ({"top_k": 0}, {"llm_base_url": "http://evil"}, {"storage_path": "/"}, {"expert": "/etc/passwd"}):
+            assert client.patch("/settings", json=wrong).status_code == 400, wrong
+        client.patch("/settings", json={"top_k": 5})
+
+
+def test_what_packs_make_of_a_question(served: Serving) -> None:
+    with served.client() as client:
+        asked = {"question": "What was the capex of 2018?", "expert": "finance"}
+        shown = client.get("/packs/preview", params=asked).json()
+        assert shown["years"] == [2018] and any(
+            "property" in phrase for one in shown["added"] for phrase in one["phrases"]
+        )
+        assert client.post("/models/llm/test").json() == {"ok": False, "configured": False, "detail": ""}
+        assert client.get("/metrics").text.startswith("# TYPE pageindex_requests_total counter")
+
+
+def test_vectors_are_a_job(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "vectors"})
+        upload(client, "vectors", mill=MILL)
+        asked = client.post("/libraries/vectors/embed", json={"model": "hashed:16"})
+        [job] = wait_for_jobs(client, [asked.json()["job"]])
+        assert job["status"] == "done" and client.get("/libraries/vectors").json()["embedded"] == 1
+        assert client.delete("/libraries/vectors/embed").status_code == 204
+        assert client.get("/libraries/vectors").json()["embedder"] == ""
+
+
+def test_answers_are_told_as_they_come(served: Serving) -> None:
+    with served.client(Accept="text/event-stream") as client:
+        client.post("/libraries", json={"name": "told"})
+        upload(client, "told", mill=MILL)
+        for path, last in (("/search", "result"), ("/ask", "answer")):
+            body = {"question": "When was the mill sold?", "libraries": ["told"]}
+            with client.stream("POST", path, json=body) as answered:
+                told = read("".join(answered.iter_text()))
+            assert told[-1][1] == last and told[-1][2]["query"] == "When was the mill sold?"
+        with client.stream("POST", "/search", json={"question": "x", "libraries": ["none"]}) as answered:
+            assert answered.status_code == 404

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response
@@ -13,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
 from hybrid_pageindex.doors.http.models import QUESTION
-from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.replies import attachment, said, tagged
 from hybrid_pageindex.doors.http.uploads import received
 from hybrid_pageindex.services.listing import MOST, DocumentState
 from hybrid_pageindex.services.uploading import Uploaded
@@ -96,7 +94,7 @@ async def original(server: At, library: Read, document: DocumentName) -> Respons
     """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
     found = await server.engine.info(document, library=library.name)
     file = await server.engine.original(found.doc_id, library=library.name)
-    return FileResponse(file, media_type="application/octet-stream", headers=_attachment(found.name))
+    return FileResponse(file, media_type="application/octet-stream", headers=attachment(found.name))
 
 
 @router.get("/{document}/outline")
@@ -110,13 +108,3 @@ async def outline(
     work = server.engine.outline(document, library=library.name, query=q, depth=depth, node=node, text=text)
     made = await (work if q is None else server.turn(server.searches, work))
     return tagged(request, made.to_pageindex() if shape == "pageindex" else made.to_dict())
-
-
-def _attachment(name: str) -> Mapping[str, str]:
-    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._- ") else "_" for sign in name)
-    whole = quote(name.encode("utf-8", "replace"), safe="")
-    return {
-        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}",
-        "Cache-Control": "private, no-cache",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-    }

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from hybrid_core.types.libraries import Library
-from hybrid_pageindex.doors.http.callers import Anybody, At, Owned, Read, Written, check
-from hybrid_pageindex.doors.http.models import LibraryNames, NewLibrary
+from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
+from hybrid_pageindex.doors.http.models import LibraryNames, ModelNamed, NewLibrary
 from hybrid_pageindex.doors.http.replies import said, tagged
 from hybrid_pageindex.services.sizes import LibrarySize
 
@@ -49,6 +49,21 @@ async def name_library(server: At, library: Owned, body: LibraryNames) -> Respon
 async def delete_library(server: At, library: Owned) -> Response:
     """Original files stay, but for those that were uploaded."""
     return said({"deleted": await server.engine.clear(library=library.name)})
+
+
+@router.post("/{library}/embed", status_code=202)
+async def embed_library(server: At, library: Owned, _: Admin, body: ModelNamed) -> Response:
+    """Ask for vectors of its documents: a job."""
+    job = await server.engine.request_embedding(body.model, library=library.name)
+    server.standby.wake()
+    return said({"job": job}, 202)
+
+
+@router.delete("/{library}/embed", status_code=204)
+async def drop_vectors(server: At, library: Owned) -> Response:
+    """From now on it is searched by words alone."""
+    await server.engine.embed("none", library=library.name)
+    return Response(status_code=204)
 
 
 @router.post("/{library}/update", status_code=202)

@@ -13,7 +13,7 @@ from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_thread
 from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.doors.http.models import SignIn
+from hybrid_pageindex.doors.http.models import Clearing, SignIn
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.services.tokens import SESSION_SECONDS
 
@@ -51,6 +51,14 @@ async def metrics(server: At, _: Reader) -> Response:
     gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED}
     gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
     return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.post("/clear")
+async def clear(server: At, _: Admin, body: Clearing) -> Response:
+    """Delete every library with all that belongs to it. Original files stay, but for those that were uploaded."""
+    if body.confirm != "everything":
+        raise Refusal(400, "not_confirmed", "This deletes everything.", 'Say {"confirm": "everything"}.')
+    return said({"cleared": await server.engine.clear()})
 
 
 _COUNTED = ("waiting", "running", "done", "failed", "cancelled")

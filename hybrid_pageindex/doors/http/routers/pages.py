@@ -15,6 +15,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read
 from hybrid_pageindex.doors.http.replies import said, tagged, with_tag
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.services.page_search import Matches
 from hybrid_pageindex.services.reading import PageRead, page_list
 
 router = APIRouter(prefix="/libraries/{library}/documents/{document}", tags=["pages"])
@@ -39,6 +40,18 @@ async def read_pages(
     if tables:
         read = [await server.engine.with_tables(one, library=library.name) for one in read]
     return tagged(request, [one.to_dict() | {"picture": picture_of(library, found, one.page)} for one in read])
+
+
+@router.get("/find", response_model=Matches)
+async def find_words(
+    request: Request, server: At, library: Read, document: DocumentName,
+    q: Annotated[str, Query(min_length=1, max_length=500)], first: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:  # fmt: skip
+    """Where words stand in the document as they are written, from page ``first`` on."""
+    found = await _published(server, library, document)
+    work = server.engine.find_words(found.doc_id, q, library=library.name, first=first, most=most)
+    return tagged(request, await server.turn(server.searches, work))
 
 
 @router.get("/pages/{number}", response_model=PageRead)

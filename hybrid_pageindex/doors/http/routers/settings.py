@@ -1,0 +1,59 @@
+"""Settings that may be changed, models tried, and what packs make of a question."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Query, Request
+from starlette.responses import Response
+
+from hybrid_core.errors import ModelError
+from hybrid_pageindex.config.experts import PACKS
+from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
+from hybrid_pageindex.doors.http.errors import told
+from hybrid_pageindex.doors.http.models import QUESTION, checked_expert
+from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.services.pack_preview import PackPreview
+from hybrid_pageindex.services.settings_change import SettingView
+
+router = APIRouter(tags=["settings"])
+
+
+@router.get("/settings", response_model=list[SettingView])
+async def show_settings(request: Request, server: At, _: Admin) -> Response:
+    """Never secrets."""
+    return tagged(request, server.engine.setting_views())
+
+
+@router.patch("/settings", response_model=list[SettingView])
+async def change_settings(
+    server: At, _: Admin, body: Annotated[dict[str, str | int | float | bool], Body(max_length=50)]
+) -> Response:
+    """From now on, and in the home's config.yaml. Only those that decide how is searched, answered and read."""
+    return said(await server.engine.change_settings(body))
+
+
+@router.post("/models/{kind}/test")
+async def test_model(server: At, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
+    """One cheap call."""
+    try:
+        learnt = await server.turn(server.answers, server.engine.test_model(kind))
+    except ModelError as error:
+        return said({"ok": False, "configured": True, "error": told(error)})
+    return said({"ok": bool(learnt), "configured": bool(learnt), "detail": learnt})
+
+
+@router.get("/packs")
+async def list_packs(_: Anybody) -> Response:
+    """Expert knowledge that comes along."""
+    return said(list(PACKS))
+
+
+@router.get("/packs/preview", response_model=PackPreview)
+async def preview_packs(
+    server: At, _: Anybody, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
+    expert: Annotated[str | None, Query(max_length=500)] = None,
+) -> Response:  # fmt: skip
+    """What they make of a question: words that are looked for too."""
+    work: Any = server.engine.preview(question, expert=checked_expert(expert))
+    return said(await server.turn(server.searches, work))

@@ -1,0 +1,101 @@
+"""Settings that may be changed while a server runs: written to the home's file, and gone by from then on.
+
+Not what decides where anything is sent or stored: a model's address and key, paths, limits of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.store.home import make_file
+from hybrid_core.types.requests import choices
+from hybrid_pageindex.config.checking import checked
+from hybrid_pageindex.config.experts import PACKS
+from hybrid_pageindex.config.fields import PREFIX, AllSettings
+from hybrid_pageindex.config.settings import CONFIG_FILE, Settings
+
+CHANGEABLE = frozenset({
+    "top_k", "effort", "expert", "fusion", "mmr", "route", "strategy", "answer_tokens", "answer_evidence", "vision",
+    "enrich", "ocr", "ocr_languages",
+})  # fmt: skip
+_HIDDEN = ("_key", "_token")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """``value`` is "" of a secret. ``fixed``: why it cannot be changed here, "" where it can."""
+
+    name: str
+    value: Any
+    default: Any
+    help: str
+    choices: tuple[str, ...]
+    fixed: str
+
+
+def shown(settings: Settings) -> list[SettingView]:
+    """All that are no secrets and no tables of numbers."""
+    return [
+        SettingView(
+            one.name, _plain(getattr(settings, one.name)), _plain(one.default), one.metadata["help"], choices(one),
+            _fixed(one.name),
+        )
+        for one in fields(AllSettings)
+        if one.name != "scoring" and not one.name.endswith(_HIDDEN)
+    ]  # fmt: skip
+
+
+def changed(settings: Settings, wanted: Mapping[str, Any]) -> Settings:
+    """The settings with these values, which are in the home's file from now on. Raises UsageError for what may not be
+    changed or is wrong, StoreError where the file cannot be written.
+    """
+    for name in wanted:
+        if why := _fixed(name):
+            raise UsageError(f"{name[:100]} cannot be changed here: {why}", "Change it where the server is started.")
+    expert = wanted.get("expert")
+    if expert is not None and expert not in ("auto", "none") and not {*str(expert).split(",")} <= {*PACKS}:
+        raise UsageError(f"No pack '{str(expert)[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
+    values = checked(dict(wanted))
+    made = replace(settings, **values)
+    _write(settings.storage_path / CONFIG_FILE, {name: _plain(value) for name, value in values.items()})
+    return made
+
+
+def _fixed(name: str) -> str:
+    if name not in {one.name for one in fields(AllSettings)}:
+        return "there is no such setting."
+    if name not in CHANGEABLE:
+        return "it decides what the machine does or where anything is sent."
+    return f"the variable {PREFIX}{name.upper()} says it." if os.environ.get(PREFIX + name.upper()) else ""
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write(file: Path, values: Mapping[str, Any]) -> None:
+    """Line by line, so that what else stands there stays, comments too; all of it or nothing."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}.new")
+    try:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        for name, value in values.items():
+            line = yaml.safe_dump({name: value}, allow_unicode=True).strip()
+            place = re.compile(rf"^{name}[ \t]*:.*$(?:\n[ \t]+.*$)*", re.MULTILINE)
+            if place.search(text):
+                text = place.sub(lambda _, line=line: line, text, count=1)  # type: ignore[misc]
+            else:
+                text = f"{text.rstrip()}\n{line}\n".lstrip()
+        make_file(draft)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreError(f"{file}: cannot be written ({error.strerror}).", "Check the folder's permissions.") from error

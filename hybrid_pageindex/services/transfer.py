@@ -1,0 +1,187 @@
+"""A library as one file: its documents as files, its alias and its notes. Whoever imports it indexes them.
+
+What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from hybrid_core.errors import DocumentError, PageIndexError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.libraries import create_library
+from hybrid_core.store.notes.store import FeedbackStore, NoteStore
+from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.types.addresses import containers, is_upload
+from hybrid_core.types.documents import Document
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services import opening
+from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.taking_in import Upload
+from hybrid_pageindex.services.upkeep import clear
+
+_MANIFEST, _FILES, _KIND = "library.json", "files/", "hybrid-pageindex library 1"
+_MOST_FILES = 100_000
+_MOST_MANIFEST = 100 * 10**6  # bytes
+_PIECE = 1 << 20
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
+_UNPACKED = 5  # times the size of an upload
+_AT_ONCE = 50  # files
+_LONGEST = 100_000  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """``left_out`` are documents whose original is gone, with the reason."""
+
+    file: Path
+    documents: int
+    left_out: tuple[tuple[str, str], ...]
+
+
+def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
+    """Raises NotFoundError for an unknown library."""
+    with catalog.snapshot() as snapshot:
+        known = snapshot.library(library)
+        documents = [one for one in snapshot.documents(known.id) if not containers(one.path)]
+    names = dict(_named(documents))
+    left_out: list[tuple[str, str]] = []
+    packed: list[dict[str, Any]] = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for document in documents:
+            try:
+                original = opening.original(catalog, known.name, document.doc_id)
+                archive.write(original, _FILES + names[document.doc_id])
+            except (PageIndexError, OSError) as error:
+                left_out.append((document.path, str(error)))
+                continue
+            packed.append({"name": names[document.doc_id], "path": document.path, "doc_id": document.doc_id})
+        manifest = {
+            "kind": _KIND, "name": known.name, "alias": known.alias, "documents": packed,
+            "left_out": left_out, "notes": [asdict(one) for one in NoteStore(catalog).all(known.id, most=_MOST_FILES)],
+            "feedback": [asdict(one) for one in FeedbackStore(catalog).all(known.id)],
+        }  # fmt: skip
+        archive.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
+    return Exported(file, len(packed), tuple(left_out))
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """``documents`` were asked to be indexed, ``notes`` and ``feedback`` taken over."""
+
+    library: str
+    documents: int
+    notes: int
+    feedback: int
+
+
+def import_library(
+    parts: Parts,
+    settings: Settings,
+    file: Path,
+    name: str | None,
+    ask: Callable[[str, Sequence[Upload]], None],
+) -> Imported:
+    """``ask`` has uploads of a library indexed; it is called for some after the other, so that the disk need not hold
+    all of them twice.
+    """
+    catalog, most = parts.catalog, settings.max_upload_size * _UNPACKED
+    with scratch_folder(settings.storage_path / "tmp") as folder:
+        manifest, uploads = unpacked(file, Path(folder), most)
+        made = create_library(catalog, name or manifest["name"], alias="" if name else str(manifest.get("alias", "")))
+        count = 0
+        try:
+            while some := list(islice(uploads, _AT_ONCE)):
+                ask(made.name, some)
+                count += len(some)
+        except PageIndexError:  # all of it or nothing
+            clear(catalog, parts.cache, parts.indexes, settings.storage_path, made.name)
+            raise
+    notes, store = _entries(manifest, "notes"), NoteStore(catalog)
+    for one in notes:
+        store.add(made.id, _said(one, "author"), _said(one, "title"), _said(one, "text"))
+    feedback, said = _entries(manifest, "feedback"), FeedbackStore(catalog)
+    for one in feedback:
+        page = one.get("page") if isinstance(one.get("page"), int) else 0
+        names = (_said(one, "author"), _said(one, "question"), _said(one, "document"))
+        said.add(made.id, *names, max(0, min(int(page or 0), 10**6)), right=bool(one.get("right")))
+    return Imported(made.name, count, len(notes), len(feedback))
+
+
+def _entries(manifest: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    given = manifest.get(name)
+    return [one for one in given if isinstance(one, dict)][:_MOST_FILES] if isinstance(given, list) else []
+
+
+def _said(entry: Mapping[str, Any], name: str) -> str:
+    return str(entry.get(name, ""))[:_LONGEST]
+
+
+def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any], Iterator[Upload]]:
+    """What an exported file says of itself, and its documents one after the other, each in ``folder``.
+
+    Raises DocumentError for a file that is none, that has more than ``most_bytes`` unpacked, or that says less than it
+    has.
+    """
+    try:
+        archive = zipfile.ZipFile(file)
+        inside = archive.infolist()
+        if len(inside) > _MOST_FILES or sum(one.file_size for one in inside) > most_bytes:
+            archive.close()
+            raise DocumentError("This library is too large to be imported.", "See the setting max_upload_size.")
+        head = archive.getinfo(_MANIFEST)
+        if head.file_size > _MOST_MANIFEST:
+            archive.close()
+            raise _unfit()
+        manifest = json.loads(archive.read(head))
+    except (*_DAMAGE, KeyError, OSError, RecursionError) as error:
+        raise _unfit() from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND or not isinstance(manifest.get("name"), str):
+        archive.close()
+        raise _unfit()
+    return manifest, _uploads(archive, inside, folder)
+
+
+def _uploads(archive: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder: Path) -> Iterator[Upload]:
+    with archive:
+        for number, one in enumerate(inside):
+            if not one.filename.startswith(_FILES) or one.is_dir():
+                continue
+            place = folder / f"{number}.part"
+            left = one.file_size
+            try:
+                with archive.open(one) as packed, place.open("xb") as target:
+                    while piece := packed.read(_PIECE):
+                        left -= len(piece)
+                        if left < 0:
+                            raise _unfit()
+                        target.write(piece)
+            except _DAMAGE as error:
+                raise _unfit() from error
+            yield Upload(one.filename.removeprefix(_FILES), place)
+
+
+def _named(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """A name for each, with the folders below the one that all files share."""
+    files = [one.path for one in documents if not is_upload(one.path)]
+    shared = os.path.commonpath([str(Path(path).parent) for path in files]) if files else ""
+    taken: set[str] = set()
+    for one in documents:
+        where = one.path.partition(":/")[2] if is_upload(one.path) else os.path.relpath(one.path, shared)
+        name = where
+        while name in taken:
+            name = f"{PurePosixPath(name).parent}/{len(taken)}-{PurePosixPath(name).name}".removeprefix("./")
+        taken.add(name)
+        yield one.doc_id, name
+
+
+def _unfit() -> DocumentError:
+    return DocumentError("This file is no exported library, or is damaged.", "Export it again.")
