@@ -108,7 +108,7 @@ def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> Fas
     """The routes, without anything around them."""
     api = kind(
         title="Hybrid PageIndex", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
-        telemetry=_NO_TELEMETRY, redirect_slashes=False,
+        telemetry=_NO_TELEMETRY, redirect_slashes=False, responses=errors.DESCRIBED,
     )  # fmt: skip
     api.state.server = server
     errors.register(api)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -34,6 +35,26 @@ _WORDS = {
     415: ("unsupported_type", "A body of this type is not read here."),
 }
 _LONGEST = 2000  # characters of a message: what was asked may stand in it
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorTold:
+    """``code`` is stable; ``advice`` is what to do, "" where there is nothing."""
+
+    code: str
+    message: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    error: ErrorTold
+
+
+DESCRIBED: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": "Not carried out: the error says why."} for status in (422, "default")
+}
+"""What the description of every route says of its errors."""
 
 
 class Refusal(Exception):

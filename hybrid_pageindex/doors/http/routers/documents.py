@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -102,9 +104,14 @@ async def outline(
     request: Request, server: At, library: Read, document: DocumentName,
     q: Annotated[str | None, Query(max_length=QUESTION)] = None,
     depth: Annotated[int | None, Query(ge=1, le=100)] = None, node: Annotated[str | None, Query(max_length=20)] = None,
-    text: bool = False, shape: Annotated[str, Query(pattern="^(full|pageindex)$")] = "full",
+    text: bool = False, shape: Annotated[str, Query(pattern="^(full|flat|pageindex)$")] = "full",
 ) -> Response:  # fmt: skip
     """The section tree; with ``q`` every section scored for a question."""
     work = server.engine.outline(document, library=library.name, query=q, depth=depth, node=node, text=text)
     made = await (work if q is None else server.turn(server.searches, work))
-    return tagged(request, made.to_pageindex() if shape == "pageindex" else made.to_dict())
+    shapes: dict[str, Callable[[], Any]] = {
+        "pageindex": made.to_pageindex,
+        "flat": partial(asdict, made),
+        "full": made.to_dict,
+    }
+    return tagged(request, shapes[shape]())

@@ -1,0 +1,333 @@
+"""The engine over HTTP: the methods of ``Engine`` by their names, with the values that it gives, of a server elsewhere.
+
+async with Client("http://127.0.0.1:8323", token="hpi_…") as client:
+    found = await client.search("What was the capital expenditure in 2018?")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar, Unpack
+from urllib.parse import quote
+
+import httpx
+from pydantic import TypeAdapter
+
+from hybrid_core import errors
+from hybrid_core.types.answers import Answer
+from hybrid_core.types.documents import Document
+from hybrid_core.types.layouts import Box, PageLayout, WordBox
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
+from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.services.listing import DocumentPage
+from hybrid_pageindex.services.outline import Outline
+from hybrid_pageindex.services.page_search import Matches
+from hybrid_pageindex.services.reading import PageRead
+from hybrid_pageindex.services.sizes import LibrarySize
+from hybrid_pageindex.services.uploading import Uploaded
+
+T = TypeVar("T")
+
+_BINARY = {"Content-Type": "application/octet-stream"}
+_ERRORS: Mapping[str, type[errors.PageIndexError]] = {
+    "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
+    "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
+    "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
+    "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError, "model_failed": errors.ModelError,
+}  # fmt: skip
+
+
+class RefusedError(errors.PageIndexError):
+    """The server does not carry this out for this caller; ``code`` is one of its stable codes."""
+
+    def __init__(self, message: str, advice: str, code: str) -> None:
+        super().__init__(message, advice)
+        self.code = code
+
+
+class Client:
+    """Every method raises errors of the family ``PageIndexError``: those that the engine raises there, RefusedError
+    for what the token may not do, UnreachableError where the server does not answer.
+    """
+
+    def __init__(self, url: str, token: str, *, library: str = "default", timeout: float = 120.0) -> None:
+        """``library`` is the one that is meant where none is named."""
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.AsyncClient(base_url=f"{url.rstrip('/')}/api/v1", headers=headers, timeout=timeout)
+        self._library = library
+
+    async def search(
+        self,
+        question: str | SearchRequest,
+        *,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        **given: Unpack[SearchFields],
+    ) -> SearchResult:
+        """As ``Engine.search``."""
+        body = self._asked(question, given)
+        if on_step is None:
+            return _as(SearchResult, await self._json("POST", "/search", json=body))
+        return _as(SearchResult, await self._followed("/search", body, "result", on_step, None))
+
+    async def ask(
+        self,
+        question: str | SearchRequest,
+        *,
+        force: bool = False,
+        vision: bool = False,
+        on_text: Callable[[str], None] | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        **given: Unpack[SearchFields],
+    ) -> Answer:
+        """As ``Engine.ask``."""
+        body = self._asked(question, given) | {"force": force, "vision": vision}
+        if on_text is None and on_step is None:
+            return _as(Answer, await self._json("POST", "/ask", json=body))
+        return _as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
+
+    async def outline(
+        self,
+        document: str,
+        *,
+        library: str | None = None,
+        query: str | None = None,
+        depth: int | None = None,
+        node: str | None = None,
+        text: bool = False,
+    ) -> Outline:
+        asked = {"q": query, "depth": depth, "node": node, "text": text, "shape": "flat"}
+        return _as(Outline, await self._json("GET", self._of(library, document, "outline"), asked))
+
+    async def pages(
+        self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None, tables: bool = False
+    ) -> list[PageRead]:
+        wanted = numbers if isinstance(numbers, str | int) else ",".join(map(str, numbers))
+        asked = {"pages": wanted, "tables": tables}
+        return _as(list[PageRead], await self._json("GET", self._of(library, document, "pages"), asked))
+
+    async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout:
+        return _as(PageLayout, await self._json("GET", self._of(library, document, f"pages/{page}/layout")))
+
+    async def words(self, document: str, page: int, *, library: str | None = None) -> tuple[WordBox, ...]:
+        return (await self.layout(document, page, library=library)).words
+
+    async def boxes(self, document: str, page: int, quote: str, *, library: str | None = None) -> tuple[Box, ...]:
+        found = await self._json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
+        return _as(tuple[Box, ...], found["boxes"])
+
+    async def page_image(self, document: str, page: int, *, library: str | None = None, scale: int = 1) -> bytes:
+        """PNG, at 96 pixels an inch or twice that."""
+        where = self._of(library, document, f"pages/{page}/picture")
+        return (await self._sent("GET", where, {"scale": scale})).content
+
+    async def find_words(
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+    ) -> Matches:
+        asked = {"q": words, "first": first, "most": most}
+        return _as(Matches, await self._json("GET", self._of(library, document, "find"), asked))
+
+    async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
+        """Fetch the file that a document was made of, to a file of yours."""
+        target = Path(to)
+        async with self._http.stream("GET", self._of(library, document, "original")) as answered:
+            await _checked(answered)
+            with target.open("wb") as file:
+                async for piece in answered.aiter_bytes():
+                    await asyncio.to_thread(file.write, piece)
+        return target
+
+    async def documents(self, *, library: str | None = None, where: Sequence[str] | str = ()) -> list[Document]:
+        found: list[Document] = []
+        cursor = ""
+        while True:
+            part = await self.list_documents(library=library, where=several(where), most=1000, cursor=cursor)
+            found += part.documents
+            if not (cursor := part.cursor):
+                return found
+
+    async def list_documents(self, *, library: str | None = None, **asked: Any) -> DocumentPage:
+        return _as(DocumentPage, await self._json("GET", self._of(library), asked))
+
+    async def info(self, document: str, *, library: str | None = None) -> Document:
+        return _as(Document, await self._json("GET", self._of(library, document)))
+
+    async def remove(self, documents: Sequence[str] | str, *, library: str | None = None) -> list[Document]:
+        """One after the other: where one is not found those before it are gone."""
+        found = [await self._json("DELETE", self._of(library, one)) for one in several(documents)]
+        return _as(list[Document], [document for one in found for document in one["removed"]])
+
+    async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
+        """Send files of this machine, by their names; the server indexes them: see ``wait``."""
+        named = map(Path, several(paths))
+        sent = [await self.upload_bytes(one.name, _pieces(one), library=library) for one in named]
+        files = tuple(file for part in sent for file in part.files)
+        return Uploaded(library or self._library, files, tuple(note for part in sent for note in part.notes))
+
+    async def upload_bytes(
+        self, name: str, data: bytes | AsyncIterator[bytes], *, library: str | None = None
+    ) -> Uploaded:
+        answered = await self._json("POST", self._of(library), {"name": name}, content=data, headers=_BINARY)
+        return _as(Uploaded, answered)
+
+    async def wait(self, uploaded: Uploaded) -> list[dict[str, Any]]:
+        """Until the jobs of an upload have ended: what became of each."""
+        jobs = [file.job for file in uploaded.files if file.job is not None]
+        for job in jobs:
+            async for _ in self.job_events(job):
+                pass
+        return [await self.job(job) for job in jobs]
+
+    async def libraries(self, part: str = "") -> list[LibrarySize]:
+        return _as(list[LibrarySize], await self._json("GET", "/libraries", {"find": part}))
+
+    async def create_library(self, name: str, *, alias: str = "") -> Library:
+        return _as(Library, await self._json("POST", "/libraries", json={"name": name, "alias": alias}))
+
+    async def name_library(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
+        changed = {"name": name, "alias": alias}
+        return _as(Library, await self._json("PATCH", f"/libraries/{_quoted(library)}", json=changed))
+
+    async def clear(self, *, library: str) -> list[str]:
+        deleted: list[str] = (await self._json("DELETE", f"/libraries/{_quoted(library)}"))["deleted"]
+        return deleted
+
+    async def jobs(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
+        """As ``JobList.to_dict``."""
+        asked = {"library": library, "status": list(status), "most": most}
+        return _as(dict[str, Any], await self._json("GET", "/jobs", asked))
+
+    async def job(self, id: int) -> dict[str, Any]:
+        """As ``JobHistory.to_dict``."""
+        return _as(dict[str, Any], await self._json("GET", f"/jobs/{id}"))
+
+    async def job_events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
+        """Number, kind and detail of what happens to a job, until it has ended."""
+        headers = {"Last-Event-ID": str(after)} if after is not None else {}
+        async with self._http.stream("GET", f"/jobs/{id}/events", headers=headers, timeout=None) as answered:
+            await _checked(answered)
+            async for number, kind, data in _events(answered):
+                yield number, kind, data
+
+    async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
+        """pause, resume, cancel, retry or forget: the numbers of the jobs that it was done to."""
+        body = {"jobs": list(jobs), "library": library, "everything": everything}
+        done: list[int] = (await self._json("POST", f"/jobs/{action}", json=body))["jobs"]
+        return done
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _of(self, library: str | None, document: str = "", what: str = "") -> str:
+        if library == "":
+            raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
+        named = [f"/libraries/{_quoted(library or self._library)}/documents", _quoted(str(document)), what]
+        return "/".join(part for part in named if part)
+
+    def _asked(self, question: str | SearchRequest, given: SearchFields) -> dict[str, Any]:
+        """A request as JSON says it: what it does not say is as the server's settings have it."""
+        request = search_request(question, given)
+        said = {one.name: getattr(request, one.name) for one in fields(request)}
+        said["scoring"] = TypeAdapter(Any).dump_python(request.scoring) if request.scoring else None
+        said = {name: value for name, value in said.items() if value not in (None, ())}
+        if "libraries" not in said and not request.all_libraries:
+            said["libraries"] = [self._library]
+        return said
+
+    async def _followed(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        last: str,
+        on_step: Callable[[ReasoningStep], None] | None,
+        on_text: Callable[[str], None] | None,
+    ) -> Any:
+        async with self._http.stream("POST", path, json=body, headers={"Accept": "text/event-stream"}) as answered:
+            await _checked(answered)
+            async for _, kind, data in _events(answered):
+                if kind == last:
+                    return data
+                if kind == "step" and on_step is not None:
+                    on_step(_as(ReasoningStep, data))
+                elif kind == "text" and on_text is not None:
+                    on_text(data)
+                elif kind == "error":
+                    raise _error(data)
+        raise errors.UnreachableError("The server ended before the answer was whole.", "Ask again.")
+
+    async def _json(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> Any:
+        return (await self._sent(method, path, params, **more)).json()
+
+    async def _sent(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> httpx.Response:
+        given = {name: value for name, value in params.items() if value is not None}
+        try:
+            answered = await self._http.request(method, path, params=given, **more)
+        except httpx.TransportError as error:
+            raise errors.UnreachableError(f"{self._http.base_url}: {error}", "Is the server running?") from error
+        await _checked(answered)
+        return answered
+
+
+async def _checked(answered: httpx.Response) -> None:
+    """Raises what the server says went wrong."""
+    if answered.is_success:
+        return
+    await answered.aread()
+    try:
+        said = answered.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
+    raise _error(said)
+
+
+def _error(said: Mapping[str, str]) -> errors.PageIndexError:
+    kind = _ERRORS.get(said["code"])
+    if kind is None:
+        return RefusedError(said["message"], said["advice"], said["code"])
+    return kind(said["message"], said["advice"])
+
+
+async def _events(answered: httpx.Response) -> AsyncIterator[tuple[int, str, Any]]:
+    event: dict[str, str] = {}
+    async for line in answered.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name in ("id", "event", "data"):
+            event[name] = value
+        elif not line and "data" in event:
+            yield int(event.get("id", -1)), event.get("event", ""), json.loads(event["data"])
+            event = {}
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as opened:
+        while piece := await asyncio.to_thread(opened.read, 1 << 18):
+            yield piece
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _as(kind: type[T], shape: Any) -> T:
+    known: Any = kind
+    made: T = _adapter(known).validate_python(shape)
+    return made

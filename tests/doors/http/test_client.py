@@ -1,0 +1,127 @@
+"""The typed client gives what the engine gives: the same tests, of the same documents, by both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_core.errors import NotFoundError, PageIndexError, UnreachableError, UsageError
+from hybrid_core.types.results import ReasoningStep
+from hybrid_pageindex import Engine, SearchRequest
+from hybrid_pageindex.client import Client, RefusedError
+from hybrid_pageindex.doors.http.describing import FILE, described
+from tests import pdfs
+from tests.doors.http.conftest import START, Serving, serving
+
+WHERE = pdfs.landmark("dunes", 2)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("client")
+
+
+@pytest.fixture(scope="module")
+def both(home: Path) -> AsyncIterator[Serving]:
+    with serving(home, "--root", str(home)) as served:
+        yield served
+
+
+@pytest.fixture(params=["engine", "client"])
+async def used(request: pytest.FixtureRequest, both: Serving) -> AsyncIterator[Any]:
+    """An engine, or a client of a server, of the same home with one document."""
+    async with Client(both.url, START) as client:
+        if not [one for one in await client.libraries() if one.documents]:
+            await client.create_library("default")
+            file = pdfs.numbered(both.home / "dunes.pdf", 3, "dunes")
+            [done] = await client.wait(await client.upload(file))
+            assert done["status"] == "done"
+        if request.param == "client":
+            yield client
+            return
+    async with Engine(both.home) as engine:
+        yield engine
+
+
+async def test_a_question_finds_its_page(used: Any) -> None:
+    found = await used.search(WHERE, top_k=2)
+    assert (found.results[0].doc_name, found.results[0].page) == ("dunes.pdf", 2)
+    assert found.results[0].receipt.terms and found.results[0].why and found.evidence.level == "strong"
+    asked = SearchRequest(WHERE, documents=("dunes.pdf",), trace=True)
+    assert (await used.search(asked)).trace.coarse
+    steps: list[ReasoningStep] = []
+    assert (await used.search(WHERE, on_step=steps.append)).results == found.results[:5] or not steps
+
+
+async def test_a_question_without_a_model_has_its_sources(used: Any) -> None:
+    answer = await used.ask(WHERE)
+    assert answer.status == "no_model" and answer.sources[0].page == 2
+    told: list[str] = []
+    assert (await used.ask(WHERE, on_text=told.append)).sources == answer.sources and not told
+
+
+async def test_a_document_is_read(used: Any) -> None:
+    [document] = await used.documents()
+    assert document == await used.info(document.doc_id) and document.pages == 3
+    listed = await used.list_documents(sort="-name", most=1)
+    assert listed.documents == (document,) and listed.total == 1
+    [second, third] = await used.pages(document.doc_id, "2-3")
+    assert WHERE in second.text and third.page == 3
+    tree = await used.outline(document.doc_id, query=WHERE)
+    assert tree.document == document and tree.nodes[0].node_score is not None
+    layout = await used.layout(document.doc_id, 2)
+    assert layout.words == await used.words(document.doc_id, 2) and layout.width > 100
+    assert len(await used.boxes(document.doc_id, 2, WHERE)) == 1
+    assert (await used.find_words(document.doc_id, WHERE)).matches[0].page == 2
+    assert (await used.page_image(document.doc_id, 2))[:4] == b"\x89PNG"
+
+
+async def test_libraries_are_made_and_named(used: Any) -> None:
+    made = await used.create_library("short-lived", alias="kurz")
+    assert (await used.name_library("kurz", name="renamed")).id == made.id
+    assert [one.name for one in await used.libraries("renam")] == ["renamed"]
+    assert await used.clear(library="renamed") == ["renamed"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda one: one.search(""), UsageError),
+        (lambda one: one.search("x", library="none"), NotFoundError),
+        (lambda one: one.search("x", documents=["none"]), NotFoundError),
+        (lambda one: one.info("none"), NotFoundError),
+        (lambda one: one.pages("dunes.pdf", "9"), UsageError),
+        (lambda one: one.pages("dunes.pdf", "nonsense"), UsageError),
+        (lambda one: one.outline("dunes.pdf", node="9999"), NotFoundError),
+        (lambda one: one.boxes("dunes.pdf", 2, "words that are not there"), NotFoundError),
+        (lambda one: one.create_library("/"), UsageError),
+        (lambda one: one.info("x", library=""), UsageError),
+        (lambda one: one.job(10**9), NotFoundError),
+    ],
+)
+async def test_what_is_wrong_is_told_alike(used: Any, call: Any, kind: type[PageIndexError]) -> None:
+    with pytest.raises(kind) as raised:
+        await call(used)
+    assert raised.value.message
+
+
+async def test_what_only_a_client_meets(both: Serving, tmp_path: Path) -> None:
+    async with Client(both.url, "wrong") as client:
+        with pytest.raises(RefusedError) as raised:
+            await client.libraries()
+        assert raised.value.code == "token_refused"
+    async with Client("http://127.0.0.1:9", START) as client:
+        with pytest.raises(UnreachableError):
+            await client.libraries()
+    async with Client(both.url, START) as client:
+        await client.search(WHERE)
+        kept = await client.original("dunes.pdf", tmp_path / "kept.pdf")
+        assert kept.read_bytes() == (both.home / "dunes.pdf").read_bytes()
+
+
+def test_the_description_is_the_one_that_is_checked_in() -> None:
+    """Made anew by ``python -m hybrid_pageindex.doors.http.describing`` where the API was meant to change."""
+    assert FILE.read_text(encoding="utf-8") == described()
