@@ -1,0 +1,147 @@
+"""Servers as processes: killed, ended under load, started again, two of one home."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+
+pytestmark = pytest.mark.slow
+
+MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n"
+
+
+def begun_upload(served: Serving, library: str) -> socket.socket:
+    """Half of a file, of a client that goes on sending."""
+    connection = socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0))
+    head = (
+        f"POST /api/v1/libraries/{library}/documents?name=half.md HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {START}\r\nContent-Type: application/octet-stream\r\nContent-Length: 2000000\r\n\r\n"
+    )
+    connection.sendall(head.encode() + b"x" * 1_000_000)
+    return connection
+
+
+def until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.05)
+
+
+def test_a_server_killed_in_an_upload_leaves_nothing_half_done(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        with served.client() as client:
+            client.post("/libraries", json={"name": "kept"})
+            upload(client, "kept", mill=MILL)
+        with begun_upload(served, "kept"):
+            until(lambda: list(tmp_path.glob("tmp/*/*.part")))
+            served.process.kill()
+            served.process.wait()
+    with serving(tmp_path) as served, served.client() as client:
+        assert [one["name"] for one in client.get("/libraries/kept/documents").json()["documents"]] == ["mill.md"]
+        upload(client, "kept", half="# Half\n\nnow all of it")
+        assert client.get("/libraries/kept/documents").json()["total"] == 2
+        assert not list(tmp_path.glob("tmp/*/*.part")), "what was half written went"
+
+
+def test_a_browser_stays_signed_in_over_a_restart_and_not_over_another_token(tmp_path: Path) -> None:
+    port = free_port()
+    for token, status in ((START, 200), (START, 200), ("another-token-of-32-characters..", 401)):
+        with serving(tmp_path, "--port", str(port), token=token) as served, served.bare() as browser:
+            if status == 200 and token == START and not (tmp_path / "cookie").exists():
+                signed = browser.post("/session", json={"token": token}, headers={"Origin": served.url})
+                (tmp_path / "cookie").write_text(signed.headers["set-cookie"].partition(";")[0])
+            kept = {"Cookie": (tmp_path / "cookie").read_text()}
+            assert httpx.get(f"{served.api}/libraries", headers=kept).status_code == status
+
+
+def test_two_servers_of_one_home_tell_of_the_same_jobs(tmp_path: Path) -> None:
+    with serving(tmp_path) as one, serving(tmp_path) as other, one.client() as here, other.client() as there:
+        here.post("/libraries", json={"name": "shared"})
+        answered = here.post("/libraries/shared/documents", files=[("file", ("mill.md", MILL))]).json()
+        [job] = wait_for_jobs(there, [answered["files"][0]["job"]])
+        assert job["status"] == "done"
+        asked = {"question": "When was the mill sold?", "libraries": ["shared"]}
+        for client in (here, there):
+            assert client.post("/search", json=asked).json()["results"][0]["doc_name"] == "mill.md"
+        secret = here.post("/tokens", json={"name": "t"}).json()["secret"]
+        with other.client(secret) as program:
+            assert program.get("/libraries").status_code == 200
+            here.delete("/tokens/t")
+            until(lambda: program.get("/libraries").status_code == 401)
+
+
+def test_sigterm_under_load_ends_in_time_and_tells_streams(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, served.client() as client:
+        client.post("/libraries", json={"name": "busy"})
+        upload(client, "busy", mill=MILL)
+        over, wrong, heard = threading.Event(), list[str](), list[str]()
+
+        def search() -> None:
+            with served.client() as mine:
+                while not over.is_set():
+                    try:
+                        answered = mine.post("/search", json={"question": "mill", "libraries": ["busy"]})
+                    except httpx.TransportError:
+                        return  # it has ended
+                    if answered.status_code not in (200, 503):
+                        wrong.append(answered.text)
+
+        def listen() -> None:
+            with served.client() as mine, mine.stream("GET", "/jobs/events") as events:
+                heard.append("".join(events.iter_text()))
+
+        threads = [threading.Thread(target=work) for work in (*[search] * 8, *[listen] * 3)]
+        for thread in threads:
+            thread.start()
+        with begun_upload(served, "busy"):
+            until(lambda: list(tmp_path.glob("tmp/*/*.part")))
+            time.sleep(0.5)
+            began = time.monotonic()
+            served.process.send_signal(signal.SIGTERM)
+            served.process.wait(12)
+            assert time.monotonic() - began < 10
+        over.set()
+        for thread in threads:
+            thread.join(10)
+        assert not wrong and len(heard) == 3 and all("event: end\n" in text for text in heard)
+        assert not [line for line in served.said if "Traceback" in line], "".join(served.said)
+
+
+def test_slow_clients_keep_nobody_waiting(served: Serving) -> None:
+    """Half a request head each: others are answered."""
+    port = urlsplit(served.url).port or 0
+    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+    try:
+        for connection in idle:
+            connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: 127")
+        with served.client() as client:
+            began = time.monotonic()
+            assert client.get("/health").status_code == 200 and time.monotonic() - began < 5
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
+    with serving(tmp_path, PAGEINDEX_HTTP_REQUESTS_PER_MINUTE="60") as served, served.client() as client:
+        answers = [client.get("/libraries") for _ in range(15)]
+        assert [one.status_code for one in answers[:10]] == [200] * 10 and answers[-1].status_code == 429
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert answers[-1].json()["error"]["code"] == "too_many_requests"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
