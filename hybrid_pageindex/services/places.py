@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from hybrid_core.types.documents import Page, ParsedPage, Section, place_of
-from hybrid_core.types.locators import BookLocator, book_locator, distance, names_of
+from hybrid_core.types.locators import distance, names_of
+from hybrid_pageindex.services.reading import PlaceRead
 
 _QUOTE = 80  # characters of a place's words
 _ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it
 _LEAST = 12  # letters of a quotation that may have been edited itself
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceRead:
-    """Where in the file a page's lines stand, from ``line`` (from 0) on, and the words that it begins with.
-
-    ``Engine.find_place`` finds it again by both. ``path`` are the headings above it, from the top.
-    """
-
-    line: int
-    place: str
-    quote: str
-    path: tuple[str, ...] = ()
-
-    @property
-    def locator(self) -> BookLocator | None:
-        """What it says to programs that read books; None in other formats."""
-        return book_locator(self.place)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``locator`` only in books."""
-        locator = self.locator
-        return asdict(self) | ({} if locator is None else {"locator": asdict(locator)})
 
 
 @dataclass(frozen=True, slots=True)
