@@ -17,6 +17,7 @@ from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.markdown.clauses import clause_levels, find_clauses, looks_like_clause
 from indexers.formats.text_pages import CLAUSE, INSIDE, PARAGRAPH
 
+_MOST_PICTURES = 200  # on a page
 PagePictures = Mapping[int, Sequence[tuple[int, str]]]
 HeadingLine = tuple[int, int, str, HeadingSource]  # line, level, title, source
 
@@ -49,7 +50,12 @@ class MarkedFile:
         pictures: PagePictures = MappingProxyType({}),
         images: Callable[[str], bytes] | None = None,
     ) -> None:
-        self._pictures, self._images = pictures, images
+        self._pictures = {number: shown[:_MOST_PICTURES] for number, shown in pictures.items()}
+        self._images = images
+        warnings = [*warnings, *(
+            f"page {number} shows {len(shown):,} pictures; the words of the first {_MOST_PICTURES} are read"
+            for number, shown in pictures.items() if len(shown) > _MOST_PICTURES
+        )]  # fmt: skip
         self._lines, self._roles, self._pages, self._headings = lines, roles, pages, headings
         self._metadata, self._warnings, self._limits, self._places = metadata, warnings, limits, places
         self.pages = len(pages)

@@ -14,6 +14,7 @@ from hybrid_core.errors import DocumentError
 from indexers.formats.flow.pictures import linked_picture, may_show_words, picture_in_link
 
 _MOST, _MOST_BYTES = 200, 30_000_000  # pictures of a file, and bytes of each
+_MOST_LINKS = 5_000  # that are looked up
 _TEXT_BYTES = 20_000_000  # of a file in which links are looked for
 _LINK = re.compile(
     rb"(?:\bsrc\s{0,20}=\s{0,20}[\"']|\]\(\s{0,20}<|\]\(|\]:\s{0,20}<?)([^\"'<>()\r\n]{1,300}?\.(?:png|jpe?g|jpe|gif|bmp|tiff?|webp))\b",
@@ -54,10 +55,17 @@ class NearbyPictures:
 
     def __init__(self, path: Path) -> None:
         self._folder = path.parent
+        self._names: dict[str, str] = {}
 
     def name(self, link: str) -> str:
         """What ``read`` calls it; "" where a link means none that may show words."""
-        return picture_in_link(link) or ("" if link[:5].lower() == "data:" else name_beside(self._folder, link[:1_000]))
+        if link[:5].lower() == "data:":
+            return picture_in_link(link)
+        if link not in self._names:
+            if len(self._names) >= _MOST_LINKS:
+                return ""
+            self._names[link] = name_beside(self._folder, link[:1_000])
+        return self._names[link]
 
     def read(self, name: str) -> bytes:
         """Raises DocumentError where it is damaged or gone."""

@@ -34,6 +34,7 @@ class ShownPictures:
     def __init__(self, message: Callable[[int], EmailMessage]) -> None:
         """``message`` reads one by its number, also when the file is closed."""
         self._message = message
+        self._read: tuple[int, list[Any]] = (0, [])  # the message that was asked for last, and its parts
 
     def of(self, number: int, message: EmailMessage) -> dict[int, str]:
         """Their names by the identity of their parts, also of messages inside a message."""
@@ -45,10 +46,11 @@ class ShownPictures:
 
     def read(self, name: str) -> bytes:
         number, at = map(int, name.split("/"))
-        for position, part in enumerate(leaves(self._message(number))):
-            if position == at:
-                return content(part)
-        raise DocumentError("a picture in it is gone")
+        if self._read[0] != number:
+            self._read = number, list(leaves(self._message(number)))
+        if at >= len(self._read[1]):
+            raise DocumentError("a picture in it is gone")
+        return content(self._read[1][at])
 
 
 def content(part: Any) -> bytes:

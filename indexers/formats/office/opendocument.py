@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lxml import etree
@@ -19,6 +19,7 @@ _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 OFFICE, TEXT, TABLE, DRAW, STYLE, META, SHOWN = (
     _NS % name for name in ("office", "text", "table", "drawing", "style", "meta", "presentation")
 )
+_FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _DC = "{http://purl.org/dc/elements/1.1/}"
@@ -61,6 +62,34 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     )
 
 
+def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
+    """What stands in a text, one after the other; sections only hold it together."""
+    for child in content:
+        if child.tag == f"{TEXT}section" and deep < _DEEPEST:
+            yield from _top(child, deep + 1)
+        else:
+            yield child
+
+
+def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
+    """Whether a page ends before, and after, a paragraph of a style, by the style's name."""
+    styles = {one.get(f"{STYLE}name", ""): one for root in roots for one in root.iter(f"{STYLE}style")}
+    found: dict[str, tuple[bool, bool]] = {}
+    for name in styles:
+        before = after = False
+        above, seen = styles.get(name), set[str]()
+        while above is not None and (called := above.get(f"{STYLE}name", "")) not in seen:
+            seen.add(called)
+            before = before or bool(above.get(f"{STYLE}master-page-name"))
+            for own in above.iter(f"{STYLE}paragraph-properties"):
+                before = before or own.get(f"{_FO}break-before") == "page"
+                after = after or own.get(f"{_FO}break-after") == "page"
+            above = styles.get(above.get(f"{STYLE}parent-style-name", ""))
+        if before or after:
+            found[name] = before, after
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Level:
     kind: str = ""  # of hybrid numbering; "" for none
@@ -84,13 +113,26 @@ class _Reader:
             for style in root.iter(f"{TEXT}list-style"):
                 self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
         self._counts = [0] * 11
+        self._ends = _page_ends(roots)
 
     def parts(self, content: etree._Element) -> Iterator[Part]:
-        yield Part(list(self._blocks(content, 0)))
+        """The text, cut where the writer ends a page."""
+        blocks: list[Block] = []
+        for child in _top(content):
+            before, after = self._ends.get(child.get(f"{TEXT}style-name", ""), (False, False))
+            if before and blocks:
+                yield Part(blocks)
+                blocks = []
+            blocks += self._blocks([child], 0)
+            if after and blocks:
+                yield Part(blocks)
+                blocks = []
+        yield Part(blocks)
 
     def slides(self, content: etree._Element) -> Iterator[Part]:
         for number, page in enumerate(content.iter(f"{DRAW}page"), 1):
             blocks: list[Block] = []
+            shapes = 0
             for frame in page:
                 if frame.tag == f"{SHOWN}notes":
                     said = "\n".join(
@@ -101,10 +143,14 @@ class _Reader:
                     title = " ".join(_said(block) for block in self._blocks(frame, 0))
                     blocks.insert(0, Heading(1, title, place=f"slide {number}"))
                 elif frame.tag not in _DROPPED:
-                    blocks += self._blocks(frame, 0)
+                    shapes += 1
+                    place = f"slide {number} shape {shapes}"
+                    blocks += (replace(block, place=place) for block in self._blocks(frame, 0))
             yield Part(blocks, f"slide {number}", whole=True)
 
-    def _blocks(self, parent: etree._Element, deep: int, lists: tuple[str, int] = ("", -1)) -> Iterator[Block]:
+    def _blocks(
+        self, parent: Iterable[etree._Element], deep: int, lists: tuple[str, int] = ("", -1)
+    ) -> Iterator[Block]:
         for child in parent:
             tag = child.tag
             if tag in _DROPPED or deep > 10 * _DEEPEST:
@@ -175,9 +221,10 @@ class _Reader:
 
     def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:
         said = [one.text for one in shape if one.tag in (f"{_SVG}title", f"{_SVG}desc") and one.text]
-        yield from (Picture(text) for text in said)
+        place = f"paragraph {max(1, self._count)}"
+        yield from (Picture(text, place) for text in said)
         if image := picture_in(self._package, shape.get(_LINK, "").removeprefix("./")):
-            yield Picture("", f"paragraph {self._count}" if self._count else "", image)
+            yield Picture("", place, image)
         if deep < _DEEPEST:
             yield from self._blocks(shape, deep + 1)
 

@@ -12,6 +12,7 @@ from indexers.formats.flow.blocks import Block, Flow, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
 
 _RTF = b"{\\rtf"
+_PAGE_END = re.compile(r"\\page(?![a-z])\s?")
 
 
 def read_txt(path: Path, limits: ParseLimits) -> Flow:
@@ -41,7 +42,7 @@ def _lines(text: str, before: int) -> Iterator[Block]:
 
 
 def read_rtf(path: Path, limits: ParseLimits) -> Flow:
-    """An RTF file. Raises DocumentError where it is none."""
+    """An RTF file; the writer's page breaks end pages. Raises DocumentError where it is none."""
     from striprtf.striprtf import rtf_to_text
 
     data = path.read_bytes()
@@ -49,15 +50,23 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     if start < 0:
         raise DocumentError(f"{path}: not an RTF file (it does not begin with {{\\rtf).")
     try:
-        text = rtf_to_text(data[start:].decode("latin-1"), errors="replace")
+        source = _PAGE_END.sub(r"\\par \\'0c\\par ", data[start:].decode("latin-1"))
+        text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
         raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({type(error).__name__}: {error}).") from error
-    return Flow(iter([Part(list(_rtf_blocks(text)))]), _rtf_info(data), clauses=True)
+    return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
 
 
-def _rtf_blocks(text: str) -> Iterator[Block]:
+def _rtf_pages(text: str) -> Iterator[Part]:
+    before = 0
+    for page in text.split("\f"):
+        yield Part(list(_rtf_blocks(page, before)))
+        before += page.count("\n")
+
+
+def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = []
-    for at, line in enumerate([*text.split("\n"), ""], 1):
+    for at, line in enumerate([*text.split("\n"), ""], before + 1):
         if line.endswith("|") and line.count("|") > 1:
             rows.append(tuple(cell.strip() for cell in line.split("|")[:-1]))
             continue

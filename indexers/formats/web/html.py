@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ _CHARSET = re.compile(
 )
 _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords", "dc.creator": "author",
            "dc.title": "title", "article:published_time": "date", "date": "date"}  # fmt: skip
+_XML = re.compile(r"\s*<\?xml\b|<html\b[^>]{0,1000}\bxmlns\b")
+_SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
+_VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
+_BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right|recto|verso)\b", re.I)
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
@@ -47,13 +52,33 @@ def read_html(path: Path, limits: ParseLimits) -> Flow:
     pictures = NearbyPictures(path)
     page = parse_html(source, image=pictures.name)
     warnings += page.warnings
-    return Flow(iter([Part(titled(page))]), page.metadata, warnings, clauses=True, images=pictures.read)
+    return Flow(map(Part, _parts(page)), page.metadata, warnings, clauses=True, images=pictures.read)
+
+
+def _parts(page: HtmlPage) -> list[list[Block]]:
+    """Its blocks, cut where the writer ends a page."""
+    blocks = titled(page)
+    more = len(blocks) - len(page.blocks)
+    cuts = sorted({0, *(at + more for at in page.breaks if at), len(blocks)})
+    return [blocks[first:end] for first, end in pairwise(cuts)]
 
 
 def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
-    """Bytes of an HTML file as text, by the encoding it declares where its bytes are no UTF-8."""
+    """Bytes of an HTML file as text, by the encoding it declares where its bytes are no UTF-8.
+
+    What XML closes in itself («<title/>») is closed as HTML wants it: it would hold all that follows.
+    """
     if not data:
         raise DocumentError(f"{path}: the file is empty.")
+    text, warnings = _decoded(data, path)
+    return (_SELF_CLOSED.sub(_closed, text) if _XML.search(text[:2_000]) else text), warnings
+
+
+def _closed(tag: re.Match[str]) -> str:
+    return tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>"
+
+
+def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
     declared = _CHARSET.search(data[:4096])
     if declared and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         name = (declared[1] or declared[2]).decode().lower()
@@ -72,6 +97,7 @@ class HtmlPage:
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     ids: list[tuple[str, int]] = field(default_factory=list)  # an element's id, and the block it begins before
+    breaks: list[int] = field(default_factory=list)  # blocks before which the writer ends a page
 
 
 def parse_html(
@@ -151,21 +177,34 @@ class _Writer:
     def walk(self, node: LexborNode, deep: int, lists: _Lists = (), article: bool = False) -> None:
         for child in node.iter(include_text=True):
             tag = child.tag
-            if tag == "-text":
-                self._words.append(" ".join((child.text_content or "").split("\n")))
-            elif tag == "br":
-                self._words.append("\n")
-            elif tag == "img" or tag == "image":
-                self._picture(child)
-            elif self._left_out(child, tag, article):
-                continue
-            elif deep > _DEEPEST:
-                self._words.append(child.text(deep=True, separator=" "))
-            elif tag in _BLOCKS:
-                self._block(child, tag, deep, lists, article)
-            else:
-                self._note_id(child)
-                self.walk(child, deep + 1, lists, article)
+            style = "" if tag == "-text" else child.attributes.get("style") or ""
+            sides = {found[1].lower() for found in _BREAK.finditer(style)} if "break-" in style else ()
+            if "before" in sides:
+                self._break()
+            self._walk_one(child, tag, deep, lists, article)
+            if "after" in sides:
+                self._break()
+
+    def _break(self) -> None:
+        self.end()
+        self._page.breaks.append(len(self._page.blocks))
+
+    def _walk_one(self, child: LexborNode, tag: str | None, deep: int, lists: _Lists, article: bool) -> None:
+        if tag == "-text":
+            self._words.append(" ".join((child.text_content or "").split("\n")))
+        elif tag == "br":
+            self._words.append("\n")
+        elif tag == "img" or tag == "image":
+            self._picture(child)
+        elif self._left_out(child, tag, article):
+            return
+        elif deep > _DEEPEST:
+            self._words.append(child.text(deep=True, separator=" "))
+        elif tag in _BLOCKS:
+            self._block(child, tag, deep, lists, article)
+        else:
+            self._note_id(child)
+            self.walk(child, deep + 1, lists, article)
 
     def _left_out(self, node: LexborNode, tag: str | None, article: bool) -> bool:
         if tag in _HIDDEN:

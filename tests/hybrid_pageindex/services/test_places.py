@@ -21,6 +21,9 @@ from pptx.util import Inches
 from hybrid_core.types.documents import ParsedPage
 from hybrid_core.types.locators import BookLocator, book_locator, place_span, shown_place
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.doors.cli import show
+from hybrid_pageindex.doors.cli.answers import Streamed, show_answer
+from hybrid_pageindex.doors.mcp import shapes
 from hybrid_pageindex.services.places import PlaceFound, find, places_of
 from tests.indexers.formats import packages
 
@@ -153,7 +156,9 @@ def test_of_equal_words_the_nearest_are_taken_and_edited_ones_are_known() -> Non
     assert find(lambda: pages, "paragraph 900", "Nothing of this kind was said") is None
 
 
-def test_pages_results_and_sources_of_answers_say_the_place(engine: Engine, tmp_path: Path) -> None:
+def test_pages_results_and_sources_of_answers_say_the_place(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _epub(tmp_path / "a.epub", [f"The keeper of weir {at} counts the ships." for at in range(8)])
     run(engine.index(tmp_path / "a.epub"))
     [page] = run(engine.pages("a.epub", 2))
@@ -165,6 +170,12 @@ def test_pages_results_and_sources_of_answers_say_the_place(engine: Engine, tmp_
     assert [one.page for one in run(engine.pages("a.epub", found.place))] == [2]
     answer = run(engine.ask("weir 7"))
     assert answer.to_dict()["sources"][0]["place"] == found.place
+    seen = shapes.result(found)["place"], shapes.page(page, "")["place"]
+    assert seen == (shown_place(found.place), page.span) and not any("epubcfi" in place for place in seen)
+    show.pages([page], [])
+    show_answer(answer, Streamed(quiet=True))
+    printed = capsys.readouterr().out
+    assert page.span in printed and f"(ch. 2), {shown_place(found.place)}" in printed
 
 
 def _at(path: Path, cfi: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import PasswordError
-from tests.indexers.formats.packages import epub, read, text_of, titles
+from tests.indexers.formats.packages import epub, opendocument, read, text_of, titles
 
 PAGE = """<!doctype html><html><head><title>Ports</title><meta name="author" content="I. Kelp"><style>p{}</style></head>
 <body><nav>Home</nav><header>Banner</header><main><h1>Harbours</h1><p>The <b>tide</b>\nturns.<p>Second
@@ -90,3 +90,29 @@ def test_fictionbook(tmp_path: Path) -> None:
         "<p>It goes.</p></section></body></FictionBook>"
     )
     assert titles(tmp_path / "a.fb2") == [(1, "Tides"), (2, "Ebb")] and "It goes." in text_of(tmp_path / "a.fb2")
+
+
+def test_what_xml_closes_in_itself_holds_nothing(tmp_path: Path) -> None:
+    file = epub(tmp_path / "a.epub", {"one.xhtml": ""}, **{
+        "OPS/one.xhtml": '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
+        '<script src="a.js"/></head><body><p>It goes.<br/>And comes.</p><div class="x"/><p>So.</p></body></html>'
+    })  # fmt: skip
+    assert text_of(file) == "It goes.\nAnd comes.\n\nSo."
+
+
+def test_a_page_ends_where_the_writer_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<title>Tides</title><p>One.<br style="page-break-before:always">Two.<div style="color:red;break-after:page">'
+        "Three.</div>Four."
+    )
+    (tmp_path / "a.rtf").write_text(r"{\rtf1\ansi One.\par\page Two.\par{\pagebb0 Three.}}")
+    breaks = 'xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"'
+    styles = (
+        f'<style:style style:name="P"><style:paragraph-properties {breaks} fo:break-before="page"/></style:style>'
+        '<style:style style:name="Q" style:parent-style-name="P"/>'
+    )
+    body = '<text:p>One.</text:p><text:section><text:p text:style-name="Q">Two.</text:p></text:section>'
+    opendocument(tmp_path / "a.odt", body, styles=styles)
+    assert [page.text for page in read(tmp_path / "a.html")[1]] == ["Tides\n\nOne.", "Two.\n\nThree.", "Four."]
+    assert [page.text for page in read(tmp_path / "a.rtf")[1]] == ["One.", "Two.\n\nThree."]
+    assert [page.text for page in read(tmp_path / "a.odt")[1]] == ["One.", "Two."]
