@@ -33,7 +33,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 # A developer's own settings must not reach the tests, nor what tables are fitted to; servers here need no proxy.
 _SHOWN = ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 for name in list(os.environ):
-    own = name.startswith("PAGEINDEX_") and name != "PAGEINDEX_EVAL_DATA"
+    own = name.startswith("PAGEINDEX_") and name not in ("PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY")
     if own or name.lower().endswith("_proxy") or name in _SHOWN:
         del os.environ[name]
 

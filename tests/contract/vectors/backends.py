@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +24,5 @@ BACKENDS: dict[str, Open] = {
     "edge": lambda folder, source, *vectors: open_edge(folder, source, {"tokenizer": 1}, *vectors),
     "server (local mode)": lambda *asked: on("local", *asked),
     "server (its REST and engine)": lambda *asked: on("stub", *asked),
+    "server (real)": lambda *asked: on("real", *asked),
 }
-# Settings of the environment are taken away from every test, so they are read here.
-REAL = os.environ.get("PAGEINDEX_QDRANT_URL", ""), os.environ.get("PAGEINDEX_QDRANT_API_KEY", "")
-if REAL[0]:
-    BACKENDS["server (real)"] = lambda *asked: on("real", *asked)

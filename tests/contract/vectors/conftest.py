@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.server.connection import connect
-from hybrid_core.store.index.server.opening import drop_collections
-from tests import qdrant_stub
-from tests.contract.vectors.backends import BACKENDS, REAL, SERVERS
+from hybrid_core.store.index.server.connection import Server, connect
+from tests import qdrant_real, qdrant_stub
+from tests.contract.vectors.backends import BACKENDS, SERVERS, Open
 from tests.contract.vectors.library import (
     Library,
     Opener,
@@ -19,26 +18,38 @@ from tests.contract.vectors.library import (
 from tests.qdrant_local import local_server
 
 
+@pytest.fixture(scope="session")
+def qdrant() -> Iterator[Server]:
+    if qdrant_real.program() is None:
+        pytest.skip(qdrant_real.REASON)
+    with qdrant_real.node("k") as url:
+        server = connect(url, "k")
+        yield server
+        server.close()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _running() -> Iterator[None]:
     with qdrant_stub.running(api_key="k") as stub:
         SERVERS.update(local=local_server(), stub=connect(stub.url, "k"))
-        if REAL[0]:
-            SERVERS["real"] = connect(*REAL)
         yield
-        for name in SERVERS["real"].collections() if REAL[0] else []:
-            if name.startswith("test-contract-"):
-                drop_collections(SERVERS["real"], name.rsplit("-", 1)[0])
-        for server in SERVERS.values():
-            server.close()
+        for name in ("local", "stub"):
+            SERVERS.pop(name).close()
 
 
 @pytest.fixture(params=BACKENDS)
-def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+def backend(request: pytest.FixtureRequest) -> Open:
+    if request.param == "server (real)":
+        SERVERS["real"] = request.getfixturevalue("qdrant")
+    return BACKENDS[request.param]
+
+
+@pytest.fixture
+def open_index(backend: Open, tmp_path: Path) -> Iterator[Opener]:
     opened: list[VectorIndex] = []
 
     def opener(library: Library, dimension: int = 0, learned: bool = False, place: str = "index") -> VectorIndex:
-        opened.append(BACKENDS[request.param](tmp_path / place, library, dimension, learned))
+        opened.append(backend(tmp_path / place, library, dimension, learned))
         return opened[-1]
 
     yield opener

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.contract.vectors.backends import BACKENDS
+from tests.contract.vectors.backends import Open
 from tests.contract.vectors.library import (
     Library,
     Weights,
@@ -33,19 +33,20 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(steps=steps)
 def test_any_history_ends_in_what_is_published(
-    backend: str, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[Weights] | None]]
+    backend: Open, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[Weights] | None]]
 ) -> None:
     folder, library = tmp_path_factory.mktemp("index"), Library()
-    index = BACKENDS[backend](folder, library, 0, False)
+    index = backend(folder, library, 0, False)
     try:
         for number, (name, pages) in enumerate(steps):
             if name == "reopen":
                 index.close()
-                index = BACKENDS[backend](folder, library, 0, False)
+                index = backend(folder, library, 0, False)
             elif name == "catch up":
                 index.catch_up(library)
             elif pages is None:
