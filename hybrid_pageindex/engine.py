@@ -112,6 +112,7 @@ class Engine:
         password: str | None = None,
         prune: bool = False,
         check_hashes: bool = False,
+        outline: str | None = None,
         vision: str | None = None,
         enrich: str | None = None,
         detach: bool = False,
@@ -124,7 +125,8 @@ class Engine:
         there; so is a file of the web, which is fetched where the setting ``fetch_web`` allows it. What lies in
         archives and mails becomes documents of their own («offer.eml!/report.pdf»).
 
-        Every file is published as the rules read it; models that are configured then improve it. ``vision`` ("auto",
+        Every file is published as the rules read it; models that are configured then improve it. ``outline``
+        ("fast", "refined") is whether a layout model refines the section trees of PDFs after that. ``vision`` ("auto",
         "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
         ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
@@ -136,14 +138,14 @@ class Engine:
 
         listed, told = to_index(paths, name), on_progress or _not_told
         into = arguments.library(library, self.settings.library)
-        wishes = {"vision": vision, "enrich": enrich, "prune": prune}
+        wishes = {"outline": outline, "vision": vision, "enrich": enrich, "prune": prune}
         index = partial(
             self._index, password=password, check_hashes=check_hashes, on_progress=told, workers=workers, detach=detach
         )
 
         def work(stop: threading.Event) -> IndexReport:
             try:
-                return index(into, listed, stop, prune=prune, vision=vision, enrich=enrich)
+                return index(into, listed, stop, prune=prune, outline=outline, vision=vision, enrich=enrich)
             finally:  # also where it is stopped: an update goes on
                 remembered = local_paths(listed) if sources is None else sources
                 remember_paths(self._catalog(), self.home, into, remembered, wishes)
@@ -162,7 +164,7 @@ class Engine:
         def work(stop: threading.Event) -> Uploaded:
             report = self._index(
                 into, uploads, stop, password=None, prune=False, check_hashes=False, on_progress=_not_told,
-                workers=None, vision=None, enrich=None, detach=True,
+                workers=None, outline=None, vision=None, enrich=None, detach=True,
             )  # fmt: skip
             return uploaded(self._catalog(), into, uploads, report)
 
@@ -176,6 +178,7 @@ class Engine:
         password: str | None = None,
         prune: bool | None = None,
         check_hashes: bool = False,
+        outline: str | None = None,
         vision: str | None = None,
         enrich: str | None = None,
         detach: bool = False,
@@ -186,10 +189,10 @@ class Engine:
 
         Raises NotFoundError where nothing was indexed yet. The rest is as ``index`` does it.
         """
-        from hybrid_pageindex.services.sources import update
+        from hybrid_pageindex.services.sources import update, wishes_of
 
         name = None if library is None else arguments.library(library, "")
-        wishes = {"prune": prune, "vision": vision, "enrich": enrich}
+        wishes = {"prune": prune, "outline": outline, "vision": vision, "enrich": enrich}
         index = partial(
             self._index, password=password, check_hashes=check_hashes, on_progress=on_progress or _not_told,
             workers=workers, prune=False, detach=detach,
@@ -197,7 +200,7 @@ class Engine:
 
         def work(stop: threading.Event) -> list[LibraryUpdate]:
             def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
-                return index(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
+                return index(known.name, files, stop, **wishes_of(options))
 
             return update(self._catalog(), self.home, name, wishes, indexed)
 
@@ -214,14 +217,16 @@ class Engine:
         check_hashes: bool,
         on_progress: Callable[[IndexProgress], None],
         workers: int | None,
+        outline: Any,
         vision: Any,
         enrich: Any,
         detach: bool = False,
         priority: int = WANTED,
     ) -> IndexReport:
-        wishes: dict[str, Any] = {"workers": workers, "vision": vision, "enrich": enrich}
+        wishes: dict[str, Any] = {"workers": workers, "outline": outline, "vision": vision, "enrich": enrich}
         settings = replace(self.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
-        call = IndexCall(password, prune, check_hashes, wished=bool(vision or enrich), detach=detach, priority=priority)
+        wished = bool(outline or vision or enrich)
+        call = IndexCall(password, prune, check_hashes, wished=wished, detach=detach, priority=priority)
         return index_paths(self._parts(), library, paths, settings, call, on_progress, stop)
 
     async def sources(self, *, library: str | None = None) -> list[Source]:
@@ -237,6 +242,7 @@ class Engine:
         *,
         library: str | None = None,
         poll: bool = False,
+        outline: str | None = None,
         vision: str | None = None,
         enrich: str | None = None,
     ) -> Source:
@@ -246,7 +252,7 @@ class Engine:
         from hybrid_pageindex.services.sources import watch_folder
 
         name = arguments.library(library, self.settings.library)
-        wishes = {"vision": vision, "enrich": enrich}
+        wishes = {"outline": outline, "vision": vision, "enrich": enrich}
         return await asyncio.to_thread(lambda: watch_folder(self._catalog(), name, folder, wishes, poll=poll))
 
     async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
@@ -272,6 +278,7 @@ class Engine:
 
         Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
         """
+        from hybrid_pageindex.services.sources import wishes_of
         from hybrid_pageindex.services.watching import watch_sources
 
         name = None if library is None else arguments.library(library, "")
@@ -282,7 +289,7 @@ class Engine:
 
         def look(stop: threading.Event) -> None:
             def found(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
-                return enqueue(known.name, files, stop, vision=options.get("vision"), enrich=options.get("enrich"))
+                return enqueue(known.name, files, stop, **wishes_of(options))
 
             watch_sources(self._catalog(), self.home, name, found, on_event or _not_told, stop)
 

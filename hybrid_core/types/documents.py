@@ -253,6 +253,7 @@ class Document:
     models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
     error: str = ""  # why the newest attempt failed; an older version may still be published
     corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
+    outline: Literal["fast", "refined"] = "fast"  # its section tree is by rules alone, or a layout model refined it
 
     @property
     def unread(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 Box = tuple[float, float, float, float]
 PlacedLine = tuple[str, Box]
@@ -50,3 +52,20 @@ class PageLayout:
     words: tuple[WordBox, ...] = ()
     figures: tuple[Box, ...] = ()
     tables: tuple[TableBox, ...] = ()
+
+
+RegionKind = Literal[
+    "heading", "title", "text", "list-item", "table", "picture", "caption", "formula", "footnote", "header", "footer"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a page as a layout model names it; ``header`` and ``footer`` are those of the page."""
+
+    kind: RegionKind
+    box: Box
+
+
+RegionsByPage = Mapping[int, Sequence[Region]]
+"""Of pages that were read, by number from 1."""

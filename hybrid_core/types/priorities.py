@@ -1,4 +1,4 @@
 """Which jobs come first; apart from the jobs themselves, which a search does not wait for."""
 
-WATCHED, WANTED = 0, 10
-"""What a watch found, and what somebody waits for."""
+WATCHED, WANTED, ASKED = 0, 10, 20
+"""What a watch found, what somebody waits for, and the trees of documents that somebody asks about."""

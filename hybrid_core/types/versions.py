@@ -18,7 +18,8 @@ class ContentVersion:
     ``parser``, ``chunks`` and ``build`` are the versions of what read the file, cut its text and made the rest.
     ``ocr`` is a hash of what read its scans and in which languages; ``ocr_pages`` how many pages it was tried on, ""
     where those were all that need it. ``llm`` and ``vlm`` are hashes of the models that improved it and of how they
-    were asked; ``models_partly`` one of what came out, where they did not do all they should.
+    were asked; ``models_partly`` one of what came out, where they did not do all they should. ``outline`` is the layout
+    model by which its section tree was refined.
     """
 
     sha256: str
@@ -31,6 +32,7 @@ class ContentVersion:
     llm: str = ""
     vlm: str = ""
     models_partly: str = ""
+    outline: str = ""
 
     def new_id(self) -> str:
         """The id of a content that is stored under none yet. Contents of older versions have others."""
@@ -39,6 +41,11 @@ class ContentVersion:
     @property
     def by_rules(self) -> ContentVersion:
         """The same without models."""
+        return replace(self.unimproved, outline="")
+
+    @property
+    def unimproved(self) -> ContentVersion:
+        """The same without what models said of it; its tree may be refined."""
         return replace(self, llm="", vlm="", models_partly="")
 
     @property
@@ -47,7 +54,7 @@ class ContentVersion:
         return bool(self.llm or self.vlm) and not self.models_partly
 
     def made_as(self, other: ContentVersion) -> bool:
-        """Whether both are of the same bytes and made by the same rules, OCR and models aside."""
+        """Whether both are of the same bytes and made by the same rules, OCR and all models aside."""
         mine, others = ((one.sha256, one.format, one.parser, one.chunks, one.build) for one in (self, other))
         return mine == others
 

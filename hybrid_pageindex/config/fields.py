@@ -93,6 +93,9 @@ class IndexSettings:
         "eng", "Tesseract's names of the languages of such pages", pattern=r"^\w+(\+\w+)*$",
         advice="Join names with +, for example eng+deu.",
     )  # fmt: skip
+    outline: Literal["fast", "refined"] = setting(
+        "fast", "section trees of PDFs by rules alone, or refined by a layout model once the files are published"
+    )
     chunk_least: int = setting(800, "characters: a chunk ends at a line or sentence end from here on", least=1)
     chunk_most: int = setting(1200, "characters of a chunk at most", least=1)
     chunk_overlap: int = setting(150, "characters at most that the next chunk begins before the end of one", least=0)

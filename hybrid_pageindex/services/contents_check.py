@@ -47,7 +47,7 @@ def check_contents(
         return checks + [Check(_name(one), False, f"{one.detail} are not those of its file; {advice}") for one in wrong]
     catalog.discard([one.content_id for one in wrong], f"{_WRONG}; index it again.")
     for one in wrong:
-        for kind in ("ocr", "image"):  # what was kept of the same bytes may be wrong too
+        for kind in ("ocr", "regions", "image"):  # what was kept of the same bytes may be wrong too
             cache.clear(f"{kind}/{one.documents[0].sha256}/")
     failed = _made_again(parts, settings, wrong, cancelled)
     return checks + [_mended(one, failed) for one in wrong]

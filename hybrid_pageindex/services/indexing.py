@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from indexers.stages.options import IndexOptions
     from indexers.stages.report import FileResult, IndexProgress, IndexReport
 
-_ASKED = ("ocr", "ocr_languages", "vision", "enrich")  # settings that a job is asked with
+_ASKED = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ def index_paths(
     """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
     from hybrid_pageindex.services.taking_in import take_in
     from indexers.jobs.pipeline import index
+    from indexers.stages.refining import missing
     from indexers.stages.report import FileResult
 
     if call.detach and call.password is not None:
@@ -92,6 +93,8 @@ def index_paths(
     if report.files:
         mark_used(home, library_id)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
+    if settings.outline == "refined" and (lacks := missing()):
+        unmet += (lacks,)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
     report = replace(
         report, files=report.files + failed, notes=report.notes + unmet + _unread_note(report.files, settings)
@@ -110,6 +113,7 @@ def index_options(
     from indexers.formats.limits import ParseLimits
     from indexers.ocr.find import find_ocr
     from indexers.stages.options import IndexOptions
+    from indexers.stages.refining import missing
 
     settings = replace(settings, **{name: asked[name] for name in _ASKED if asked and name in asked})
     models, without = improvers(parts.chat, settings)
@@ -125,6 +129,7 @@ def index_options(
         chunks=settings.part(ChunkSize),
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
+        refine=settings.outline == "refined" and not missing(),
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(asked["models"] if asked else names),
         models=models,

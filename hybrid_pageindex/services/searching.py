@@ -25,7 +25,7 @@ from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.scope import OpenLibrary, Scope, Scopes, libraries_of
 from hybrid_pageindex.services.unread import unread_documents, unread_note
-from hybrid_pageindex.services.use import mark_used
+from hybrid_pageindex.services.use import mark_asked, mark_used
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
@@ -129,6 +129,7 @@ class Searcher:
             results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
         for library in libraries:
             mark_used(self._home, library.id)
+        mark_asked(self._catalog, [documents[page.doc_id] for page in results if page.doc_id in documents])
         return replace(found, results=results, timings_ms=rounded, notes=notes, unread=unread)
 
     def _opened(

@@ -22,6 +22,11 @@ IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
 """Indexes files into a library with options of its source."""
 
 
+def wishes_of(options: Options) -> dict[str, Any]:
+    """How files of a source are indexed, None where the settings say it."""
+    return {name: options.get(name) for name in ("outline", "vision", "enrich")}
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryUpdate:
     """What became of a library's files since they were indexed last, by their paths; ``moved`` from where to where.

@@ -11,6 +11,7 @@ from hybrid_core.text import tokens
 from hybrid_core.text.plural import counted
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import IndexedContent, Line, Page, ParsedDocument, ParsedPage, Section
+from hybrid_core.types.layouts import RegionsByPage
 from hybrid_core.types.unread import empty_warning, unread_warning
 from indexers.build import description, summaries
 from indexers.build.chunks import ChunkSize, cut
@@ -30,12 +31,14 @@ def build_content(
     spools: Sequence[Spool],
     size: ChunkSize,
     limits: TreeLimits = TreeLimits(),
+    regions: RegionsByPage | None = None,
 ) -> IndexedContent:
     """Make everything that a publication writes from a document's parsed ranges, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
-    sections = build_tree(ParsedDocument(format, parsed, info.bookmarks, info.metadata, info.headings), limits)
+    document = ParsedDocument(format, parsed, info.bookmarks, info.metadata, info.headings)
+    sections = build_tree(document, limits, regions)
     texts = [page.text for page in parsed]
     per_page = TermsByPage(terms)
     furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()

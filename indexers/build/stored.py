@@ -74,7 +74,8 @@ class StoredContents:
         return "encryption" in json.loads(metadata)
 
 
-def _most_made(stored: StoredVersion) -> tuple[bool, bool, int, str]:
+def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
     """What the rules made comes before what others added to it."""
     version = stored.version
-    return bool(version.llm or version.vlm), bool(version.ocr), int(version.ocr_pages or 0), stored.content_id
+    improved, refined = bool(version.llm or version.vlm), bool(version.outline)
+    return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

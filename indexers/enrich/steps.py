@@ -7,7 +7,7 @@ from typing import Literal
 
 from hybrid_core.types.usage import Usage
 
-Stage = Literal["parse", "ocr", "describe", "tree", "summaries", "embed"]
+Stage = Literal["parse", "ocr", "refine", "describe", "tree", "summaries", "embed"]
 StepName = Literal["pages", "tree", "sections", "description"]
 
 

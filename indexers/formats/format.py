@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import ParsedPage
-from hybrid_core.types.layouts import PageLayout, PlacedLine
+from hybrid_core.types.layouts import PageLayout, PlacedLine, Region
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
@@ -63,6 +63,7 @@ Open = Callable[[Path, str | None, ParseLimits], OpenFile]
 Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
 Layout = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], PageLayout]
+Regions = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], tuple[Region, ...]]
 Show = Callable[[Path, str | None, Sequence[int], Picture, ParseLimits], bytes]
 
 
@@ -82,6 +83,7 @@ class Format:
     What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
     (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
     several, ``layout`` where the words of a page stand, whose lines it is given. Without these the text is drawn.
+    ``regions`` tells what its parts are by a layout model, given the lines that were read from its picture.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Format:
     draw: Draw | None = None
     show: Show | None = None
     layout: Layout | None = None
+    regions: Regions | None = None
 
     @property
     def seen(self) -> bool:

@@ -27,6 +27,7 @@ from indexers.stages.members.keeper import MemberKeeper, holds_members
 from indexers.stages.options import IndexOptions
 from indexers.stages.parsing import Parser
 from indexers.stages.publishing import Publisher
+from indexers.stages.refining import Refiner, refinable
 from indexers.stages.report import FileResult, FileStage, Tally
 from indexers.stages.scans import ScanOptions, ScanReader
 from indexers.stages.turn import Turn
@@ -48,6 +49,9 @@ class FileStages:
         self._members = MemberJobs(catalog, place.queue, MemberKeeper(catalog, pool, parser, options.parse))
         maker = Maker(pool, parser, self._scans, options.chunks)
         self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
+        self._refiner = Refiner(
+            catalog, cache, pool, self._publisher, self._stored, options, at_once, tally
+        )  # fmt: skip
         self._improver = None
         if options.models is not None:
             from indexers.stages.improving import (
@@ -60,14 +64,17 @@ class FileStages:
 
     def lanes(self) -> list[Lane]:
         """Files are read a few at a time; models improve others meanwhile."""
-        reading = Lane(frozenset({"parse", "ocr"}), self._at_once, self.work)
         models = self._options.models
-        return (
-            [reading] if models is None else [reading, Lane(frozenset({"enrich"}), models.options.documents, self.work)]
-        )
+        lanes = [
+            Lane(frozenset({"parse", "ocr"}), self._at_once, self.work),
+            Lane(frozenset({"refine"}), 1, self.work),  # its pages go side by side
+        ]
+        return [*lanes, Lane(frozenset({"enrich"}), models.options.documents, self.work)] if models else lanes
 
     def work(self, turn: Turn) -> Advance:
-        advance = {"parse": self.parse, "ocr": self.ocr, "enrich": self.enrich}[turn.job.stage](turn)
+        advance = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}[turn.job.stage](
+            turn
+        )
         if advance.stage != "ocr":
             self._scans.forget(turn.job.id)
         return advance
@@ -103,6 +110,10 @@ class FileStages:
         self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "ocr"))
         return self._ending(turn, result)
 
+    def refine(self, turn: Turn) -> Advance:
+        """Have the layout model's opinion of what is published, and make its tree again by it."""
+        return self._ending(turn, self._refiner.refined(turn, turn.before or self._as_published(turn)))
+
     def enrich(self, turn: Turn) -> Advance:
         """Have models improve what is published."""
         before = turn.before or self._as_published(turn)
@@ -115,8 +126,10 @@ class FileStages:
             return Advance("failed", result=said, cause=result.error or "")
         if result.unread:
             return Advance("waiting", "ocr", result=said)
+        secret = {need for need in turn.job.needs if need.startswith(SESSION)}
+        if turn.job.stage in ("parse", "ocr") and self._options.refine and refinable(turn.source):
+            return Advance("waiting", "refine", needs=frozenset(secret), result=said)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
-            secret = {need for need in turn.job.needs if need.startswith(SESSION)}
             return Advance("waiting", "enrich", needs=self._options.enrich_needs | secret, result=said)
         return Advance("done", result=said)
 
@@ -151,7 +164,8 @@ class FileStages:
         known = document_at(self._catalog, library, file)
         same = known is not None and self._serves(turn, known, wanted)
         if turn.anew:
-            self._cache.clear(f"ocr/{sha256}/")
+            for kind in ("ocr", "regions"):
+                self._cache.clear(f"{kind}/{sha256}/")
         if holds_members(self._catalog, library, turn.job.subject, format):
             self._members.follow(turn, sha256, keep=not same)
         if known is not None and same:

@@ -34,6 +34,7 @@ from indexers.jobs.runner import Lane, Runner
 from indexers.jobs.workplace import workplace
 from indexers.stages.members.keeper import members_of
 from indexers.stages.options import IndexOptions
+from indexers.stages.refining import unrefined
 from indexers.stages.report import FileResult, IndexProgress, IndexReport, Tally
 from indexers.stages.turn import ANEW, Turn
 
@@ -137,12 +138,13 @@ def _sorted_out(
             inside += further
             tally.files += len(further)
             version = stored.version(document)
-            if version is None or not unimproved(version):
+            coarse = options.refine and version is not None and unrefined(version.version)
+            if version is None or not (coarse or unimproved(version)):
                 done[file] = result
                 tally.add(size=document.size, finished=result, over=str(file))
                 continue
             tally.add(size=document.size, finished=result)
-            stage = "enrich"
+            stage = "refine" if coarse else "enrich"
         stamp = system_stat(catalog.locate(library, file))
         version_of_file = (
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"

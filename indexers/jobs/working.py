@@ -58,12 +58,13 @@ def work(
                 place.queue.enqueue([asked] if asked else [])
 
         reading = Lane(frozenset({"parse", "ocr"}), parsers + 1, files.work)
+        refining = Lane(frozenset({"refine"}), 1, files.work)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
 
         def begun(job: Job) -> Turn:
             return Turn(job, catalog.locate(job.library, job.subject), files.tally)
 
-        runner = Runner(place, [reading, improving, *others], begun, over, only_awaited=False)
+        runner = Runner(place, [reading, refining, improving, *others], begun, over, only_awaited=False)
         stack.callback(runner.close)
         busy = folded = time.monotonic()
         reader = JobReader(catalog)

@@ -13,6 +13,7 @@ from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView, PageView, Unit
 
 _MOST_LINES, _MOST_LETTERS = 5, 320
+_TOLD = 0.25  # prominence of what something else tells
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
     r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
@@ -134,6 +135,20 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[PossibleHeading]:
                     _add(found, c, above[i])
         i = end
     return found
+
+
+def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
+    """Units as a heading that something else than their look tells; None where they are no title."""
+    run = page.units[first : last + 1]
+    title = _title(run)
+    number = numbering(title) or _letter(run[0].text)
+    if not _plausible(title, number):
+        return None
+    ratio = run[0].size / body.size if body.size else 1.0
+    return PossibleHeading(
+        title, page.page.number, first, last, style(run[0], title, number), number, _TOLD, plain=True,
+        rise=ratio - 1 if ratio > 1.06 else 0.0,
+    )  # fmt: skip
 
 
 def _add(found: list[PossibleHeading], c: PossibleHeading, above: float) -> None:

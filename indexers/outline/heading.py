@@ -17,3 +17,4 @@ class Heading:
     level: int
     source: HeadingSource
     y: float | None = None  # a bookmark's own target where its title was not found on the page
+    confirmed: bool = False  # a layout model calls it a heading too

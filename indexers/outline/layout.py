@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from indexers.outline.candidates import PossibleHeading
 from indexers.outline.looks import Looks
@@ -16,19 +17,28 @@ _ALL = 0.8
 _NEXT = (1, 2)  # how far on the next number may be: one may have been overlooked
 
 
-def settle(found: list[PossibleHeading], doc: DocumentView) -> tuple[list[PossibleHeading], list[PossibleHeading]]:
-    """The candidates that are headings; and those left over that could split a section without headings of its own.
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """``spare`` are weaker ones, which could split a section without headings of its own."""
+
+    headings: list[PossibleHeading]
+    spare: list[PossibleHeading]
+    looks: Looks
+
+
+def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
+    """The candidates that are headings.
 
     Out go labels that repeat all over (table heads), steps of instructions, sentences that announce a list, titles of
     charts, styles most of whose lines are something else or that only ever follow a larger heading (authors,
     subtitles), styles hardly used, and numbers in body type that are not part of a sequence; on plates all but what
     is numbered well. A bold sentence stays where all lines set like it open a text.
     """
+    looks = Looks(found, doc)
     if doc.body is None:
-        return [], []
+        return Settled([], [], looks)
     texts = Counter(compact(c.title) for c in found)
     per_page = Counter(c.page for c in found)
-    looks = Looks(found, doc)
     counts: Counter[Style] = Counter()
     follow: Counter[Style] = Counter()
     for c in found:
@@ -64,7 +74,7 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> tuple[list[Possib
             kept.append(c)
         elif c.bold or ratio > 1.15:
             spare.append(c)
-    return kept, spare
+    return Settled(kept, spare, looks)
 
 
 def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:

@@ -13,6 +13,8 @@ from indexers.outline.layout import settle
 from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import bare, compact
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
+from indexers.outline.regions import Regions
+from indexers.outline.second_opinion import propose, weigh
 from indexers.outline.slides import is_deck, slide_titles
 from indexers.outline.toc_pages import find_listings, opens_contents
 from indexers.outline.view import DocumentView
@@ -33,14 +35,19 @@ class HeadingList:
     spare: tuple[Heading, ...]
 
 
-def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> HeadingList:
+def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int, regions: Regions | None = None) -> HeadingList:
     """Bookmarks or printed contents, whichever says more, with what the layout adds."""
     bookmarks = from_bookmarks(document.bookmarks, doc)
     printed = from_printed_toc(doc, toc_pages)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
         return HeadingList(tuple(slide_titles(doc)), ())
-    looked = candidates(doc, printed.pages | find_listings(doc))
-    kept, spare = settle(looked, doc)
+    skip = printed.pages | find_listings(doc)
+    looked = candidates(doc, skip)
+    settled = settle(looked, doc)
+    if regions is not None:
+        looked = propose(looked, doc, regions, skip)
+        settled = weigh(looked, settled, doc, regions)
+    kept, spare = settled.headings, settled.spare
     by_bookmarks = len(bookmarks) >= max(_SMALLEST_FRAME, 0.5 * len(printed.headings))
     frame = bookmarks if by_bookmarks else list(printed.headings)
     if len(frame) < _SMALLEST_FRAME:
@@ -51,7 +58,10 @@ def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int) -> Head
     frame = [_as_printed(h, kept, doc) for h in frame]
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
     pairs = [(h, FlatHeading(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
-    pairs += _graft(frame, kept, at, printed, doc)
+    pairs += [
+        (replace(h, confirmed=regions is not None and regions.kind(h.page, h.unit) == "heading"), flat)
+        for h, flat in _graft(frame, kept, at, printed, doc)
+    ]
     pairs.sort(key=lambda pair: (pair[0].page, pair[0].unit))
     found = levels([item for _, item in pairs])
     return HeadingList(

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 
 from hybrid_core.types.documents import HeadingSource, ParsedDocument, ParsedPage, Section
+from hybrid_core.types.layouts import RegionsByPage
 from indexers.outline.heading import Heading
 from indexers.outline.merge import outline
 from indexers.outline.numbering import numbering
+from indexers.outline.regions import Regions
 from indexers.outline.view import DocumentView, view
 
 _DEEPEST = 12  # levels; what a broken outline nests deeper stands side by side there
@@ -59,14 +61,20 @@ class _Node:
     source: HeadingSource
     synthetic: bool = False
     end: tuple[int, int] = (0, 0)  # exclusive; (page + 1, 0) for the end of a page
+    confirmed: bool = False
     reaches: bool = False  # a section without text begins where this one ends
 
 
-def build_tree(document: ParsedDocument, limits: TreeLimits = TreeLimits()) -> tuple[Section, ...]:
-    """The document's sections, flat in preorder. Never empty for a document with at least one page."""
+def build_tree(
+    document: ParsedDocument, limits: TreeLimits = TreeLimits(), regions: RegionsByPage | None = None
+) -> tuple[Section, ...]:
+    """The document's sections, flat in preorder. Never empty for a document with at least one page.
+
+    What a layout model told of the pages, ``regions``, is a second opinion on headings that no markup tells.
+    """
     if not document.pages:
         return ()
-    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits)
+    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits, regions)
     nodes = _cover(nodes)
     pages = len(document.pages)
     _close(nodes, pages)
@@ -92,10 +100,12 @@ def tree_of(
     return _sections(nodes)
 
 
-def _looked_for(document: ParsedDocument, limits: TreeLimits) -> tuple[list[_Node], list[_Node]]:
+def _looked_for(
+    document: ParsedDocument, limits: TreeLimits, regions: RegionsByPage | None
+) -> tuple[list[_Node], list[_Node]]:
     """Headings by bookmarks, printed contents and layout, and weaker ones."""
     doc = view(document.pages)
-    found = outline(document, doc, limits.toc_pages)
+    found = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None)
     return _thin(_nodes(found.headings, doc), limits.min_characters), _nodes(found.spare, doc)
 
 
@@ -114,13 +124,17 @@ def _line_starts(page: ParsedPage) -> list[int]:
 def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
     """Headings in reading order, with their places."""
     placed = []
+    confirmed = {(" ".join(h.title.split()), h.page) for h in headings if h.confirmed}
     for order, h in enumerate(headings):
         page = doc[h.page]
         anchor = page.offset(h.unit) if h.unit >= 0 else 0
         y = page.units[h.unit].y0 if h.unit >= 0 else h.y or 0.0
         placed.append(((h.page, anchor, y if h.unit >= 0 else -1.0, order), h, anchor, y))
     placed.sort(key=lambda item: item[0])
-    return _levelled([(h.title, h.level, (h.page, anchor), max(0.0, y), h.source) for _, h, anchor, y in placed])
+    nodes = _levelled([(h.title, h.level, (h.page, anchor), max(0.0, y), h.source) for _, h, anchor, y in placed])
+    for node in nodes:
+        node.confirmed = (node.title, node.start[0]) in confirmed
+    return nodes
 
 
 def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
@@ -141,11 +155,11 @@ def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSo
 
 
 def _thin(nodes: list[_Node], least: int) -> list[_Node]:
-    """Without the layout headings that have next to no text before the next one begins."""
+    """Without the layout headings that have next to no text before the next one begins, and nobody confirms."""
     kept = []
     for node, after in zip_longest(nodes, nodes[1:]):
         leaf = after is not None and after.level <= node.level and after.start[0] == node.start[0]
-        label = leaf and node.source == "layout" and numbering(node.title) is None
+        label = leaf and node.source == "layout" and numbering(node.title) is None and not node.confirmed
         if not label or after.start[1] - node.start[1] - len(node.title) >= least:
             kept.append(node)
     return kept

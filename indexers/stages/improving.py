@@ -149,7 +149,7 @@ class Improver:
         self, turn: Turn, sha256: str, content_id: str, published: ContentVersion
     ) -> tuple[ContentVersion, IndexedContent]:
         """What the rules made of a file, from the catalog where that is what is published, else made again."""
-        if published.by_rules == published:
+        if published.unimproved == published:
             with self._catalog.snapshot() as snapshot:
                 held = snapshot.content(content_id)
             if held is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import IndexedContent
+from hybrid_core.types.layouts import RegionsByPage
 from indexers.build.chunks import ChunkSize
 from indexers.files.private_copy import PrivateCopy
 from indexers.formats.registry import format_of
@@ -30,7 +31,14 @@ class Maker:
     def __init__(self, pool: WorkerPool, parser: Parser, scans: ScanReader, chunks: ChunkSize) -> None:
         self._pool, self._parser, self._scans, self._chunks = pool, parser, scans, chunks
 
-    def make(self, turn: Turn, copy: PrivateCopy, ocr_seconds: float, on_page: Callable[[int], None]) -> FileContent:
+    def make(
+        self,
+        turn: Turn,
+        copy: PrivateCopy,
+        ocr_seconds: float,
+        on_page: Callable[[int], None],
+        regions: RegionsByPage | None = None,
+    ) -> FileContent:
         """Parse, read scans for about ``ocr_seconds``, build. Raises DocumentError, LimitError or Cancelled."""
         allowance = self._pool.allowance(turn.stop)
         with self._parser.work() as work:
@@ -39,7 +47,8 @@ class Maker:
             built = work / "index"
             format = format_of(turn.source).name
             build = BuildTask(
-                turn.file.name, copy.sha256, format, parsed.spools, built, self._chunks, scans.pages
+                turn.file.name, copy.sha256, format, parsed.spools, built, self._chunks, scans.pages,
+                regions,
             )  # fmt: skip
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()
             with built.open("rb") as stream:

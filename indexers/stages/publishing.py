@@ -11,10 +11,11 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.jobs import Advance
+from hybrid_core.types.layouts import RegionsByPage
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import StoredContents, card_of
 from indexers.build.versions import with_ocr
-from indexers.files.private_copy import system_stat
+from indexers.files.private_copy import PrivateCopy, system_stat
 from indexers.formats.limits import ParseLimits
 from indexers.ocr.find import Ocr
 from indexers.stages.making import Maker
@@ -77,8 +78,19 @@ class Publisher:
     def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
         """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
         with self.parser.copy(turn.file, sha256, turn.source) as copy:
-            made = self._maker.make(turn, copy, ocr_seconds, on_page)
-        version = self._stored.wanted(turn.source, sha256)
+            return self.make_of(turn, copy, ocr_seconds, on_page)
+
+    def make_of(
+        self,
+        turn: Turn,
+        copy: PrivateCopy,
+        ocr_seconds: float,
+        on_page: Callable[[int], None],
+        regions: RegionsByPage | None = None,
+    ) -> MadeVersion:
+        """The same of bytes that are copied already; its tree is refined by ``regions``, where there are such."""
+        made = self._maker.make(turn, copy, ocr_seconds, on_page, regions)
+        version = self._stored.wanted(turn.source, copy.sha256)
         if made.scanned and isinstance(ocr := self._stored.ocr(), Ocr):
             tried, left = made.scans.tried, made.scans.left
             version = with_ocr(version, ocr, tried if left else None)

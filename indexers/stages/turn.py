@@ -63,6 +63,8 @@ class Turn:
         taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))
+        if self.job.stage == "refine" and before:
+            return replace(result, seconds=before.seconds, model_seconds=round(before.model_seconds + taken, 3))
         if self.job.stage == "enrich":
             return result if result == before else replace(result, model_seconds=round(taken, 3))
         return replace(result, seconds=round(taken, 3))

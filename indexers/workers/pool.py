@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
 from indexers.formats.limits import MAX_SLOW_PAGES
-from indexers.workers.protocol import ParseTask, Reply, ScanTask, Task, receive, send
+from indexers.workers.protocol import ParseTask, RegionTask, Reply, ScanTask, Task, receive, send
 from indexers.workers.scanning import PageReading
 from indexers.workers.slow_pages import ended, too_many
 from indexers.workers.stop import Stop
@@ -32,7 +32,7 @@ _FULL = 0.6  # share above which a death is put down to memory: libraries abort 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
     """``seconds_per_file`` counts the work of all processes on a file, not its waiting. Memory in bytes;
-    ``max_ocr_memory`` is for the one that holds RapidOCR's models.
+    ``max_ocr_memory`` is for those that hold models: RapidOCR's, or that of pages' layout.
     """
 
     seconds_per_task: float = 120.0
@@ -89,12 +89,14 @@ class WorkerPool:
     """``workers`` processes, each driven by one thread. A worker that dies costs only its task.
 
     Pages for RapidOCR go to one process more, however many workers there are, so they wait for each other and not
-    before what is parsed. It ends when there were none for a while, and its models with it.
+    before what is parsed; pages for the layout model to as many more as there are workers. These end when there were
+    none for a while, and their models with them.
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
         self._limits, self._idle = limits, idle  # seconds without a task after which a worker ends, 0: never
-        self._models: WorkerPool | None = None
+        self._workers = workers
+        self._models: dict[str, WorkerPool] = {}
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="index-worker")
         self._watch = Watch(limits.max_worker_memory)
         self._local = threading.local()
@@ -111,10 +113,11 @@ class WorkerPool:
         """End the workers that are still at a file whose stop was asked for, with whatever they started."""
         with self._lock:
             running = [process for process, of in self._busy.items() if of is stop]
+            models = list(self._models.values())
         for process in running:
             _kill(process)
-        if self._models is not None:
-            self._models.end(stop)
+        for pool in models:
+            pool.end(stop)
 
     def submit(
         self, task: Task, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None, stretches: int = 1
@@ -126,26 +129,28 @@ class WorkerPool:
         if isinstance(task, ScanTask) and task.engine is None:
             return PageReading(task, lambda asked: self.submit(asked, allowance))
         if isinstance(task, ScanTask) and task.engine == "RapidOCR" and not self._idle:
-            return self._with_models().submit(task, allowance)
+            return self._with_models("ocr", 1).submit(task, allowance)
+        if isinstance(task, RegionTask) and not self._idle:
+            return self._with_models("layout", self._workers).submit(task, allowance)
         return self._threads.submit(self._run, task, allowance, on_page, stretches)
 
-    def _with_models(self) -> WorkerPool:
-        """The process that holds RapidOCR's models."""
+    def _with_models(self, which: str, processes: int) -> WorkerPool:
+        """The processes that hold these models."""
         with self._lock:
             if self._closed:
                 raise Cancelled("Indexing was stopped.")
-            if self._models is None:
+            if which not in self._models:
                 limits = replace(self._limits, max_worker_memory=self._limits.max_ocr_memory)
-                self._models = WorkerPool(1, limits, _IDLE_SECONDS)
-            return self._models
+                self._models[which] = WorkerPool(processes, limits, _IDLE_SECONDS)
+            return self._models[which]
 
     def close(self) -> None:
         """End every worker at once; tasks under way fail with Cancelled."""
         with self._lock:
             self._closed = True
-            running = list(self._processes)
-        if self._models is not None:
-            self._models.close()
+            running, models = list(self._processes), list(self._models.values())
+        for pool in models:
+            pool.close()
         for process in running:
             _kill(process)
         self._threads.shutdown(wait=True, cancel_futures=True)

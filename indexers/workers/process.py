@@ -35,6 +35,7 @@ from indexers.workers.protocol import (
     PictureTask,
     PrintedPictureTask,
     PrintTask,
+    RegionTask,
     Reply,
     ScanTask,
     Task,
@@ -60,8 +61,9 @@ class _Worker:
         if isinstance(task, BuildTask):
             self._close()
             content = build_content(
-                task.name, task.sha256, task.format, load_spools(task.spools, map(unpack, task.scans)), task.chunks
-            )
+                task.name, task.sha256, task.format, load_spools(task.spools, map(unpack, task.scans)), task.chunks,
+                regions=task.regions,
+            )  # fmt: skip
             with task.result.open("wb") as file:
                 pickle.dump(content, file, pickle.HIGHEST_PROTOCOL)
             return None
@@ -98,6 +100,8 @@ class _Worker:
             return format.draw(task.path, task.password, task.page, task.drawing, task.limits)
         if isinstance(task, PictureTask) and format.show is not None:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
+        if isinstance(task, RegionTask) and format.regions is not None:
+            return format.regions(task.path, task.password, task.page, task.lines, task.limits)
         raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:

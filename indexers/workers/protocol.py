@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.types.layouts import Illustration, PlacedLine
+from hybrid_core.types.layouts import Illustration, PlacedLine, RegionsByPage
 from indexers.build.chunks import ChunkSize
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
@@ -160,6 +160,20 @@ class LayoutTask:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionTask:
+    """Tell by a layout model what the parts of one page are; its value is a tuple of Region.
+
+    ``lines`` are those that were read from the page's picture, where it has no text of its own.
+    """
+
+    path: Path
+    password: str | None
+    page: int
+    lines: tuple[PlacedLine, ...]
+    limits: ParseLimits
+
+
+@dataclass(frozen=True, slots=True)
 class UnpackTask:
     """Write the members of a file into ``folder``; its value is Unpacked."""
 
@@ -170,7 +184,10 @@ class UnpackTask:
 
 @dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some."""
+    """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some.
+
+    ``regions`` of its pages refine the tree; without them it is made by rules alone.
+    """
 
     name: str
     sha256: str
@@ -179,11 +196,12 @@ class BuildTask:
     result: Path
     chunks: ChunkSize
     scans: tuple[bytes, ...] = ()
+    regions: RegionsByPage | None = None
 
 
 Task = (
     ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask
-    | PrintTask | PrintedPictureTask | LayoutTask | UnpackTask | BuildTask
+    | PrintTask | PrintedPictureTask | LayoutTask | RegionTask | UnpackTask | BuildTask
 )  # fmt: skip
 
 

@@ -148,4 +148,5 @@ def to_document(row: Row[Any]) -> Document:
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
         warnings=tuple(json.loads(row.warnings)) if published else (),
         models=json.loads(row.models) if published else {}, error=row.error, corrections=corrections,
+        outline="refined" if published and row.outline else "fast",
     )  # fmt: skip

@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -90,6 +90,7 @@ contents = Table(
     Column("llm", String, nullable=False, server_default=""),
     Column("vlm", String, nullable=False, server_default=""),
     Column("models_partly", String, nullable=False, server_default=""),
+    Column("outline", String, nullable=False, server_default=""),
     Column("pages", Integer, nullable=False),
     Column("sections", Integer, nullable=False),
     Column("title", Text, nullable=False),

@@ -26,6 +26,7 @@ _KEYS_AT_ONCE = 500
 _DOCUMENT_COLUMNS: Select[Any] = select(
     *schema.documents.c,
     *(column for column in schema.contents.c if column.name not in ("content_id", *schema.VERSION[2:])),
+    schema.contents.c.outline,
 ).select_from(schema.documents.outerjoin(schema.contents))
 
 

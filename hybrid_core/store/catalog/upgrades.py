@@ -240,4 +240,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "CREATE INDEX IF NOT EXISTS feedback_by_library ON feedback (library, at)",
     ),
     17: ("ALTER TABLE documents ADD COLUMN corrections TEXT NOT NULL DEFAULT '{}'",),
+    18: (
+        "ALTER TABLE contents ADD COLUMN outline VARCHAR NOT NULL DEFAULT ''",
+        "DROP INDEX contents_by_version",
+        "CREATE UNIQUE INDEX contents_by_version ON contents (sha256, format, parser, chunks, build, ocr, ocr_pages, "
+        "llm, vlm, models_partly, outline)",
+    ),
 }

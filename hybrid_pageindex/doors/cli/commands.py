@@ -65,6 +65,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             password=options.password,
             prune=options.prune,
             check_hashes=options.check_hashes,
+            outline=options.outline,
             vision=options.vision,
             enrich=options.enrich,
             detach=options.detach,

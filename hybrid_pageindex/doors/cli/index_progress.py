@@ -142,8 +142,8 @@ def _named(file: WorkingFile) -> str:
 
 
 _STAGES: dict[Stage, str] = {
-    "parse": "parsing", "ocr": "OCR", "describe": "describing", "tree": "checking the outline",
-    "summaries": "summarising", "embed": "embedding",
+    "parse": "parsing", "ocr": "OCR", "refine": "refining the outline", "describe": "describing",
+    "tree": "checking the outline", "summaries": "summarising", "embed": "embedding",
 }  # fmt: skip
 
 

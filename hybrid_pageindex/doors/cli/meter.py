@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from indexers.stages.report import IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
-_MODELS: tuple[Stage, ...] = ("describe", "tree", "summaries")
+_MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 
 
 @dataclass(frozen=True, slots=True)

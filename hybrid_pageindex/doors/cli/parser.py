@@ -63,6 +63,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     index.add_argument(
         "--check-hashes", action="store_true", help="read files also where size, times and inode say they are unchanged"
     )
+    add_option(index, "outline")
     add_option(index, "vision")
     add_option(index, "enrich")
     index.add_argument("--detach", action="store_true", help="only ask for it: workers index the files")
@@ -76,6 +77,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     add = watching.add_parser("add", parents=[scoped], help="watch a folder from now on")
     add.add_argument("folder", metavar="FOLDER")
     add.add_argument("--poll", action="store_true", help="look again and again; by itself on network drives")
+    add_option(add, "outline")
     add_option(add, "vision")
     add_option(add, "enrich")
     watching.add_parser("list", parents=[scoped], help="where documents come from, and which folders are watched")

@@ -31,8 +31,8 @@ async def update(engine: Engine, options: argparse.Namespace) -> int:
     with index_progress(json=json) as on_progress:
         done = await engine.update(
             library=library, workers=options.workers, password=options.password, prune=options.prune or None,
-            check_hashes=options.check_hashes, vision=options.vision, enrich=options.enrich, detach=options.detach,
-            on_progress=on_progress,
+            check_hashes=options.check_hashes, outline=options.outline, vision=options.vision, enrich=options.enrich,
+            detach=options.detach, on_progress=on_progress,
         )  # fmt: skip
     if json:
         dump(
@@ -58,7 +58,12 @@ async def watch(engine: Engine, options: argparse.Namespace) -> int:
         return 0
     if options.action == "add":
         one = await engine.watch_folder(
-            options.folder, library=library, poll=options.poll, vision=options.vision, enrich=options.enrich
+            options.folder,
+            library=library,
+            poll=options.poll,
+            outline=options.outline,
+            vision=options.vision,
+            enrich=options.enrich,
         )
     else:
         one = await engine.unwatch_folder(options.folder, library=library, forget=options.forget)

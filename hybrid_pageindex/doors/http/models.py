@@ -128,6 +128,7 @@ class NewSource(Body):
 
     folder: Name
     poll: bool = False
+    outline: Literal["fast", "refined"] | None = None
     vision: Literal["auto", "always", "never"] | None = None
     enrich: Literal["auto", "never"] | None = None
 
@@ -136,5 +137,6 @@ class PathsToIndex(Body):
     """Files, folders and globs on the server's disk."""
 
     paths: Names
+    outline: Literal["fast", "refined"] | None = None
     vision: Literal["auto", "always", "never"] | None = None
     enrich: Literal["auto", "never"] | None = None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
 _KEPT = 50  # finished builds that can still be asked for
-_STAGES = {"parse": "page", "ocr": "by OCR, page", "describe": "describing page", "tree": "checking the outline",
-           "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
+_STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "refining, page", "describe": "describing page",
+           "tree": "checking the outline", "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
 
 Tell = Callable[["Build"], Awaitable[None]]
 Leave = Callable[[], Awaitable[bool]]

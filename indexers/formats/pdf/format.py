@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from hybrid_core.types.layouts import PageLayout, PlacedLine
+from hybrid_core.types.layouts import PageLayout, PlacedLine, Region
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
@@ -45,6 +45,14 @@ def _layout(
     return pdf_layout(path, password, number, lines, limits)
 
 
+def _regions(
+    path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
+) -> tuple[Region, ...]:
+    from indexers.formats.pdf.regions import page_regions
+
+    return page_regions(path, password, number, lines, limits)
+
+
 PDF = Format(
     name="pdf",
     title="PDF",
@@ -57,4 +65,5 @@ PDF = Format(
     draw=_draw,
     show=_show,
     layout=_layout,
+    regions=_regions,
 )

@@ -211,10 +211,17 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
     made.close()
     with sqlite3.connect(path) as direct:
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
-        direct.execute("DROP INDEX pages_unread")  # what came after
-        for column in ("pictures", "engine", "sure"):
-            direct.execute(f"ALTER TABLE pages DROP COLUMN {column}")
-        direct.execute("ALTER TABLE documents DROP COLUMN corrections")
+        for index in ("pages_unread", "contents_by_version"):  # what came after
+            direct.execute(f"DROP INDEX {index}")
+        for table, column in (
+            ("pages", "pictures"),
+            ("pages", "engine"),
+            ("pages", "sure"),
+            ("contents", "outline"),
+            ("documents", "corrections"),
+        ):
+            direct.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        direct.execute("CREATE INDEX contents_by_version ON contents (sha256)")
     direct.close()
     with closing(Catalog(path)) as opened, opened.snapshot() as snapshot:
         held = snapshot.vectors("f1", [text.key for text in texts])

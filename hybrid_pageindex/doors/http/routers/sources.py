@@ -25,7 +25,7 @@ async def watch_folder(server: At, library: Owned, _: Admin, body: NewSource) ->
     """Keep the library up to date with a folder below --root."""
     folder = server.access.path(body.folder)
     made = await server.engine.watch_folder(
-        folder, library=library.name, poll=body.poll, vision=body.vision, enrich=body.enrich
+        folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
     )
     return said(made, 201)
 
@@ -48,6 +48,7 @@ async def index_paths(server: At, library: Owned, _: Admin, body: PathsToIndex) 
         library=library.name,
         detach=True,
         sources=named,
+        outline=body.outline,
         vision=body.vision,
         enrich=body.enrich,
     )

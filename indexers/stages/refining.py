@@ -1,0 +1,218 @@
+"""Published trees refined: a layout model reads the pages, each once, and the tree is made again by what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import astuple, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast
+
+from hybrid_core.errors import DocumentError, NotFoundError
+from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document
+from hybrid_core.types.layouts import Box, PlacedLine, Region, RegionsByPage
+from hybrid_core.types.versions import ContentVersion, StoredVersion
+from indexers.build.stored import StoredContents, card_of
+from indexers.files.private_copy import PrivateCopy, fingerprint
+from indexers.formats.registry import format_of, named
+from indexers.stages.options import IndexOptions
+from indexers.stages.publishing import Publisher
+from indexers.stages.report import FileResult, FileStage, Tally
+from indexers.stages.turn import Turn
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import RegionTask
+
+_RULES = "regions-1"
+"""Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
+_SAID = 5  # pages that could not be read which are named
+
+
+def layout_model() -> str:
+    """The model and how it is used, as contents are marked with it."""
+    return f"{_RULES}+pymupdf-{version('pymupdf')}"
+
+
+def missing() -> str:
+    """Why trees cannot be refined here, in a sentence; "" where they can."""
+    if find_spec("onnxruntime") is not None:
+        return ""
+    return (
+        "section trees are made by rules alone: the layout model needs the package onnxruntime "
+        "(pip install onnxruntime)"
+    )
+
+
+def refinable(file: Path) -> bool:
+    """Whether a layout model can look at a file's pages."""
+    return format_of(file).regions is not None
+
+
+def unrefined(version: ContentVersion) -> bool:
+    """Whether the layout model has something to say of a content. A tree that a language model went over is left."""
+    found = named(version.format)
+    can = found is not None and found.regions is not None
+    return can and version.outline != layout_model() and version.unimproved == version
+
+
+class Refiner:
+    """``at_once``: pages that are given to the workers ahead."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: Cache,
+        pool: WorkerPool,
+        publisher: Publisher,
+        stored: StoredContents,
+        options: IndexOptions,
+        at_once: int,
+        tally: Tally,
+    ) -> None:
+        self._catalog, self._cache, self._pool = catalog, cache, pool
+        self._publisher, self._stored, self._options = publisher, stored, options
+        self._at_once, self._tally = at_once, tally
+
+    def refined(self, turn: Turn, before: FileResult) -> FileResult:
+        """``before`` itself where there is nothing to do."""
+        try:
+            result = self._refined(turn, before)
+        except (DocumentError, NotFoundError) as error:
+            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
+            result = _noted(before, f"its section tree is by rules: {reason}")
+        if result is not before:
+            result = result if turn.written else turn.timed(result)
+            self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
+        return result
+
+    def _refined(self, turn: Turn, before: FileResult) -> FileResult:
+        found = self._published(before.doc_id)
+        if found is None or not unrefined(found[1].version):
+            return before
+        document, published = found
+        stamp, sha256 = fingerprint(turn.file, turn.source)
+        if sha256 != document.sha256:
+            raise DocumentError(f"{turn.file}: it changed since it was read.", "Index it again.")
+        wanted = replace(published.version, outline=layout_model())
+        with self._publisher.content_lock(f"refine/{sha256}"):
+            if (held := self._held(wanted)) is not None:
+                with self._catalog.snapshot() as snapshot:
+                    pages, sections = snapshot.extent(held.content_id)
+                card = self._stored.card(turn.file, held.content_id)
+                result = replace(before, status="indexed", pages=pages, sections=sections)
+                return self._publisher.switch(turn, stamp, held.version, None, card, result)
+            with self._publisher.parser.copy(turn.file, sha256, turn.source) as copy:
+                regions, said = self._regions(turn, copy, document)
+                made = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
+            content = replace(made.content, warnings=(*made.content.warnings, *said))
+            now = self._published(document.doc_id)
+            if now is None or now[1] != published:
+                return _noted(before, "it was changed or removed while its pages were read by the layout model")
+            note = "; ".join(filter(None, (before.note, *said)))
+            result = replace(before, status="indexed", sections=len(content.sections), note=note)
+            refined = replace(made.version, outline=layout_model())
+            return self._publisher.switch(turn, stamp, refined, content, card_of(turn.file, content), result)
+
+    def _published(self, doc_id: str | None) -> tuple[Document, StoredVersion] | None:
+        with self._catalog.snapshot() as snapshot:
+            found = snapshot.document(doc_id or "")
+            stored = None if found is None else snapshot.version(found.content_id)
+        return None if found is None or stored is None else (found, stored)
+
+    def _held(self, wanted: ContentVersion) -> StoredVersion | None:
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.versions(wanted.sha256)
+        return next((one for one in stored if one.version == wanted), None)
+
+    def _regions(self, turn: Turn, copy: PrivateCopy, document: Document) -> tuple[RegionsByPage, list[str]]:
+        """What the pages hold, and of which of them that could not be told."""
+        lines = self._lines_read(document)
+        keys = {
+            number: regions_key(copy.sha256, number, lines.get(number, ())) for number in range(1, document.pages + 1)
+        }
+        regions: dict[int, Sequence[Region]] = {}
+        for number, key in keys.items():
+            if (kept := self._cache.get(key)) is not None:
+                regions[number] = unpack_regions(kept)
+        failed: list[str] = []
+        waiting = [number for number in keys if number not in regions]
+        self._show(turn, document.pages - len(waiting), document.pages)
+        for number, told in self._read(turn, copy, waiting, lines):
+            if isinstance(told, DocumentError):
+                failed.append(f"page {number} could not be read by the layout model: {str(told).removesuffix('.')}")
+            else:
+                self._cache.put({keys[number]: pack_regions(told)})
+                regions[number] = told
+            self._show(turn, len(regions) + len(failed), document.pages)
+        if len(failed) > _SAID:
+            failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by the layout model"]
+        return regions, failed
+
+    def _show(self, turn: Turn, done: int, pages: int) -> None:
+        self._tally.add(at=turn.at("refine", done, pages))
+
+    def _read(
+        self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
+    ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
+        """Pages in order, a few begun at a time, each with its own time. Raises Cancelled."""
+        running: deque[tuple[int, Future[object]]] = deque()
+
+        def first() -> tuple[int, tuple[Region, ...] | DocumentError]:
+            number, future = running.popleft()
+            try:
+                return number, cast("tuple[Region, ...]", future.result())
+            except DocumentError as error:
+                return number, error
+
+        try:
+            for number in numbers:
+                task = RegionTask(
+                    copy.path, self._options.password, number, lines.get(number, ()), self._options.parse
+                )  # fmt: skip
+                running.append((number, self._pool.submit(task, self._pool.allowance(turn.stop))))
+                copy.lend(running[-1][1])
+                if len(running) > self._at_once:
+                    yield first()
+            while running:
+                yield first()
+        finally:
+            for _, future in running:
+                future.cancel()
+
+    def _lines_read(self, document: Document) -> dict[int, tuple[PlacedLine, ...]]:
+        """The lines of pages that were read from their pictures, which hold no text of their own."""
+        with self._catalog.snapshot() as snapshot:
+            pages = snapshot.pages(document.content_id)
+        return {
+            page.number: tuple(
+                (text, cast(Box, tuple(map(float, box))))
+                for text, box in zip(page.text.split("\n"), page.boxes, strict=True)
+            )
+            for page in pages
+            if page.ocr and len(page.boxes) == page.text.count("\n") + 1 and all(map(any, page.boxes))
+        }
+
+
+def regions_key(sha256: str, number: int, lines: Sequence[PlacedLine]) -> str:
+    """``lines`` are those that were read from the page's picture."""
+    of_lines = f"/{hashlib.sha256(repr(lines).encode()).hexdigest()[:24]}" if lines else ""
+    return f"regions/{sha256}/{layout_model()}/{number}{of_lines}"
+
+
+def pack_regions(regions: Sequence[Region]) -> bytes:
+    return zlib.compress(json.dumps([astuple(region) for region in regions]).encode())
+
+
+def unpack_regions(data: bytes) -> tuple[Region, ...]:
+    return tuple(Region(kind, tuple(box)) for kind, box in json.loads(zlib.decompress(data)))
+
+
+def _noted(result: FileResult, note: str) -> FileResult:
+    return replace(result, note="; ".join(filter(None, (result.note, note))))

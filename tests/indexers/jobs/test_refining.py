@@ -1,0 +1,149 @@
+"""Trees are refined after they are published: as another version, page by page, none twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.jobs import JobRequest
+from hybrid_core.types.versions import StoredVersion
+from hybrid_pageindex import Engine, Settings, run
+from indexers.stages import refining
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import RegionTask
+from tests import pdfs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The pages that the layout model was asked for."""
+    pages: list[int] = []
+    submit = WorkerPool.submit
+
+    def counted(self: WorkerPool, task: object, *rest: object, **options: object) -> object:
+        if isinstance(task, RegionTask) and not self._idle:
+            pages.append(task.page)
+        return submit(self, task, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WorkerPool, "submit", counted)
+    return pages
+
+
+def published(home: Path) -> StoredVersion:
+    with closing(Catalog(home / "catalog.sqlite")) as catalog, catalog.snapshot() as snapshot:
+        [document] = snapshot.documents("default")
+        stored = snapshot.version(document.content_id)
+    assert stored is not None
+    return stored
+
+
+def index(home: Path, path: Path, outline: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """What became of the file, and its tree."""
+    with closing(Engine(settings=Settings(storage_path=home))) as engine:
+        [file] = run(engine.index(path, outline=outline)).files
+        sections = [node.section for node in run(engine.outline(path.name)).nodes]
+    return file.status, [(section.node_id, section.title, section.start_page) for section in sections]
+
+
+def test_a_tree_is_refined_once_and_the_same_bytes_give_the_same(tmp_path: Path, read: list[int]) -> None:
+    path = pdfs.bookmarked(tmp_path / "book.pdf")
+    assert index(tmp_path / "home", path, "fast")[0] == "indexed"
+    assert not published(tmp_path / "home").version.outline and not read
+    status, tree = index(tmp_path / "home", path, "refined")
+    first = published(tmp_path / "home")
+    assert status == "indexed" and first.version.outline == refining.layout_model()
+    assert sorted(read) == list(range(1, 9)) and [row[1] for row in tree]
+    read.clear()
+    for outline in ("refined", "fast"):  # what is refined serves either way
+        assert index(tmp_path / "home", path, outline) == ("unchanged", tree) and not read
+    assert index(tmp_path / "other", path, "refined") == ("indexed", tree)
+    assert published(tmp_path / "other").content_id == first.content_id
+
+
+def test_a_killed_run_loses_no_page_that_was_read(tmp_path: Path, read: list[int]) -> None:
+    path, home = pdfs.numbered(tmp_path / "long.pdf", 60, "harbour"), tmp_path / "home"
+    command = [
+        sys.executable,
+        "-m",
+        "hybrid_pageindex",
+        "--home",
+        str(home),
+        "index",
+        str(path),
+        "--outline",
+        "refined",
+    ]
+    began = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
+    until = time.monotonic() + 90
+    while began.poll() is None and time.monotonic() < until and kept(home) < 3:
+        time.sleep(0.05)
+    os.killpg(began.pid, signal.SIGKILL)
+    began.wait()
+    before = kept(home)
+    assert 3 <= before < 60 and not published(home).version.outline  # what the rules made is found meanwhile
+    index(home, path, "refined")
+    assert published(home).version.outline and len(read) <= 60 - before
+
+
+def kept(home: Path) -> int:
+    """Pages whose regions are in the cache."""
+    if not (home / "cache.sqlite").exists():
+        return 0
+    with closing(sqlite3.connect(home / "cache.sqlite")) as cache, suppress(sqlite3.OperationalError):
+        return int(cache.execute("SELECT count(*) FROM entries WHERE key LIKE 'regions/%'").fetchone()[0])
+    return 0
+
+
+def test_pages_that_were_read_by_ocr_are_shown_to_the_model_as_text(tmp_path: Path) -> None:
+    from hybrid_core.types.layouts import PlacedLine
+    from indexers.formats.limits import ParseLimits
+    from indexers.workers.pool import WorkerLimits
+
+    path = pdfs.scanned(tmp_path / "scan.pdf")
+    lines: tuple[PlacedLine, ...] = (
+        ("Ropes and sails", (72, 80, 260, 104)),
+        *((f"The keeper counts {n} ropes in the yard and writes them down", (72, y, 420, y + 11.0)) for n, y in
+          enumerate(range(140, 400, 14))),
+    )  # fmt: skip
+    pool = WorkerPool(1, WorkerLimits())
+    try:
+        found = [
+            pool.submit(RegionTask(path, None, 1, shown, ParseLimits()), pool.allowance()).result()
+            for shown in ((), lines)
+        ]
+    finally:
+        pool.close()
+    covered = [region for region in found[1] if region.box[1] < 150 or region.kind in ("text", "list-item")]
+    assert len(found[1]) > len(found[0]) and covered
+
+
+def test_without_what_runs_the_model_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "find_spec", lambda _: None)
+    path = pdfs.bookmarked(tmp_path / "book.pdf")
+    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+        report = run(engine.index(path, outline="refined"))
+    assert [note for note in report.notes if "onnxruntime" in note] == [refining.missing()]
+    assert report.files[0].status == "indexed" and not published(tmp_path / "home").version.outline
+
+
+def test_documents_that_are_asked_about_come_first(tmp_path: Path) -> None:
+    paths = [pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("anchors", "barrels", "candles")]
+    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+        run(engine.index(paths))
+        with closing(Catalog(tmp_path / "home" / "catalog.sqlite")) as catalog:
+            JobQueue(catalog).enqueue([JobRequest("default", "index", str(path), "refine") for path in paths])
+        run(engine.search("candles", top_k=1))
+        waiting = [view.job for view in run(engine.jobs()).jobs if view.job.stage == "refine"]
+    assert {Path(job.subject).stem: job.priority for job in waiting} == {"anchors": 10, "barrels": 10, "candles": 20}
