@@ -834,7 +834,7 @@ class Engine:
         def ask(library: str, uploads: Sequence[Upload], stop: threading.Event) -> None:
             self._index(
                 library, uploads, stop, password=None, prune=False, check_hashes=False, on_progress=_not_told,
-                workers=None, vision=None, enrich=None, detach=True,
+                workers=None, outline=None, vision=None, enrich=None, detach=True,
             )  # fmt: skip
 
         return await stoppable(
