@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hybrid_core.errors import ChangedError, DocumentError
 from hybrid_core.types.files import FileStamp
-from indexers.formats.nearby import pictures_beside
+from indexers.formats.nearby import local_links, pictures_beside
 from indexers.formats.registry import of_suffix
 
 _CHUNK = 2**20
@@ -24,14 +24,15 @@ _CHUNK = 2**20
 
 def fingerprint(file: Path, at: Path | None = None) -> tuple[FileStamp, str]:
     """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own. The
-    hash of one that shows pictures beside it is of these too, and its stamp proves nothing.
+    hash of one that shows pictures beside it is of these too; the stamp of one that may proves nothing.
 
     Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
     """
     began = time.time()
     stat, sha256 = _read(file, at or file, _ignored)
-    beside = [(name, _read(file, place, _ignored)[1]) for name, place in _beside(file, at, at or file)]
-    return FileStamp.of(stat, stat.st_mtime if beside else began), _with(sha256, beside)
+    links = _links(file, at, at or file)
+    beside = [(name, _read(file, place, _ignored)[1]) for name, place in pictures_beside(file.parent, links)]
+    return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, beside)
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
             with target.open("xb") as stream:
                 stat, sha256 = _read(file, at or file, stream.write)
             beside = []
-            for name, picture in _beside(file, at, target):
+            for name, picture in pictures_beside(file.parent, _links(file, at, target)):
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 with (place / name).open("xb") as stream:
                     beside.append((name, _read(file, picture, stream.write)[1]))
@@ -98,13 +99,13 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
         copy.release()
 
 
-def _beside(file: Path, at: Path | None, text: Path) -> Iterator[tuple[str, Path]]:
-    """The pictures that lie beside a file of the user's and are shown in its ``text``."""
+def _links(file: Path, at: Path | None, text: Path) -> list[str]:
+    """What a file of the user's, whose ``text`` it is, may show beside it."""
     format = of_suffix(file.suffix)
-    if format is not None and format.nearby and at in (None, file):
-        with _readable(file):
-            found = list(pictures_beside(text, file.parent))
-        yield from ((name, place) for name, place in found if name != file.name)
+    if format is None or not format.nearby or at not in (None, file):
+        return []
+    with _readable(file):
+        return local_links(text)
 
 
 def _with(sha256: str, beside: Sequence[tuple[str, str]]) -> str:

@@ -6,7 +6,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,15 +22,18 @@ _LINK = re.compile(
 )
 
 
-def pictures_beside(text: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The pictures that a text's links may mean in a folder: their paths relative to it, and where they lie.
-
-    A superset of what its reader takes, told without parsing.
-    """
+def local_links(text: Path) -> list[str]:
+    """The links of a text that may mean pictures in its folder, told without parsing: all that its reader takes."""
     with text.open("rb") as file:
         data = file.read(_TEXT_BYTES)
-    names = (name_beside(folder, link.decode("utf-8", "replace").strip()) for link in _LINK.findall(data))
-    for name in list(dict.fromkeys(filter(None, names)))[:_MOST]:
+    links = (link.decode("utf-8", "replace").strip() for link in _LINK.findall(data))
+    return list(dict.fromkeys(link for link in links if ":" not in link and link[0] not in "/\\"))[:_MOST_LINKS]
+
+
+def pictures_beside(folder: Path, links: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """The pictures that links mean in a folder: their paths relative to it, and where they lie."""
+    names = dict.fromkeys(filter(None, (name_beside(folder, link) for link in links)))
+    for name in list(names)[:_MOST]:
         yield name, folder / name
 
 

@@ -21,7 +21,7 @@ from hybrid_pageindex import Engine, run
 from indexers.formats.format import PicturedFile
 from indexers.formats.illustrations import illustrations
 from indexers.formats.limits import ParseLimits
-from indexers.formats.nearby import name_beside, pictures_beside
+from indexers.formats.nearby import local_links, name_beside, pictures_beside
 from indexers.formats.registry import open_file
 from indexers.formats.text_drawing import drawn
 from indexers.ocr.pages import PictureWords, Reading
@@ -179,6 +179,13 @@ def test_a_picture_beside_a_file_is_part_of_it(engine: Engine, tmp_path: Path, k
     shown.write_bytes(picture("Lighthouse of Ystad"))
     assert run(engine.index(path)).files[0].status == "indexed"
     assert "[picture] Lighthouse of Ystad" in run(engine.pages(path.name, 1))[0].text
+    os.utime(path, (1e9, 1e9))
+    shown.rename(tmp_path / "moved.png")
+    assert run(engine.index(path)).files[0].status == "indexed"
+    assert "[picture]" not in run(engine.pages(path.name, 1))[0].text
+    (tmp_path / "moved.png").rename(shown)
+    assert run(engine.index(path)).files[0].status == "indexed"
+    assert "[picture] Lighthouse of Ystad" in run(engine.pages(path.name, 1))[0].text
 
 
 def test_only_pictures_below_a_files_own_folder_are_taken(tmp_path: Path) -> None:
@@ -200,7 +207,7 @@ def test_only_pictures_below_a_files_own_folder_are_taken(tmp_path: Path) -> Non
                "x" * 5000 + ".png", "\\\\host\\a.png", ""]  # fmt: skip
     assert [link for link in hostile if name_beside(folder, link)] == []
     (folder / "a.md").write_text("\n".join(f"![]({link})" for link in [*hostile, "inside.png"] if "\0" not in link))
-    assert [name for name, _ in pictures_beside(folder / "a.md", folder)] == ["inside.png"]
+    assert [name for name, _ in pictures_beside(folder, local_links(folder / "a.md"))] == ["inside.png"]
     assert sum(page.pictures for page in packages.read(folder / "a.md")[1]) == 1
 
 
