@@ -935,14 +935,18 @@ class Engine:
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""
-        with self._lock:
-            conversations, self._conversations = self._conversations, None
-        if conversations:
-            conversations.close()
+        self.interrupt_turns()
         with self._lock:
             if self._opened:
                 self._opened.close()
                 self._opened = None
+
+    def interrupt_turns(self) -> None:
+        """Stop making answers of conversations: whoever works next can make them again. It may take seconds."""
+        with self._lock:
+            conversations, self._conversations = self._conversations, None
+        if conversations:
+            conversations.close()
 
     async def __aenter__(self) -> Engine:
         return self

@@ -26,6 +26,7 @@ from hybrid_pageindex.doors.http.metrics import Metrics
 from hybrid_pageindex.doors.http.once import Once
 from hybrid_pageindex.doors.http.record import Record
 from hybrid_pageindex.doors.http.routers import (
+    conversations,
     documents,
     jobs,
     libraries,
@@ -58,6 +59,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         sources,
         jobs,
         search,
+        conversations,
         settings,
         tokens,
     )
@@ -131,6 +133,7 @@ async def _lifespan(server: Server, mcp: Mcp, _: FastAPI) -> AsyncIterator[None]
         yield
     finally:
         server.engine.hand_back()
+        await asyncio.to_thread(server.engine.interrupt_turns)
         await mcp.close()
         for task in tasks:
             task.cancel()

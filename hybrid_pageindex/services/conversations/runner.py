@@ -30,6 +30,7 @@ from hybrid_pageindex.services.conversations.turn import TurnMaker
 from hybrid_pageindex.services.running import in_a_thread
 
 _SUMMARY = 500  # tokens
+_END_SECONDS = 5.0  # that a process which ends waits for a turn at most
 _log = logging.getLogger(__name__)
 
 
@@ -68,7 +69,8 @@ class TurnRunner:
             running = list(self._running.values())
         for keeper in running:
             keeper.stopped.set()
-            keeper.ended.wait(5)
+        for keeper in running:
+            keeper.ended.wait(_END_SECONDS)
 
     def _run(self, fence: TurnFence, keeper: TurnKeeper, fields: SearchFields) -> None:
         try:
