@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.scoring import DocumentScoring
@@ -21,7 +23,8 @@ from retrievers.query.question import Question
 from retrievers.query.references import Reference, references
 
 _SAYING = frozenset(tokenise("announce contain cover present deal argue draw state main key whole brief short content"))
-_FIRST = 1  # pages on which a document says what it is
+_RESULTS = frozenset(tokenise("results performance"))  # what a summary of a report is of
+_FIRST, _FULL = 3, 100  # pages on which a document says what it is: up to the first with so many words
 
 
 def meant_places(
@@ -97,7 +100,8 @@ def _by_role(
     def places(scores: PageScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content
         others = rest(text, question, naming_terms(document, routing))
-        return overview(wanted, document, content) if not _elsewhere(others, content) else []
+        of_whole = _RESULTS.issuperset(_elsewhere(others, content))
+        return overview(wanted, document, content) if of_whole else []
 
     return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
 
@@ -133,5 +137,6 @@ def _by_name(
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
     """The terms that the document's first pages do not hold: they ask for something in it, the others may name it."""
     held = content.body.occurrences([cached_hash(term) for term in terms])
-    first = set(held.terms[held.pages < _FIRST].tolist())
+    full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)
+    first = set(held.terms[held.pages <= (full[0] if len(full) else _FIRST - 1)].tolist())
     return [term for at, term in enumerate(terms) if at not in first and term not in _SAYING]

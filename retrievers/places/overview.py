@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Document, Section
 from retrievers.documents.content import Content
+from retrievers.places.headings import numbered
 from retrievers.places.located import PlaceFound
 from retrievers.query.about import Wanted
 
@@ -44,7 +45,9 @@ _ORDER: Mapping[Wanted, tuple[str, ...]] = {
     "abstract": ("abstract", "summary", "titled", "front", "introduction", "conclusion"),
 }
 _COVERS = frozenset(("annual report", "quarterly report", "current report"))  # their first page is a form
-_BEGINNING, _END = 0.25, 0.67  # of a document's pages: where it is introduced, and from where it concludes
+# Of a document's pages: where it is introduced, from where it may conclude (references and appendices follow), and from
+# where a summary stands at its end.
+_BEGINNING, _CONCLUDES, _END = 0.25, 0.4, 0.67
 _SHORT = 16  # pages of a beginning at least
 _WORDS = 40  # from which a first page says more than a title
 _SAME = 0.7  # Dice coefficient of a section's title and the document's
@@ -72,11 +75,12 @@ def _section(role: str, document: Document, content: Content) -> Section | None:
     if role == "front" or (role == "titled" and document.card.type in _COVERS):
         return None
     beginning = max(_SHORT, _BEGINNING * content.pages)
-    end = _END * content.pages
+    end = (_CONCLUDES if role == "conclusion" else _END) * content.pages
     sections = [section for section in content.sections if not section.synthetic]
     if role == "titled":
         title = set(tokenise(document.title))
-        named = [s for s in sections if 1 < s.start_page <= beginning and _alike(set(tokenise(s.title)), title)]
+        early = [s for s in sections if 1 < s.start_page <= beginning and not numbered(s.title)]  # no chapter of it
+        named = [section for section in early if _alike(set(tokenise(section.title)), title)]
     else:
         named = [section for section in sections if _TITLES[role].match(section.title)]
         early = [section for section in named if section.start_page <= beginning]
