@@ -128,10 +128,11 @@ class PageFound:
     snippet: str
     section: SectionFound
     receipt: Receipt
-    also_in: tuple[str, ...] = ()  # other documents of the library with the same bytes
+    also_in: tuple[str, ...] = ()  # other places of the same page, with what differs in nearly equal ones
     short_path: str = ""
     library: str = ""  # where several are searched
     place: str = ""  # where in the file the match stands, of a format without pages of its own
+    near: str = ""  # a result of another document before it that says nearly the same, and what differs
     see: tuple[Pointer, ...] = ()  # where the snippet sends its reader
 
     @property
@@ -271,7 +272,7 @@ class SearchResult:
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = found.receipt.to_dict(), found.why
-            for name in ("library", "place", "see"):
+            for name in ("library", "place", "near", "see"):
                 if not page[name]:
                     del page[name]
         return shape

@@ -34,8 +34,8 @@ class Explainer:
         self._scores, self._question, self._verdicts = scores, question, verdicts
         self._path_of, self._scoring = short_path, scoring
 
-    def page(self, slot: ResultSlot, held: PageText) -> PageFound:
-        """One page with its receipt."""
+    def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
+        """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
@@ -67,7 +67,10 @@ class Explainer:
             contributions={name: _r(part) for name, part in own.items() if part is not None},
         )
         score = _r(scores.values[page - 1])
-        also_in = tuple(f"{self._short_path(copy.doc)}, page {copy.page}" for copy in slot.also_in)
+        also_in = tuple(
+            f"{self._short_path(copy.doc)}, page {copy.page}{_apart(held, other)}"
+            for copy, other in zip(slot.also_in, copies or [held] * len(slot.also_in), strict=True)
+        )
         return PageFound(
             document.doc_id, document.name, page, held.label, score, shown, section, receipt, also_in,
             self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
@@ -116,6 +119,16 @@ class Explainer:
             section.node_id, section.title, path, section.start_page, section.end_page, _r(scores.nodes[at]),
             section.flags, hints, section.gaps,
         )  # fmt: skip
+
+
+def _apart(one: PageText, other: PageText) -> str:
+    """What a copy says instead, where it is none to the letter."""
+    if one.text == other.text:
+        return ""
+    from retrievers.explain.differences import differences
+
+    told = differences(one.text, other.text)
+    return f": {told}" if told else ""
 
 
 def _verdict(slot: ResultSlot, title: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hybrid_core.errors import PageIndexError, UsageError
-from hybrid_core.types.documents import Hit
+from hybrid_core.types.documents import Hit, PageText
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import Evidence, PageFound, Pointer, SearchResult
 from retrievers.documents import select
@@ -15,6 +15,7 @@ from retrievers.documents.content import Content
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
 from retrievers.explain.evidence import JUDGED, STRONG, judged
+from retrievers.explain.near import nearly_equal
 from retrievers.explain.receipts import Explainer
 from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
@@ -36,7 +37,7 @@ from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.phrases import phrase_gains
-from retrievers.rerank.selection import select_pages
+from retrievers.rerank.selection import ResultSlot, select_pages
 from retrievers.rerank.shares import shared_out
 
 _MORE = 10  # pages reached beyond what is asked for
@@ -241,8 +242,9 @@ def explain(state: SearchState) -> SearchState:
         replace(found, see=_pointers(found, place, texts))
         for slot, place, held in zip(state.slots, places, texts.of(places), strict=True)
         if not texts.gone(place)
-        for found in (explainer.page(slot, held),)
+        for found in (explainer.page(slot, held, _copies(state, slot)),)
     ]
+    results = _told_apart(results, [place for place in places if not texts.gone(place)], texts)
     return replace(state, results=results, sections=explainer.sections(), documents=explainer.documents())
 
 
@@ -284,6 +286,22 @@ def _first_stage(state: SearchState) -> FirstStage:
     opened = state.resources
     terms = dict.fromkeys(state.question.terms, 1.0)
     return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
+
+
+def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:
+    """A draft and its final form each say what the other does not."""
+    for at, before in nearly_equal(places).items():
+        from retrievers.explain.differences import differences
+
+        one, other = texts.of([places[before], places[at]])
+        where = f"{results[before].short_path}, page {results[before].page}"
+        results[at] = replace(results[at], near=f"{where}: {differences(one.text, other.text)}")
+    return results
+
+
+def _copies(state: SearchState, slot: ResultSlot) -> list[PageText]:
+    """The texts of the pages that a result stands for too."""
+    return state.texts.of([(state.pages[one.doc].content, one.page) for one in slot.also_in]) if slot.also_in else []
 
 
 def _pointers(found: PageFound, place: tuple[Content, int], texts: PageTexts) -> tuple[Pointer, ...]:

@@ -142,6 +142,8 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
         console.print(f"   [italic]{highlit(found.snippet, receipt.terms)}[/]")
         console.print(f"   [dim]why: {escape(found.why)}[/]")
+        if found.near:
+            console.print(f"   [dim]nearly as {escape(found.near)}[/]")
         for one in found.see:
             console.print(f"   see {escape(one.written)}: page {one.page} [dim]({escape(one.why)})[/]")
         for gap in found.section.gaps[:_GAPS]:
@@ -151,7 +153,7 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         if receipt.reasoning is not None:
             console.print(f"   [dim]{escape(receipt.verdict)}[/]")
         if found.also_in:
-            console.print(f"   [dim]the same bytes: {escape(', '.join(found.also_in))}[/]")
+            console.print(f"   [dim]also in: {escape('; '.join(found.also_in))}[/]")
     if not result.results:
         console.print("No page found.")
     if result.usage != Usage():
