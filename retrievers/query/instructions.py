@@ -27,22 +27,19 @@ _PHRASES = {
     "rounding": r"\b(?:(?:and\s+)?round(?:ed)?\s+(?:your\s+|the\s+)?(?:final\s+)?(?:answer\s+)?)?(?:to|with)\s+"
     r"(?:the\s+nearest\s+\w+|\w+\s+(?:decimals?(?:\s+(?:places?|points?))?|significant\s+(?:figures?|digits?)))"
     r"|(?:^|(?<=[.?!:;\n]))\s{0,3}\w+\s+decimals?(?:\s+(?:places?|points?))?\b(?=\s*(?:,?\s*please\s*)?(?:[.!]|$))",
-    "a way out": r"\bif\s+(?:[\w&,'’-]+\s+){1,8}(?:is|are)\s+not\s+(?:an?\s+)?(?:\w+\s+){0,3}"
-    r"(?:metrics?|measures?|figures?|something)\b[^.?!\n]{0,200}",
-    "another way out": r"\bif\s[^.?!\n]{1,200}?,\s*(?:then\s+)?(?:please\s+)?(?:explain|say|state|tell\s+me)"
+    "a way out": r"\bif\s[^.?!\n]{1,200}?,\s*(?:then\s+)?(?:please\s+)?(?:explain|say|state|tell\s+me)"
     r"(?:\s+(?:so|that|this|it|and|explain|why)){0,4}\s*(?=[.!?]|$)"
     r"|(?:^|(?<=[.?!:;\n]))\s{0,3}(?:please\s+)?(?:say\s+so(?:\s+and\s+why)?|(?:say|explain|tell\s+me)\s+why)"
     r",?\s+if\b[^.?!\n]{0,200}",
-    "an announcement": r"\bhere(?:['’]s|\s+is|\s+are)\s+the\s+questions?\b"
-    r"|\bwe\s+(?:need|want|would\s+like)\s+to\s+(?:calculate|compute|know|find)\s+an?\s+(?:[\w()]+\s+){0,12}?"
-    r"(?:metric|ratio|number|figure)\b(?=\s*[.:]|\s+by)",
-    "a format": r"(?:\b(?:please\s+)?(?:write|give|return|list|provide|state|answer)(?:\s+\w+){0,5}?\s+)?"
-    r"\b(?:in|into|with|as)\s+(?:an?\s+|the\s+)?(?:int(?:eger)?|float|str(?:ing)?|list|number|decimal|json|table)\s+"
-    r"format\b(?:\s+(?:with|in|by)\s+[^.?!;\n]{0,60})?",
+    "an announcement": r"\bhere(?:['’]s|\s+is|\s+are)\s+(?:the|my|our|a)\s+questions?\b"
+    r"|\b(?:i|we)(?:['’]d|\s+(?:need|want|would))\s+(?:like\s+)?to\s+"
+    r"(?:calculate|compute|know|find(?:\s+out)?|understand|determine)\b",
+    "a format": r"\b(?:please\s+)?(?:write|give|return|list|provide|state|answer)(?:\s+[\w,'’-]+){0,12}?"
+    r"\s+(?:in|into|with|as)\s+(?:an?\s+|the\s+)?\w+\s+format\b(?:\s+(?:with|in|by)\s+[^.?!;\n]{0,60})?"
+    r"|\bas\s+(?:an?\s+)?(?:json|table|bullet\s+points|bullets)\b(?=\s*(?:[.?!]|$))",
     "a quantity": r"\bhow\s+(?:many|much)\b",
     "the document": r"\b(?:according\s+to|in|based\s+on)\s+(?:the|this)\s+(?:report|paper|slides?|article|document)\b"
     r"(?=\s{0,3}(?:[,.?!:]|$))",
-    "a source": r"\bin\s+(?:agreement|accordance|line)\s+with\s+the\s+(?:information|details|data)\b",
     "Chinese": r"请(?:问|您)?(?:根据|回答|简要|详细|说明|解释|列出|给出|告诉我)*"
     r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",
 }
