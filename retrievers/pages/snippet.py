@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from hybrid_core.llm.token_estimate import cut, estimate
@@ -12,6 +13,8 @@ _NAMED = 0.3  # what the question's names and years weigh, beside its best other
 _AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest for others that match
 _BEFORE = 3  # an excerpt grows so many lines down for one up
 _GAP = "…\n"
+_LEAD = 120  # characters of a sentence before the line that matches
+_ENDS = re.compile(r"[.!?:;]['\")\]»”]{0,2}\s+|[。！？；：]|\n\s*\n")
 
 
 def weights(terms: Collection[str], held: Mapping[str, float]) -> dict[str, float]:
@@ -22,7 +25,8 @@ def weights(terms: Collection[str], held: Mapping[str, float]) -> dict[str, floa
 def best_window(
     text: str, query: Mapping[str, float], *, numeric: bool = False, headings: Collection[int] = ()
 ) -> tuple[int, str]:
-    """The stretch of about 280 characters with the most query-term weight, and where in the text the match is.
+    """The stretch of about 280 characters with the most query-term weight, and where in the text the match is. It
+    begins with its sentence.
 
     A stretch that begins with a row of a table has the heads of its columns before it, and prefers rows that match to
     those between; "…" stands where lines are left out. What stands above the table counts for each of its rows.
@@ -36,7 +40,22 @@ def best_window(
     if not found:  # nothing matches: the beginning
         return 0, " ".join(text[:WINDOW_CHARS].split())
     best = max(found.values(), key=lambda one: gain(lines, one, query, numeric))
-    return match(lines, best, query), best.text(lines)
+    return match(lines, best, query), _lead(text, lines, best) + best.text(lines)
+
+
+def _lead(text: str, lines: Sequence[PageLine], one: Window) -> str:
+    """The beginning of the sentence within which a stretch begins, where that is near; none before rows of tables."""
+    first = one.numbers[0]
+    line = lines[first]
+    begins = first > 0 and text[line.offset - 1] == "\n" and line.text[:1].islower() and not lines[first - 1].heading
+    if one.above or not begins:
+        return ""
+    before = text[max(0, line.offset - _LEAD) : line.offset]
+    ends = [end.end() for end in _ENDS.finditer(before)]
+    if not ends and len(before) == _LEAD:
+        return ""
+    lead = " ".join(before[ends[-1] if ends else 0 :].split())
+    return f"{lead} " if lead else ""
 
 
 def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool = False) -> str:

@@ -48,6 +48,15 @@ def test_a_line_without_end_is_shown_where_it_matches() -> None:
     assert offset <= line.index("weir") < offset + 280
 
 
+def test_a_snippet_begins_with_its_sentence() -> None:
+    text = (
+        "Nothing stands here. The keeper of the lighthouse\nreceives a pension of 900 crowns\nfor as long as he lives."
+    )
+    assert best_window(text, {"pension": 1.0})[1].startswith("The keeper of the lighthouse receives a pension of 900")
+    far = "The keeper " + "who keeps the lamp " * 12 + "\nreceives a pension."
+    assert best_window(far, {"pension": 1.0})[1] == "receives a pension."
+
+
 def test_a_page_without_a_match_shows_its_beginning() -> None:
     assert best_window("One line.\n\nAnother.", {"owl": 1.0}) == (0, "One line. Another.")
     assert best_window("", {"owl": 1.0}) == best_window("", {}) == (0, "")
