@@ -87,12 +87,17 @@ def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) ->
 
 
 def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    told = set[str]()  # running heads repeat them
     for page, text in texts:
         to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
         for match in sorted((*_OPEN.finditer(text), *to_be), key=lambda one: one.start()):
             start = text.rfind("\n", 0, match.end() - 1) + 1
             line = " ".join(text[max(start, match.start() - _QUOTE) : match.end()].split())
-            yield page, match.start(), f"to be filled in: «{line[-_QUOTE:]}», page {page}"
+            quote = line[-_QUOTE:]
+            if quote not in told:
+                told.add(quote)
+                what = "text left out" if "*" in match[0] else "to be filled in"
+                yield page, match.start(), f"{what}: «{quote}», page {page}"
 
 
 def _parts(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:

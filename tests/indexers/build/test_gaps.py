@@ -17,6 +17,8 @@ Delivery date: TBD
 
 Contact: [insert name]
 
+The price is [***] crowns.
+
 ## Prices
 
 The following table shows the prices.
@@ -52,6 +54,7 @@ def test_gaps_stand_at_their_sections_and_in_the_warnings(engine: Engine, tmp_pa
         "Delivery": (
             "to be filled in: «Delivery date: TBD», page 1",
             "to be filled in: «Contact: [insert name]», page 1",
+            "text left out: «The price is [***]», page 1",
             "Appendix B is referred to on page 1 and is not in this file",
         ),
         "Prices": ("a table is announced on page 1 and is not there",),
@@ -64,6 +67,11 @@ def test_gaps_stand_at_their_sections_and_in_the_warnings(engine: Engine, tmp_pa
 
 def test_a_whole_document_has_none(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "whole.md"
-    whole = _OPEN.split("## Prices", maxsplit=1)[0].replace("TBD", "3 May").replace("[insert name]", "A. Reed")
+    whole = (
+        _OPEN.split("## Prices", maxsplit=1)[0]
+        .replace("TBD", "3 May")
+        .replace("[insert name]", "A. Reed")
+        .replace("[***]", "9")
+    )
     file.write_text(whole + "\n# Schedule 2\n\nGoods.\n\n# Appendix B\n\nPrices.\n\n# Warranty\n\nTwo years.\n")
     assert run(engine.index(file)).files[0].note == ""
