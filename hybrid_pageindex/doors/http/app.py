@@ -31,6 +31,7 @@ from hybrid_pageindex.doors.http.routers import (
     jobs,
     libraries,
     notes,
+    openai,
     operations,
     pages,
     search,
@@ -116,6 +117,7 @@ def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> Fas
     errors.register(api)
     for router in ROUTERS:
         api.include_router(router, prefix="/api/v1")
+    api.include_router(openai.router, prefix="/v1")
     for path, name in (("/", "index.html"), ("/start.js", "start.js")):
         api.add_api_route(path, partial(_page, name), include_in_schema=False, name=name)
     return api
@@ -144,4 +146,4 @@ def _room(largest: int, method: str, path: str) -> tuple[int, Sequence[str]]:
     """How many bytes a body may have, and of which types it may be."""
     if method == "POST" and _UPLOADS.fullmatch(path):
         return largest + _JSON_BYTES, _FILES
-    return (_MCP_BYTES if path == "/mcp" else _JSON_BYTES), _JSON
+    return (_MCP_BYTES if path == "/mcp" or path.startswith("/v1/") else _JSON_BYTES), _JSON

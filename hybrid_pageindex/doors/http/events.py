@@ -52,15 +52,19 @@ def wants_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
 
-def stream(server: Server, source: AsyncIterator[Event]) -> StreamingResponse:
-    """Tells a source's events until it ends, or the server does: the last event is then ``end``."""
-    return StreamingResponse(_wire(server, source), headers=_HEADERS, media_type="text/event-stream")
+def stream(server: Server, source: AsyncIterator[Event], *, resumed: bool = True) -> StreamingResponse:
+    """Tells a source's events until it ends, or the server does: the last event is then ``end``.
+
+    ``resumed``: its clients come back where it breaks off; those of others may not understand that they are told when.
+    """
+    return StreamingResponse(_wire(server, source, resumed), headers=_HEADERS, media_type="text/event-stream")
 
 
-async def _wire(server: Server, source: AsyncIterator[Event]) -> AsyncIterator[bytes]:
+async def _wire(server: Server, source: AsyncIterator[Event], resumed: bool) -> AsyncIterator[bytes]:
     ending = asyncio.create_task(server.ending.wait())
     coming: asyncio.Task[Event] | None = None
-    yield f"retry: {_RETRY}\n\n".encode()
+    if resumed:
+        yield f"retry: {_RETRY}\n\n".encode()
     try:
         while True:
             coming = coming or asyncio.create_task(_next(source))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -17,13 +18,16 @@ from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage, MessageEvent
 from hybrid_core.types.requests import SearchFields, several
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.config.usual import usual_fields
 from hybrid_pageindex.services.conversations.export import Format, exported
+from hybrid_pageindex.services.conversations.memory import Exchange, remember
 from hybrid_pageindex.services.conversations.news import News
 from hybrid_pageindex.services.conversations.runner import TurnRunner
-from hybrid_pageindex.services.conversations.scoping import scope_of
-from hybrid_pageindex.services.conversations.turn import TurnMaker
+from hybrid_pageindex.services.conversations.scoping import request_in, scope_of
+from hybrid_pageindex.services.conversations.turn import TextListener, Turn, TurnMaker
 from hybrid_pageindex.services.layouts import Layouts
 from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.running import in_the_background
 
 _LOOK = 0.25  # seconds between two looks at a turn that another process makes
 _OWN = ("libraries", "library", "all_libraries", "documents")
@@ -49,10 +53,10 @@ class Conversations:
         self._catalog = parts.catalog
         self._reader, self._writer = ConversationReader(self._catalog), ConversationWriter(self._catalog)
         self._turns = Turns(self._catalog)
-        maker = TurnMaker(
+        self._maker = TurnMaker(
             self._catalog, parts.searcher, parts.chat, settings.answer_evidence, settings.answer_tokens
         )  # fmt: skip
-        self._runner = TurnRunner(self._catalog, maker, parts.chat, settings, self._news)
+        self._runner = TurnRunner(self._catalog, self._maker, parts.chat, settings, self._news)
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
 
     async def create(
@@ -111,6 +115,31 @@ class Conversations:
             return self._reader.message(fence.message)
 
         return await asyncio.to_thread(begun)
+
+    async def reply(
+        self,
+        question: str,
+        said: Sequence[Exchange] = (),
+        *,
+        libraries: Sequence[str] | str = (),
+        on_text: Callable[[str], None] | None = None,
+        stopped: threading.Event | None = None,
+    ) -> Turn:
+        """A turn of a conversation that somebody else keeps: ``said`` is what was said before. Nothing is stored.
+
+        ``on_text`` is called from a worker thread; ``stopped`` ends it, with Cancelled.
+        """
+        named = several(libraries) or (self._settings.library,)
+
+        def made() -> Turn:
+            scope = scope_of(self._catalog, named, (), everything=False)
+            request, note = request_in(self._catalog, scope, question, {})
+            memory = remember(said, self._settings.conversation_tokens)
+            complete = request.completed(usual_fields(self._settings))
+            heard = TextListener(on_text or (lambda _: None))
+            return self._maker.make(complete, memory, heard, stopped or threading.Event(), note)
+
+        return await in_the_background(made)
 
     async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
         """Ask something else in place of an earlier question: a branch, which the conversation ends with now."""

@@ -5,7 +5,7 @@ was asked is answered from them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
@@ -34,6 +34,22 @@ class Listener(Protocol):
     def found(self, sources: Sequence[Citation]) -> None: ...
 
     def text(self, piece: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextListener:
+    """Who hears of the text alone."""
+
+    text: Callable[[str], None]
+
+    def searches(self, question: str, question_from: QuestionFrom) -> None:
+        pass
+
+    def step(self, step: ReasoningStep) -> None:
+        pass
+
+    def found(self, sources: Sequence[Citation]) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)

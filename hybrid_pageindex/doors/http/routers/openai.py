@@ -1,0 +1,105 @@
+"""For programs that chat with OpenAI-compatible endpoints: each library is a model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.doors.http.callers import At, find_library, visible
+from hybrid_pageindex.doors.http.completions import (
+    DONE,
+    CompletionBody,
+    Marks,
+    Reply,
+    Sources,
+    asked,
+    errand,
+    marked,
+)
+from hybrid_pageindex.doors.http.events import SENT, Event, as_it_works, stream
+from hybrid_pageindex.doors.http.replies import said
+from hybrid_pageindex.services.conversations.turn import Turn
+
+router = APIRouter(tags=["openai"])
+
+
+@router.get("/models")
+async def list_models(request: Request) -> Response:
+    """The libraries that the caller may read."""
+    return said({"object": "list", "data": [_model(one) for one in await visible(request)]})
+
+
+@router.get("/models/{model:path}")
+async def show_model(request: Request, model: str) -> Response:
+    return said(_model(await find_library(request, model, "read")))
+
+
+@router.post("/chat/completions", responses=SENT)
+async def complete_chat(request: Request, server: At, body: CompletionBody) -> Response:
+    """A turn over what the program sends along: its messages are the conversation, and nothing of it is kept."""
+    library = await find_library(request, body.model, "read")
+    reply = Reply(library.name)
+    if (done := errand(body)) is not None:
+        return (
+            stream(server, _short(reply, body, done), resumed=False)
+            if body.stream
+            else said(reply.whole(done, Usage()))
+        )
+    wanted, base = asked(body), str(request.base_url).rstrip("/")
+    stopped = threading.Event()
+
+    async def turn(tell: Callable[[str], None]) -> tuple[Turn, Sources]:
+        work = server.engine.conversations.reply(
+            wanted.question, wanted.said, libraries=[library.name], on_text=tell, stopped=stopped
+        )
+        made = await server.turn(server.answers, work)
+        cited = [one for one in made.citations if one.cited]
+        return made, Sources(cited, {library.id: library.name}, base)
+
+    if not body.stream:
+        made, sources = await turn(lambda _: None)
+        text = marked(made.text) + sources.listed
+        whole = reply.whole(text, made.answer.usage, annotations=sources.annotations(text), sources=sources.shapes())
+        return said(whole)
+
+    async def work(tell: Callable[[Event], None]) -> Event:
+        tell(reply.piece(role="assistant", content=""))
+        marks = Marks(lambda text: tell(reply.piece(content=text)))
+        made, sources = await turn(marks)
+        marks.end()
+        if sources.listed:
+            tell(reply.piece(content=sources.listed))
+        told = sources.annotations(marked(made.text))
+        tell(reply.piece("stop", sources.shapes(), **({"annotations": told} if told else {})))
+        if body.stream_options and body.stream_options.include_usage:
+            tell(reply.spent(made.answer.usage))
+        return DONE
+
+    return stream(server, _unless_left(as_it_works(work), stopped), resumed=False)
+
+
+async def _unless_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
+    """Nobody could read an answer that is not kept: where the client goes away, the model is asked no further."""
+    try:
+        async for event in source:
+            yield event
+    finally:
+        stopped.set()
+
+
+async def _short(reply: Reply, body: CompletionBody, text: str) -> AsyncIterator[Event]:
+    yield reply.piece(role="assistant", content=text)
+    yield reply.piece("stop")
+    if body.stream_options and body.stream_options.include_usage:
+        yield reply.spent(Usage())
+    yield DONE
+
+
+def _model(library: Library) -> dict[str, object]:
+    shape: dict[str, object] = {"id": library.name, "object": "model", "created": 0, "owned_by": "hybrid-pageindex"}
+    return shape | {"name": library.alias or library.name}
