@@ -172,8 +172,11 @@ async def _outline(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _page(engine: Engine, options: argparse.Namespace) -> int:
-    library = _library(options)
-    pages = await engine.pages(options.document, options.pages, library=library)
+    library, wanted, at = _library(options), options.pages, None
+    if options.quote:
+        at = await engine.find_place(options.document, wanted, options.quote, library=library)
+        wanted = str(at.page)
+    pages = await engine.pages(options.document, wanted, library=library)
     if options.tables:
         pages = [await engine.with_tables(page, library=library) for page in pages]
     images: list[str] = []
@@ -194,9 +197,12 @@ async def _page(engine: Engine, options: argparse.Namespace) -> int:
             except OSError as error:
                 raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
             images.append(str(path))
-    dump({"pages": [page.to_dict() for page in pages], "images": images}) if _json(options) else show.pages(
-        pages, images
-    )
+    if _json(options):
+        dump({"pages": [page.to_dict() for page in pages], "images": images} | ({"found": asdict(at)} if at else {}))
+    else:
+        show.pages(pages, images)
+        if at is not None:
+            show.found_place(at)
     return 0
 
 

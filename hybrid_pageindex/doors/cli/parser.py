@@ -131,7 +131,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     page = commands.add_parser("page", parents=[scoped], help="read pages: text, summary, place in the tree")
     page.add_argument("document", metavar="DOC")
-    page.add_argument("pages", metavar="PAGES", help="for example 3,7-9")
+    page.add_argument("pages", metavar="PAGES", help="for example 3,7-9, or a place like 'slide 3'")
+    page.add_argument("--quote", metavar="WORDS", help="find a place again by its words, where they stand now")
     page.add_argument("--image", metavar="FILE.png", help="also draw the page; .jpg for JPEG")
     page.add_argument(
         "--view", choices=("page", "office"), default="page", help="office: --image as LibreOffice prints it"

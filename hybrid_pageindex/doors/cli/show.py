@@ -29,6 +29,7 @@ from hybrid_pageindex.services.upkeep import Health
 
 if TYPE_CHECKING:
     from hybrid_core.embed.export import ExportReport
+    from hybrid_pageindex.services.places import PlaceFound
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from indexers.build.embed import EmbedReport
     from indexers.stages.report import IndexReport
@@ -240,6 +241,11 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
         console.print(f"\n{text}\n")
     for image in images:
         console.print(f"image written: {escape(image)}")
+
+
+def found_place(at: PlaceFound) -> None:
+    moved = "these words have moved or changed since; " if at.moved else ""
+    console.print(f"[dim]{moved}they stand in line {at.line + 1} of this page[/]")
 
 
 def documents(found: Sequence[Document], *, filtered: bool) -> None:

@@ -23,6 +23,7 @@ from hybrid_core.types.locators import BookLocator, book_locator, place_span, sh
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli import show
 from hybrid_pageindex.doors.cli.answers import Streamed, show_answer
+from hybrid_pageindex.doors.cli.main import main
 from hybrid_pageindex.doors.mcp import shapes
 from hybrid_pageindex.services.places import PlaceFound, find, places_of
 from tests.indexers.formats import packages
@@ -176,6 +177,22 @@ def test_pages_results_and_sources_of_answers_say_the_place(
     show_answer(answer, Streamed(quiet=True))
     printed = capsys.readouterr().out
     assert page.span in printed and f"(ch. 2), {shown_place(found.place)}" in printed
+
+
+def test_the_command_line_finds_a_place_by_its_words(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.docx"
+    _docx(file, [f"Sentence {at} of the log of Lund." for at in range(3)])
+    run(engine.index(file))
+    home = str(tmp_path / "home")
+    asked = ["page", "a.docx", "paragraph 2", "--quote", "Sentence 1 of the log", "--home", home]
+    assert main([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["found"] == {"page": 1, "line": 2, "moved": False}
+    _docx(file, ["A buoy was laid out.", *(f"Sentence {at} of the log of Lund." for at in range(3))])
+    run(engine.index(file))
+    assert main(asked) == 0
+    assert "these words have moved or changed since; they stand in line 5" in capsys.readouterr().out
 
 
 def _at(path: Path, cfi: str) -> str:
