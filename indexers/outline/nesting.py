@@ -149,6 +149,8 @@ def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], know
         if number.kind in RANKS and outranked:
             del stack[outranked[0] :]
     kind = _kind(item)
+    if number is None and (sibling := _sibling(kind, stack)):
+        return _close_to(stack, sibling)
     if kind is not None and kind in known:
         while stack and stack[-1].level >= known[kind]:
             top = stack[-1].item
@@ -164,6 +166,16 @@ def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], know
     ):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
+
+
+def _sibling(kind: Kind | None, stack: list[_Open]) -> int:
+    """The level of an open heading that looks the same, where neither the frame nor a chapter or note came since."""
+    for node in reversed(stack):
+        if node.item.level or (node.number and node.number.kind in STRONG):
+            break
+        if kind is not None and node.number is None and _kind(node.item) == kind:
+            return node.level
+    return 0
 
 
 def _held(item: FlatHeading, top: _Open) -> bool:

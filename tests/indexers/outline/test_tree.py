@@ -225,3 +225,19 @@ def test_the_time_grows_with_the_pages_not_faster() -> None:
     small, large = sheets(200), sheets(2000)
     seconds(small)
     assert seconds(large) < 40 * max(seconds(small), 0.01)
+
+
+def test_a_heading_that_looks_like_an_open_one_stands_beside_it() -> None:
+    sheets = []
+    for number, topic in enumerate(("Rope", "Tar", "Canvas", "Copper"), 1):
+        sheet = Sheet(number).head(f"Stores of {topic}", 16).prose(5)
+        for part in ("Buying", "Keeping"):
+            sheet.row(f"{part} {topic}", bold=True, step=24).prose(5)
+            sheet.row(f"{part} {topic} abroad", italic=True, bold=True, step=24).prose(5)
+        sheets.append(sheet)
+    levels: dict[str, set[int]] = {}
+    for section in build_tree(document(sheets), TreeLimits(max_pages=50)):
+        if not section.synthetic:
+            kind = section.title.split()[0] + ("abroad" if section.title.endswith("abroad") else "")
+            levels.setdefault(kind, set()).add(section.level)
+    assert levels["Buying"] == levels["Keeping"] and len(levels["Buying"]) == 1
