@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from hybrid_core import errors
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import ENDED
 from hybrid_core.types.layouts import Box, PageLayout, WordBox
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
@@ -209,11 +210,17 @@ class Client:
 
     async def job_events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
         """Number, kind and detail of what happens to a job, until it has ended."""
-        headers = {"Last-Event-ID": str(after)} if after is not None else {}
-        async with self._http.stream("GET", f"/jobs/{id}/events", headers=headers, timeout=None) as answered:
-            await _checked(answered)
-            async for number, kind, data in _events(answered):
-                yield number, kind, data
+        over = False
+        while not over:  # the server ends a stream after a while, or when it is started again
+            headers = {"Last-Event-ID": str(after)} if after is not None else {}
+            async with self._http.stream("GET", f"/jobs/{id}/events", headers=headers, timeout=None) as answered:
+                await _checked(answered)
+                async for number, kind, data in _events(answered):
+                    after = max(number, after or 0) if number >= 0 else after
+                    over = over or _ended(kind, data)
+                    yield number, kind, data
+            if not over:
+                await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
         """pause, resume, cancel, retry or forget: the numbers of the jobs that it was done to."""
@@ -310,6 +317,12 @@ async def _events(answered: httpx.Response) -> AsyncIterator[tuple[int, str, Any
         elif not line and "data" in event:
             yield int(event.get("id", -1)), event.get("event", ""), json.loads(event["data"])
             event = {}
+
+
+def _ended(kind: str, data: Any) -> bool:
+    if kind == "state":
+        return any(job["status"] in ENDED for job in data["jobs"])
+    return kind in ENDED
 
 
 async def _pieces(file: Path) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""The log of what callers changed: only ever added to, and cut at its old end."""
+"""The log of what callers changed: only added to, and cut at its old end. Who is refused pushes out nothing done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hybrid_core.store.access.tables import audit
 from hybrid_core.store.jobs.store import JobStore as Store
 from hybrid_core.types.access import AuditEntry
 
-_KEPT = 100_000
+_KEPT, _REFUSED = 1_000_000, 100_000  # the newest, and of these the newest that were refused
 
 
 class AuditLog:
@@ -24,6 +24,8 @@ class AuditLog:
             last = connection.scalar(select(func.max(audit.c.number))) or 0
             if last % 1000 == 0:
                 connection.execute(delete(audit).where(audit.c.number <= last - _KEPT))
+                old = audit.c.number <= last - _REFUSED
+                connection.execute(delete(audit).where(old, audit.c.outcome >= 400))
 
     def entries(self, *, before: int = 0, library: str | None = None, most: int = 100) -> list[AuditEntry]:
         """The newest first, older than the number ``before`` (0: all)."""

@@ -13,6 +13,7 @@ from hybrid_core.store.access.tables import replies
 from hybrid_core.store.jobs.store import JobStore as Store
 
 _KEPT = 86_400_000  # ms
+_MOST = 1000  # of one caller
 _WORKED = 60_000  # after which a request without an answer counts as broken off
 
 
@@ -40,6 +41,9 @@ class ReplyStore:
             row = connection.execute(select(replies).where(mine)).one_or_none()
             if row is not None:
                 return Reply(row.asked, row.status, json.loads(row.headers), row.body)
+            mine_all = replies.c.caller == caller
+            beyond = select(replies.c.key).where(mine_all).order_by(replies.c.at.desc()).offset(_MOST)
+            connection.execute(delete(replies).where(mine_all, replies.c.key.in_(list(connection.scalars(beyond)))))
             begun = {"asked": asked, "at": now, "status": 0, "headers": "{}", "body": b""}
             connection.execute(insert(replies).values(caller=caller, key=key, **begun))
         return None

@@ -16,7 +16,7 @@ from hybrid_core.errors import PageIndexError
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.engine import Engine
 
-_MOST = 2**20  # bytes of an answer that is kept
+_MOST = 2**16  # bytes of an answer that is kept
 _LONGEST = 200  # characters of a key
 _NEVER = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT = ("content-type", "location")

@@ -254,3 +254,21 @@ def test_bodies_beyond_the_limits_are_refused_and_leave_nothing(tmp_path: Path) 
             broken.sendall(f"{head}Content-Type: application/octet-stream\r\nContent-Length: 5000\r\n\r\nhalf".encode())
         assert client.get(f"{where}").json()["total"] == 0
         assert not list(tmp_path.glob("tmp/*/*.part")) and not list((tmp_path / "originals").glob("*/*"))
+
+
+def test_odd_bodies_and_names_are_told_and_break_nothing(served: Serving) -> None:
+    json = {"Content-Type": "application/json"}
+    with served.client() as client:
+        for body in (
+            b"[" * 900_000,
+            b'{"question": "x", "top_k": ' + b"9" * 5000 + b"}",
+            b"\xff\xfe",
+            b'{"question": "\\ud800"}',
+        ):
+            assert client.post("/search", content=body, headers=json).status_code in (400, 422), body[:30]
+        for name in ("磨坊", "a b", "Ünï"):
+            made = client.post("/libraries", json={"name": name})
+            assert made.status_code == 201 and client.get(f"{served.url}{made.headers['location']}").status_code == 200
+        for name in ("", "..", "a/b", "\x00", "x" * 300, "~x"):
+            assert client.post("/libraries", json={"name": name}).status_code in (400, 422), name
+        assert client.get("/jobs/" + "9" * 5000).status_code in (404, 422)

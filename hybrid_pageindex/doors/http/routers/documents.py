@@ -50,9 +50,10 @@ async def list_documents(
     """A part at a time. ``where`` as in a search; ``sort`` is path, name, title, pages, size or indexed_at, with "-"
     before it downwards.
     """
-    found = await server.engine.list_documents(
+    work = server.engine.list_documents(
         library=library.name, where=where, find=find, state=state, sort=sort, most=most, cursor=cursor
     )
+    found = await server.turn(server.searches, work)
     listed = {"documents": [shown(one) for one in found.documents], "total": found.total, "cursor": found.cursor}
     return tagged(request, listed)
 

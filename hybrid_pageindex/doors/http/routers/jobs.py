@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -20,6 +23,7 @@ from hybrid_pageindex.services.job_news import JobNews
 from hybrid_pageindex.services.jobs import JobHistory, at
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
+_SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again
 JobId = Annotated[int, Path(ge=1, lt=2**63)]
 
 
@@ -105,7 +109,8 @@ async def _seen(request: Request, server: Server, job: int, role: Role) -> JobHi
 
 
 async def _news(server: Server, after: int | None, job: int | None, ids: list[str] | None) -> AsyncIterator[Event]:
-    while True:
+    end = time.monotonic() + _SECONDS
+    while time.monotonic() < end:
         news = await server.engine.job_events(after, job=job, libraries=ids)
         if job is not None and news.state is None and not news.events:
             now = await server.engine.job_events(None, job=job)
@@ -117,7 +122,8 @@ async def _news(server: Server, after: int | None, job: int | None, ids: list[st
         if job is not None and _over(news):
             return
         if after == news.number or news.state is not None:
-            await server.feed.after(news.number)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(server.feed.after(news.number), end - time.monotonic())
         after = news.number
 
 

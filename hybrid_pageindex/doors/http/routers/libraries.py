@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -22,7 +23,8 @@ async def list_libraries(
     request: Request, server: At, caller: Anybody, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
     """With what can be searched, waits and failed; the last used first."""
-    found = [one for one in await server.engine.libraries(find) if caller.may("read", one.id)]
+    sizes = await server.turn(server.searches, server.engine.libraries(find))
+    found = [one for one in sizes if caller.may("read", one.id)]
     return tagged(request, found)
 
 
@@ -30,12 +32,13 @@ async def list_libraries(
 async def create_library(request: Request, server: At, body: NewLibrary) -> Response:
     check(request, "write")
     made = await server.engine.create_library(body.name, alias=body.alias)
-    return said(made, 201, Location=f"/api/v1/libraries/{made.id}")
+    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.id)}")
 
 
 @router.get("/{library}", response_model=LibrarySize)
 async def show_library(request: Request, server: At, library: Read) -> Response:
-    [size] = [one for one in await server.engine.libraries(library.name) if one.id == library.id]
+    sizes = await server.turn(server.searches, server.engine.libraries(library.name))
+    [size] = [one for one in sizes if one.id == library.id]
     return tagged(request, size)
 
 

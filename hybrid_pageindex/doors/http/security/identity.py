@@ -96,9 +96,7 @@ class Identity:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
-                caller = await self._caller(scope, Headers(scope=scope))
-                address = scope["client"][0] if scope.get("client") else ""
-                self._rates.take(caller.id if caller else f"from {address}")
+                caller = await self._known(scope)
                 if caller is None and (scope["method"], scope["path"]) not in OPEN:
                     raise Refusal(
                         401, "not_signed_in", "A token is needed.",
@@ -110,6 +108,16 @@ class Identity:
                 return
             scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
+
+    async def _known(self, scope: Scope) -> Caller | None:
+        """What is asked with no token, or a wrong one, counts for the address that it comes from."""
+        try:
+            caller = await self._caller(scope, Headers(scope=scope))
+        except Refusal:
+            self._rates.take(f"from {_address(scope)}")
+            raise
+        self._rates.take(caller.id if caller else f"from {_address(scope)}")
+        return caller
 
     async def _caller(self, scope: Scope, headers: Headers) -> Caller | None:
         if shown := headers.get("authorization"):
@@ -136,8 +144,7 @@ class Identity:
 
     async def _by_proxy(self, scope: Scope, named: list[str]) -> Caller:
         """A user is named only by the proxy: from anybody else the header is a lie."""
-        address = scope["client"][0] if scope.get("client") else ""
-        if self._proxy is None or address not in self._proxy.addresses or len(named) != 1:
+        if self._proxy is None or _address(scope) not in self._proxy.addresses or len(named) != 1:
             raise Refusal(403, "proxy_not_trusted", "Users are named by the proxy alone.")
         caller = await self._callers.by_name(named[0])
         if caller is None:
@@ -145,6 +152,10 @@ class Identity:
                 403, "user_unknown", "This user may not call.", "Add them with: hybrid-pageindex token create --user."
             )
         return caller
+
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
 
 
 def _cookie(headers: Headers, name: str) -> str:
