@@ -1,0 +1,208 @@
+"""One HTTP server: how soon it serves, what HTTP adds to a search, many clients at once, memory after many requests.
+
+    python benchmarks/http_load.py [--clients 200] [--seconds 60] [--requests 10000] [--json]
+
+Clients read, ask, search and upload side by side, each in its own order. Any answer but 2xx and 304 is an error. The
+library is of 100 made-up files; what is measured is the door, not the engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+
+from hybrid_pageindex import Engine, run
+
+_TOKEN = "benchmark-token-of-this-run-alone"
+_SETTINGS = {"PAGEINDEX_HTTP_TOKEN": _TOKEN, "PAGEINDEX_HTTP_REQUESTS_PER_MINUTE": "0"}
+_WORDS = "mill river town council bridge harvest ledger crown tithe barley wool market toll ferry abbey".split()
+_QUESTIONS = [f"What did the {one} of the {other} cost?" for one in _WORDS for other in _WORDS if one != other]
+
+
+@contextmanager
+def served(home: Path) -> Iterator[tuple[str, psutil.Process, float]]:
+    """The address of a server's API, its process, and the seconds from its start to its first «ready»."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--port", "0", "--home", str(home)]
+    process = subprocess.Popen(command, env=os.environ | _SETTINGS, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        printed = process.stderr.readline()
+        url = f"http://{urlsplit(printed.rsplit(' ', 1)[1].strip()).netloc}/api/v1"
+        assert httpx.get(f"{url}/ready").status_code == 200
+        yield url, psutil.Process(process.pid), time.perf_counter() - began
+    finally:
+        process.terminate()
+        process.wait(15)
+        process.stderr.close()
+
+
+async def load(url: str, clients: int, seconds: float) -> dict[str, Any]:
+    """Requests, errors (as text) and milliseconds (p50, p95) by kind, of that many clients at once."""
+    times: dict[str, list[float]] = {}
+    errors: list[str] = []
+    end = time.monotonic() + seconds
+    limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
+    headers = {"Authorization": f"Bearer {_TOKEN}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
+        listed = await client.get("/libraries/bench/documents", params={"most": 100})
+        documents = [one["doc_id"] for one in listed.json()["documents"]]
+
+        async def work(number: int) -> None:
+            chance = random.Random(number)
+            while time.monotonic() < end:
+                kind = chance.choices(("search", "read", "list", "ask", "upload"), (40, 35, 15, 8, 2))[0]
+                began = time.perf_counter()
+                try:
+                    answered = await _one(client, kind, chance, documents)
+                    if not answered.is_success:
+                        errors.append(f"{kind}: {answered.status_code} {answered.text[:100]}")
+                except httpx.HTTPError as error:
+                    errors.append(f"{kind}: {type(error).__name__} {error}")
+                times.setdefault(kind, []).append((time.perf_counter() - began) * 1000)
+
+        await asyncio.gather(*(work(number) for number in range(clients)))
+    done = {kind: {"requests": len(took), **_percentiles(took)} for kind, took in sorted(times.items())}
+    return {"requests": sum(map(len, times.values())), "errors": errors, "kinds": done}
+
+
+async def _one(client: httpx.AsyncClient, kind: str, chance: random.Random, documents: list[str]) -> httpx.Response:
+    if kind in ("search", "ask"):
+        return await client.post(f"/{kind}", json={"question": chance.choice(_QUESTIONS), "libraries": ["bench"]})
+    if kind == "read":
+        return await client.get(f"/libraries/bench/documents/{chance.choice(documents)}/pages/1")
+    if kind == "list":
+        return await client.get("/libraries/bench/documents", params={"most": 20, "sort": "-indexed_at"})
+    name, sent = f"{chance.random()}.md", {"Content-Type": "application/octet-stream"}
+    return await client.post(
+        "/libraries/arriving/documents", params={"name": name}, content=_text(chance).encode(), headers=sent
+    )
+
+
+def overhead(url: str, home: Path, process: psutil.Process, count: int = 300) -> dict[str, float]:
+    """p50 in ms of the same searches by the engine itself and over HTTP, one after the other, taken in turns; and the
+    CPU time that either took a search, which other work of the machine does not lengthen.
+    """
+    direct: list[float] = []
+    over_http: list[float] = []
+    chance = random.Random(1)
+    asked = {"libraries": ["bench"], "effort": "fast"}
+    with (
+        httpx.Client(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client,
+        asyncio.Runner() as runner,
+    ):
+        engine = Engine(home)
+        inside_cpu = outside_cpu = 0.0
+        for number in range(count + 20):
+            question = chance.choice(_QUESTIONS)
+            began, cpu, server_cpu = time.perf_counter(), time.process_time(), _cpu(process)
+            runner.run(engine.search(question, libraries=["bench"], effort="fast"))
+            between, cpu = time.perf_counter(), time.process_time() - cpu
+            client.post("/search", json={"question": question, **asked}).raise_for_status()
+            if number >= 20:
+                direct.append((between - began) * 1000)
+                over_http.append((time.perf_counter() - between) * 1000)
+                inside_cpu, outside_cpu = inside_cpu + cpu, outside_cpu + _cpu(process) - server_cpu
+        engine.close()
+    inside, outside = statistics.median(direct), statistics.median(over_http)
+    cpu_ms = (1000 * inside_cpu / count, 1000 * outside_cpu / count)
+    return {
+        "engine_ms": round(inside, 2), "http_ms": round(outside, 2), "overhead_ms": round(outside - inside, 2),
+        "engine_cpu_ms": round(cpu_ms[0], 2), "server_cpu_ms": round(cpu_ms[1], 2),
+    }  # fmt: skip
+
+
+def _cpu(process: psutil.Process) -> float:
+    used = process.cpu_times()
+    return float(used.user + used.system)
+
+
+async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, float]:
+    """The server's own resident MB after a tenth of the requests and after all."""
+    async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client:
+        left, after_tenth = requests, 0.0
+        listed = await client.get("/libraries/bench/documents", params={"most": 100})
+        documents = [one["doc_id"] for one in listed.json()["documents"]]
+        chance = random.Random(2)
+        while left > 0:
+            some = min(20, left)
+            kinds = chance.choices(("search", "read", "list"), (40, 45, 15), k=some)
+            await asyncio.gather(*(_one(client, kind, chance, documents) for kind in kinds))
+            left -= some
+            if not after_tenth and left <= requests * 0.9:
+                after_tenth = process.memory_info().rss / 1e6
+    return {"after_tenth_mb": round(after_tenth), "after_all_mb": round(process.memory_info().rss / 1e6)}
+
+
+def _text(chance: random.Random) -> str:
+    def words(count: int) -> str:
+        return " ".join(chance.choices(_WORDS, k=count))
+
+    parts = [f"# {words(3)}\n\n{words(200)}." for _ in range(5)]
+    return "\n\n".join(parts)
+
+
+def _percentiles(took: list[float]) -> dict[str, float]:
+    ordered = sorted(took)
+    return {"p50_ms": round(statistics.median(ordered), 1), "p95_ms": round(ordered[int(len(ordered) * 0.95)], 1)}
+
+
+def _filled(home: Path) -> None:
+    chance, folder = random.Random(0), home.with_name("files")
+    folder.mkdir()
+    for number in range(100):
+        (folder / f"{number:03}.md").write_text(_text(chance))
+    engine = Engine(home)
+    run(engine.index(folder, library="bench"))
+    run(engine.create_library("arriving"))
+    engine.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "home")
+        _filled(home)
+        starts = []
+        for _ in range(3):
+            with served(home) as (_, _, ready):
+                starts.append(ready)
+        with served(home) as (url, process, _):
+            found: dict[str, Any] = {"start_to_ready_s": round(statistics.median(starts), 2)}
+            found |= {
+                "search": overhead(url, home, process),
+                "memory": asyncio.run(memory(url, process, options.requests)),
+            }
+            found["load"] = asyncio.run(load(url, options.clients, options.seconds))
+    if options.json:
+        print(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        print(
+            name, value if name != "load" else value | {"errors": value["errors"][:5], "failed": len(value["errors"])}
+        )
+
+
+if __name__ == "__main__":
+    main()
