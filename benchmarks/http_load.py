@@ -53,13 +53,13 @@ def served(home: Path) -> Iterator[tuple[str, psutil.Process, float]]:
         process.stderr.close()
 
 
-async def load(url: str, clients: int, seconds: float) -> dict[str, Any]:
+async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> dict[str, Any]:
     """Requests, errors (as text) and milliseconds (p50, p95) by kind, of that many clients at once."""
     times: dict[str, list[float]] = {}
     errors: list[str] = []
     end = time.monotonic() + seconds
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
-    headers = {"Authorization": f"Bearer {_TOKEN}"}
+    headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
         listed = await client.get("/libraries/bench/documents", params={"most": 100})
         documents = [one["doc_id"] for one in listed.json()["documents"]]
