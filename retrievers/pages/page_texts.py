@@ -24,7 +24,10 @@ class PageTexts:
 
     def of(self, places: Sequence[tuple[Content, int]]) -> list[PageText]:
         """Each page (content, 1-based page); nothing of one where the catalog has none."""
-        keys = [(content.content_id, page) for content, page in places]
+        return self.by_id([(content.content_id, page) for content, page in places])
+
+    def by_id(self, keys: Sequence[tuple[str, int]]) -> list[PageText]:
+        """The same by (id of the content, page)."""
         if missing := [key for key in dict.fromkeys(keys) if key not in self._held]:
             self._held |= dict.fromkeys(missing, _GONE) | self._contents.page_texts(missing)
         return [self._held[key] for key in keys]

@@ -37,6 +37,7 @@ from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.phrases import phrase_gains
+from retrievers.rerank.quotations import quotation_gains, quoted_documents, unquoted
 from retrievers.rerank.selection import ResultSlot, select_pages
 from retrievers.rerank.shares import shared_out
 
@@ -85,9 +86,12 @@ def route(state: SearchState) -> SearchState:
     documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
     contenders = Contenders(state.question, state.routing, state.hits, documents, scope, request.scoring.documents)
     choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
-    apart = {} if request.route == "semantic" else named_apart(state.question, view, choice.routing)
+    quoted = _quoted(state)
+    asked = read_question(unquoted(state.question.text)) if quoted else state.question  # what is quoted names nothing
+    routed = view.router.route(asked) if quoted else choice.routing
+    apart = {} if request.route == "semantic" else named_apart(asked, view, routed)
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
-    choice = replace(choice, routing=preferred(choice.routing, apart))
+    choice = replace(choice, routing=preferred(choice.routing, {**quoted, **apart}))
     state = replace(state, choice=choice, apart=tuple(apart), usage=state.usage + choice.usage).noted(*choice.notes)
     return first_stage(state) if choice.scope != scope else state
 
@@ -149,9 +153,11 @@ def reach_remaining(state: SearchState) -> SearchState:
 
 @stage("wording")
 def phrases(state: SearchState) -> SearchState:
-    """Phrases of expert knowledge that stand on the best pages word for word."""
-    written = [one.phrases for one in state.expansions]
-    return state.plus("wording", phrase_gains(state.visits, state.pages, written, state.texts, state.request.scoring))
+    """Phrases of expert knowledge, and what the question quotes, that stand on the best pages word for word."""
+    written, scoring = [one.phrases for one in state.expansions], state.request.scoring
+    state = state.plus("wording", phrase_gains(state.visits, state.pages, written, state.texts, scoring))
+    quoted = quotation_gains(state.question.text, state.visits, state.pages, state.texts, scoring.rerank)
+    return replace(state.plus("wording", quoted), quoted=frozenset(quoted)) if quoted else state
 
 
 @stage("rerank")
@@ -172,11 +178,12 @@ def multi_vector(state: SearchState) -> SearchState:
 
 @stage("places")
 def find_places(state: SearchState) -> SearchState:
-    """The pages that the question means by number, by name or by what a document is about come first."""
+    """The pages that the question means by number, by name or by what a document is about come first, but before what
+    it quotes only if they say it themselves."""
     found = meant_places(
         state.question, state.routing, state.visits, state.pages, state.texts, state.request.scoring.documents
     )
-    if not found.reasons:
+    if not found.reasons or (state.quoted and (found.visits[0].doc, found.visits[0].page) not in state.quoted):
         return state
     return replace(state, visits=found.visits, pages=found.pages, reasons=found.reasons, settled=found.settled)
 
@@ -314,6 +321,14 @@ def _pointers(found: PageFound, place: tuple[Content, int], texts: PageTexts) ->
         return [held.text for held in texts.of([(content, number) for number in numbers])]
 
     return pointers(found.snippet, page, content, read)
+
+
+def _quoted(state: SearchState) -> dict[str, float]:
+    """The documents of which a page says what the question quotes, whatever else it may name."""
+    if state.request.route == "semantic":
+        return {}
+    view, scoring = state.resources.view, state.request.scoring.rerank
+    return quoted_documents(state.question.text, state.page_hits, view.documents, state.texts, scoring)
 
 
 def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:

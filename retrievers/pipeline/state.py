@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid_core.store.catalog.contents import Contents
@@ -62,6 +62,7 @@ class SearchState:
     pages: Sequence[PageScores] = ()  # of each document looked into, best first
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
+    quoted: Collection[Place] = ()  # the pages that say what the question quotes
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
     settled: bool = False  # those pages are all that the question asks for
     evidence: Evidence = Evidence("none", 0.0)
