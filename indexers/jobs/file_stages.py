@@ -38,7 +38,7 @@ _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed w
 class FileStages:
     def __init__(self, catalog: Catalog, cache: Cache, place: Workplace, options: IndexOptions, tally: Tally) -> None:
         pool, at_once = place.pool, place.parsers + 1  # tasks of a file that are given to the parsers ahead
-        self._at_once = at_once
+        self._place, self._at_once = place, at_once
         self._catalog, self._cache, self._options, self._tally = catalog, cache, options, tally
         self._stored = StoredContents(catalog, options.ocr, options.chunks)
         self._stamps = NewStamps(catalog)
@@ -65,11 +65,8 @@ class FileStages:
     def lanes(self) -> list[Lane]:
         """Files are read a few at a time; models improve others meanwhile."""
         models = self._options.models
-        lanes = [
-            Lane(frozenset({"parse", "ocr"}), self._at_once, self.work),
-            Lane(frozenset({"refine"}), 1, self.work),  # its pages go side by side
-        ]
-        return [*lanes, Lane(frozenset({"enrich"}), models.options.documents, self.work)] if models else lanes
+        improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
+        return [*reading_lanes(self._at_once, self.work), *improving]
 
     def work(self, turn: Turn) -> Advance:
         advance = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}[turn.job.stage](
@@ -181,7 +178,12 @@ class FileStages:
             known = moved
             break
         doc_id = known.doc_id if known else new_id(self._catalog, library, file)
-        return self._publisher.publish(turn, stamp, sha256, doc_id, self._options.ocr_seconds, turn.page)
+        seconds = 0.0 if self._others_wait() else self._options.ocr_seconds
+        return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
+
+    def _others_wait(self) -> bool:
+        """Whether files wait to be parsed: they do not wait for scans too."""
+        return self._place.queue.waits(self._place.worker.id, self._place.worker.abilities, {"parse"})
 
     def _serves(self, turn: Turn, document: Document, wanted: ContentVersion) -> bool:
         if turn.anew:
@@ -189,6 +191,15 @@ class FileStages:
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and self._stored.serves(stored, wanted)
+
+
+def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
+    """Scans are read on where no file waits to be parsed, and hold up none that comes."""
+    return [
+        Lane(frozenset({"parse"}), at_once, work),
+        Lane(frozenset({"ocr"}), at_once, work, behind=True),
+        Lane(frozenset({"refine"}), 1, work),  # its pages go side by side
+    ]
 
 
 def unchanged(file: Path, known: Document) -> FileResult:

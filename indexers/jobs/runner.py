@@ -21,12 +21,13 @@ _AGAIN = 5.0  # and before the next one, where a worker could not look
 @dataclass(frozen=True, slots=True)
 class Lane:
     """Stages that share ``at_once`` threads. ``work`` returns what becomes of the job; raises Cancelled once the turn's
-    stop is asked for.
+    stop is asked for. ``behind``: it takes nothing while the lane before it is full.
     """
 
     stages: frozenset[JobStage]
     at_once: int
     work: Callable[[Turn], Advance]
+    behind: bool = False
 
 
 class Runner:
@@ -77,11 +78,15 @@ class Runner:
             self._settle(future)
 
     def _take(self) -> None:
+        full = False
         for lane, threads in self._lanes:
-            free = lane.at_once - sum(of is lane for _, of in self._running.values())
+            if lane.behind and full:
+                continue
+            free = lane.at_once - self._running_in(lane)
             if lane in self._brief:  # taking several together costs as much as taking one
                 free += lane.at_once if free >= 0 else 0
-            if free <= 0:
+            full = free <= 0
+            if full:
                 continue
             for job in self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
@@ -90,6 +95,10 @@ class Runner:
                 turn = self._begin(job)
                 self._leases.begun(turn)
                 self._running[threads.submit(_done, lane, turn)] = turn, lane
+            full = self._running_in(lane) >= lane.at_once
+
+    def _running_in(self, lane: Lane) -> int:
+        return sum(of is lane for _, of in self._running.values())
 
     def _settle(self, future: Future[Advance]) -> None:
         turn, lane = self._running.pop(future)

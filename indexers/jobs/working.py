@@ -15,7 +15,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.folding import fold
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobRequest
-from indexers.jobs.file_stages import FileStages
+from indexers.jobs.file_stages import FileStages, reading_lanes
 from indexers.jobs.runner import Lane, Runner
 from indexers.jobs.workplace import Workplace, workplace
 from indexers.stages.options import IndexOptions
@@ -57,14 +57,13 @@ def work(
                 asked = embedding_of(turn.library)
                 place.queue.enqueue([asked] if asked else [])
 
-        reading = Lane(frozenset({"parse", "ocr"}), parsers + 1, files.work)
-        refining = Lane(frozenset({"refine"}), 1, files.work)
+        reading = reading_lanes(parsers + 1, files.work)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
 
         def begun(job: Job) -> Turn:
             return Turn(job, catalog.locate(job.library, job.subject), files.tally)
 
-        runner = Runner(place, [reading, refining, improving, *others], begun, over, only_awaited=False)
+        runner = Runner(place, [*reading, improving, *others], begun, over, only_awaited=False)
         stack.callback(runner.close)
         busy = folded = time.monotonic()
         reader = JobReader(catalog)

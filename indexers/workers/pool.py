@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import BinaryIO, cast
 
@@ -20,6 +21,7 @@ from indexers.workers.protocol import ParseTask, RegionTask, Reply, ScanTask, Ta
 from indexers.workers.scanning import PageReading
 from indexers.workers.slow_pages import ended, too_many
 from indexers.workers.stop import Stop
+from indexers.workers.threads import TaskThreads
 from indexers.workers.watch import Verdict, Watch, resident_bytes
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
@@ -97,7 +99,7 @@ class WorkerPool:
         self._limits, self._idle = limits, idle  # seconds without a task after which a worker ends, 0: never
         self._workers = workers
         self._models: dict[str, WorkerPool] = {}
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="index-worker")
+        self._threads = TaskThreads(workers, "index-worker")
         self._watch = Watch(limits.max_worker_memory)
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -124,7 +126,7 @@ class WorkerPool:
     ) -> Future[object]:
         """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
 
-        ``stretches`` is how many times ``seconds_per_task`` it may take.
+        Pages for OCR wait for everything else. ``stretches`` is how many times ``seconds_per_task`` it may take.
         """
         if isinstance(task, ScanTask) and task.engine is None:
             return PageReading(task, lambda asked: self.submit(asked, allowance))
@@ -132,7 +134,8 @@ class WorkerPool:
             return self._with_models("ocr", 1).submit(task, allowance)
         if isinstance(task, RegionTask) and not self._idle:
             return self._with_models("layout", self._workers).submit(task, allowance)
-        return self._threads.submit(self._run, task, allowance, on_page, stretches)
+        work = partial(self._run, task, allowance, on_page, stretches)
+        return self._threads.submit(int(isinstance(task, ScanTask)), work)
 
     def _with_models(self, which: str, processes: int) -> WorkerPool:
         """The processes that hold these models."""
@@ -153,7 +156,7 @@ class WorkerPool:
             pool.close()
         for process in running:
             _kill(process)
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.close()
         self._watch.close()
         for process in running:
             _reap(process)

@@ -88,6 +88,12 @@ class JobQueue:
             log(connection, happened)
             return [rows.to_job(row, paused) for row in taken]
 
+    def waits(self, worker: str, abilities: Collection[str], stages: Collection[JobStage]) -> bool:
+        """Whether there is a job of these stages that a worker with these abilities could take."""
+        with self._store.reading() as connection:
+            paused = rows.Paused(connection)
+            return Due.read(connection, paused, worker, abilities, stages, False, 2 * self._retries.most_ms) is not None
+
     def leases(self, worker: str) -> list[Lease]:
         """What a worker has, read without writing; what is missing from it was taken away or has ended."""
         with self._store.reading() as connection:

@@ -86,6 +86,22 @@ def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
     assert run(engine.doctor()).ok
 
 
+def test_no_file_waits_for_the_scans_of_others(engine: Engine, tmp_path: Path, calls: Callable[[], int]) -> None:
+    for pages, name in enumerate(("a.pdf", "b.pdf"), 1):
+        pdfs.scanned(tmp_path / name, pages, dpi=150)
+    for topic in ("quay", "pier", "dock"):
+        pdfs.numbered(tmp_path / f"{topic}.pdf", 1, topic)
+    ended: list[FileResult] = []
+
+    def on_progress(progress: IndexProgress) -> None:
+        if progress.finished:
+            ended.append(progress.finished)
+
+    files = run(engine.index(tmp_path, workers=1, on_progress=on_progress)).files
+    assert ended[0].unread == ended[0].pages > 0, "the others waited"
+    assert [file.unread for file in files] == [0] * 5 and calls() == 3
+
+
 def test_what_was_read_before_an_interruption_is_not_read_again(
     engine: Engine, tmp_path: Path, tools: Path, calls: Callable[[], int]
 ) -> None:

@@ -1,0 +1,51 @@
+"""Which jobs begin where: scans are read on while nothing waits to be parsed, and hold up no file that comes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.jobs import Advance, Job, JobRequest
+from indexers.jobs.file_stages import reading_lanes
+from indexers.jobs.runner import Runner
+from indexers.jobs.workplace import workplace
+from indexers.stages.report import Tally
+from indexers.stages.turn import Turn
+
+
+def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Path) -> None:
+    """Two of each may be at work. The scans end when a file that came later was parsed."""
+    catalog = Catalog(tmp_path / "catalog.sqlite")
+    begun: list[str] = []
+    parsed = threading.Event()
+    requests = [JobRequest("default", "index", f"/scan{number}.pdf", "ocr") for number in range(4)]
+    requests += [JobRequest("default", "index", f"/text{number}.pdf", "parse") for number in range(5)]
+
+    def work(turn: Turn) -> Advance:
+        begun.append(turn.file.name)
+        if turn.job.stage == "ocr":
+            if len([name for name in begun if name.startswith("scan")]) == 2:
+                place.queue.enqueue([JobRequest("default", "index", "/late.pdf", "parse")])
+            assert parsed.wait(60)
+        if turn.file.name == "late.pdf":
+            parsed.set()
+        return Advance("done", result={})
+
+    def turn(job: Job) -> Turn:
+        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
+
+    ended: list[str] = []
+    with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
+        assert not place.queue.waits(place.worker.id, (), {"parse"})
+        place.queue.enqueue(requests)
+        assert place.queue.waits(place.worker.id, (), {"parse"})
+        runner = Runner(
+            place, reading_lanes(2, work), turn, lambda turn, _: ended.append(turn.file.name), only_awaited=False
+        )
+        runner.run(lambda: len(ended) == len(requests) + 1, threading.Event())
+        runner.close()
+    catalog.close()
+    first_scan = next(at for at, name in enumerate(begun) if name.startswith("scan"))
+    assert {"text0.pdf", "text1.pdf"} == set(begun[:2]) and first_scan >= 4
+    assert begun.index("late.pdf") < len(begun) - 2, "it did not wait for the scans that had begun"
