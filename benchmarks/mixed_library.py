@@ -18,7 +18,7 @@ import html
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from indexers.formats.pdf.read import PdfFile
 FORMATS = ("pdf", "html", "docx", "epub", "pptx")
 _AROUND = 15
 _SHARED = 0.3
+_TITLE_LINES = 4  # over which a title may go on
 _LEAST_LINE = 12  # letters and digits of a line that tells a page
 
 
@@ -99,11 +100,10 @@ def _key(text: str) -> str:
 
 def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
     """(h1 … h6 | table | p, lines) of a page."""
-    titles = source.titles.get(page, {})
     waiting: list[str] = []
     rows: list[str] = []
-    for line in [*source.texts.get(page, []), ""]:
-        if "  " in line:
+    for line, level in [*_headed(source.texts.get(page, []), source.titles.get(page, {})), ("", 0)]:
+        if "  " in line and not level:
             rows.append(line)
             continue
         if len(rows) > 1:
@@ -113,7 +113,7 @@ def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
         else:
             waiting += rows
         rows = []
-        if (level := titles.get(_key(line))) is not None or not line:
+        if level or not line:
             yield from ([("p", waiting)] if waiting else [])
             waiting = []
             yield from ([(f"h{min(6, level)}", [line])] if level else [])
@@ -122,6 +122,21 @@ def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
             if line.endswith((".", ":", ";")):
                 yield "p", waiting
                 waiting = []
+
+
+def _headed(lines: Sequence[str], titles: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Lines with the levels of their headings, 0 for text; those over which a title goes on are one."""
+    at = 0
+    while at < len(lines):
+        for most in range(_TITLE_LINES, 0, -1):
+            title = " ".join(lines[at : at + most])
+            if level := titles.get(_key(title)):
+                yield title, level
+                at += most
+                break
+        else:
+            yield lines[at], 0
+            at += 1
 
 
 def write_html(source: Source, path: Path) -> None:
