@@ -69,6 +69,7 @@ _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 _JSON = ("application/json",)
 _UPLOADS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)")
 _FILES = ("application/octet-stream", "multipart/form-data")
+_READS = 8  # lists that are made at once
 _WAITING = 256  # searches, and answers, that may wait for their turn
 _TYPES = {"index.html": "text/html; charset=utf-8", "start.js": "text/javascript; charset=utf-8"}
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
@@ -94,7 +95,7 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     limits = engine.settings
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
-        Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),
+        Turns(_READS, _WAITING), Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),
         Standby(engine), Feed(engine), Metrics(),
     )  # fmt: skip
     api = describe(FastAPI, server)

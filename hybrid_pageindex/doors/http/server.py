@@ -22,12 +22,15 @@ T = TypeVar("T")
 
 @dataclass
 class Server:
-    """``access`` says which files of this machine may be indexed by their path. ``ending`` is set once it is to end."""
+    """``reads``, ``searches``, and ``answers`` (which may wait for a model) take turns, each among themselves.
+    ``access`` says which files of this machine may be indexed by their path. ``ending`` is set once it is to end.
+    """
 
     engine: Engine
     callers: Callers
     cookie: str
     access: Access
+    reads: Turns
     searches: Turns
     answers: Turns
     standby: Standby

@@ -53,7 +53,7 @@ async def list_documents(
     work = server.engine.list_documents(
         library=library.name, where=where, find=find, state=state, sort=sort, most=most, cursor=cursor
     )
-    found = await server.turn(server.searches, work)
+    found = await server.turn(server.reads, work)
     listed = {"documents": [shown(one) for one in found.documents], "total": found.total, "cursor": found.cursor}
     return tagged(request, listed)
 

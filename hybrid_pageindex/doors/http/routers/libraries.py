@@ -23,7 +23,7 @@ async def list_libraries(
     request: Request, server: At, caller: Anybody, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
     """With what can be searched, waits and failed; the last used first."""
-    sizes = await server.turn(server.searches, server.engine.libraries(find))
+    sizes = await server.turn(server.reads, server.engine.libraries(find))
     found = [one for one in sizes if caller.may("read", one.id)]
     return tagged(request, found)
 
@@ -37,7 +37,7 @@ async def create_library(request: Request, server: At, body: NewLibrary) -> Resp
 
 @router.get("/{library}", response_model=LibrarySize)
 async def show_library(request: Request, server: At, library: Read) -> Response:
-    sizes = await server.turn(server.searches, server.engine.libraries(library.name))
+    sizes = await server.turn(server.reads, server.engine.libraries(library.name))
     [size] = [one for one in sizes if one.id == library.id]
     return tagged(request, size)
 
