@@ -123,7 +123,7 @@ class Counter:
         pages: set[int] = set()
         with self.engine._catalog().snapshot() as snapshot:
             [content_id] = snapshot.published("default").values()
-            texts = content_texts(snapshot, content_id)
+            texts = content_texts(snapshot, content_id, chunks=True)
         for text in texts:
             self._texts.add(text.key)
             if text.key not in before:

@@ -122,6 +122,9 @@ class EmbeddingSettings:
     )
     embedding_base_url: str = setting("", "of an OpenAI-compatible endpoint")
     embedding_api_key: str = setting("", "of that endpoint", secret=True)
+    embedding_chunks: Literal["after", "never"] = setting(
+        "after", "whether chunks get vectors too, after all pages have theirs", advice="Choose after or never."
+    )
     embedding_device: str = setting("", '"cpu", "cuda", …; empty: the best there is')
     embedding_threads: int = setting(0, "threads of an exported model", least=0, usual="one per core, 4 at most")
 

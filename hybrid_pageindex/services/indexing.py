@@ -181,12 +181,16 @@ def _embedded(
     return ()
 
 
-def embedding_of(parts: Parts, library: str) -> JobRequest | None:
-    """To embed what is new in a library that has vectors; None where nothing is."""
-    from indexers.jobs.embedding import request
+def embedding_of(parts: Parts, library: str, settings: Settings) -> list[JobRequest]:
+    """To embed what is new in a library that has vectors; nothing where nothing is."""
+    from indexers.jobs.embedding import requests
 
     spec, waiting, _ = _unembedded(parts, library)
-    return request(parts.catalog, library, spec) if spec and waiting else None
+    return requests(parts.catalog, library, spec, chunks=_chunks(settings)) if spec and waiting else []
+
+
+def _chunks(settings: Settings) -> bool:
+    return settings.embedding_chunks == "after"
 
 
 def _unembedded(parts: Parts, library: str) -> tuple[str, int, int]:
@@ -236,9 +240,9 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
 
 def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
-    """The number of the job that gives a library vectors. Raises UsageError where no model is named anywhere."""
+    """The number of the job that gives a library's pages vectors; chunks are another's, later. Raises UsageError where no model is named anywhere."""
     from hybrid_core.store.jobs.queue import JobQueue
-    from indexers.jobs.embedding import request
+    from indexers.jobs.embedding import requests
 
     with parts.catalog.snapshot() as snapshot:
         library_id = snapshot.library(library).id
@@ -247,8 +251,8 @@ def request_embedding(parts: Parts, library: str, model: str | None, settings: S
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec or spec == "none":
         raise UsageError("No embedder is named.", "Name one, for example bge-m3.")
-    [enqueued] = JobQueue(parts.catalog).enqueue([request(parts.catalog, library_id, spec)])
-    return enqueued.job
+    asked = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
+    return JobQueue(parts.catalog).enqueue(asked)[0].job
 
 
 def _embed(
@@ -259,10 +263,10 @@ def _embed(
     on_progress: Callable[[EmbedProgress], None],
     cancelled: threading.Event,
 ) -> EmbedReport:
-    from indexers.jobs.embedding import embed, request
+    from indexers.jobs.embedding import embed, requests
 
     embedder = parts.embedders.load(spec)
-    asked = request(parts.catalog, library, spec)
+    asked = requests(parts.catalog, library, spec, chunks=_chunks(settings))
     scratch = settings.storage_path / "tmp"
     return embed(parts.catalog, asked, embedder, scratch, on_progress, cancelled, parts.leaving)
 

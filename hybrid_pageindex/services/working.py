@@ -43,8 +43,8 @@ def work(
     with parts.working(), following(parts):
         do(
             parts.catalog, parts.cache, scratch, able, parsers, usual,
-            lambda asked: index_options(parts, settings, asked)[0], lambda library: embedding_of(parts, library),
-            [embedding], on_progress, stopped, enough,
+            lambda asked: index_options(parts, settings, asked)[0],
+            lambda library: embedding_of(parts, library, settings), [embedding], on_progress, stopped, enough,
         )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""Vectors for a library whose text is indexed already: follows ``index``, never in its way, and can be resumed."""
+"""Vectors for a library whose text is indexed already: follows ``index``, never in its way, and can be resumed.
+
+Pages come first, by a short text each, and serve document by document. Chunks follow as a pass of their own.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,11 @@ def embed_library(
     embedder: Embedder,
     on_progress: Callable[[EmbedProgress], None] = lambda _: None,
     cancelled: threading.Event | None = None,
+    *,
+    chunks: bool = False,
 ) -> EmbedReport:
-    """Embed every published document of a library that is not embedded yet.
+    """Embed the pages of every published document of a library where that is not done yet; with ``chunks`` the chunks
+    of those whose pages are.
 
     Raises what the embedder raises (ModelError), and Cancelled once ``cancelled`` is set; what was made
     until then is kept, and the next call goes on from there.
@@ -59,17 +65,22 @@ def embed_library(
     target = Embeddings(catalog, library, known)
     target.begin()
     with catalog.snapshot() as snapshot:
-        done = snapshot.embedded(known.fingerprint)
-        waiting = list(dict.fromkeys(c for c in snapshot.published(library).values() if c not in done))
-        expected = sum(map(snapshot.text_count, waiting))
+        done = snapshot.embedded(known.fingerprint, chunks=chunks)
+        among = list(snapshot.published(library).values())
+        if chunks:
+            paged = snapshot.embedded(known.fingerprint)
+            among = [content for content in among if content in paged]
+        waiting = list(dict.fromkeys(content for content in among if content not in done))
+        expected = sum(snapshot.text_count(content, chunks) for content in waiting)
     texts_done = made = 0
     for number, content_id in enumerate(waiting):
         with catalog.snapshot() as snapshot:
-            texts = content_texts(snapshot, content_id)
-        by_key = {text.key: text.text for text in texts}
+            texts = content_texts(snapshot, content_id, chunks=chunks)
+        wanted = [text for text in texts if text.chunk] if chunks else texts
+        by_key = {text.key: text.text for text in wanted}
         missing = target.missing(list(by_key))
         missing.sort(key=lambda key: len(by_key[key]))  # alike in length, so that little of a batch is padding
-        texts_done += len(texts) - len(missing)
+        texts_done += len(wanted) - len(missing)
         for start in range(0, len(missing), _TEXTS_AT_ONCE):
             if cancelled is not None and cancelled.is_set():
                 raise Cancelled(
@@ -81,7 +92,7 @@ def embed_library(
             _embed(embedder, target, {key: by_key[key] for key in some})
             texts_done += len(some)
             made += len(some)
-        target.complete(content_id, len(texts))
+        target.complete(content_id, len(texts), chunks=chunks)
     on_progress(EmbedProgress(len(waiting), len(waiting), texts_done, texts_done))
     serving = target.finish()
     seconds = round(time.monotonic() - began, 2)

@@ -34,7 +34,7 @@ def work(
     parsers: int,
     usual: IndexOptions,
     options: Callable[[Mapping[str, Any]], IndexOptions],
-    embedding_of: Callable[[str], JobRequest | None],
+    embedding_of: Callable[[str], Sequence[JobRequest]],
     others: Sequence[Lane],
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
@@ -54,8 +54,7 @@ def work(
                 return
             files.tally.add(over=turn.job.subject)
             if reader.counts(library=turn.library).stages.keys() <= {"embed"}:
-                asked = embedding_of(turn.library)
-                place.queue.enqueue([asked] if asked else [])
+                place.queue.enqueue(embedding_of(turn.library))
 
         reading = reading_lanes(parsers + 1, files.work)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)

@@ -79,15 +79,20 @@ class Embeddings:
         kept = values > 0  # what is too small for half precision counts for nothing
         return np.fromiter(weights, "<u4", len(weights))[kept].tobytes() + values[kept].tobytes()
 
-    def complete(self, content_id: str, vectors: int) -> None:
-        """Note that every text of a content has its vector; searchers of this embedder take them up."""
+    def complete(self, content_id: str, vectors: int, *, chunks: bool) -> None:
+        """Note that every page of a content has its vector, with ``chunks`` that its chunks have theirs too; searchers
+        of this embedder take them up. ``vectors`` is how many these are.
+        """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
             still_there = select(func.count()).where(schema.contents.c.content_id == content_id)
             if not connection.scalar(still_there):
                 return  # the document was replaced or removed meanwhile
-            new = {"content_id": content_id, "fingerprint": fingerprint, "vectors": vectors}
-            connection.execute(insert_into(connection, schema.embedded).values(**new).on_conflict_do_nothing())
+            known = {"content_id": content_id, "fingerprint": fingerprint}
+            new = {"vectors": vectors, "chunks": chunks}
+            row = insert_into(connection, schema.embedded).values(**known, **new)
+            more = row.on_conflict_do_update(index_elements=list(known), set_=new)
+            connection.execute(more if chunks else row.on_conflict_do_nothing())
             users = connection.execute(
                 select(schema.documents.c.library, schema.documents.c.doc_id)
                 .select_from(schema.documents.join(schema.libraries))
@@ -96,7 +101,7 @@ class Embeddings:
             log_changes(connection, [Changed(user.library, user.doc_id, content_id) for user in users])
 
     def finish(self) -> bool:
-        """Let the new embedder serve if every published document has its vectors; whether it serves now."""
+        """Let the new embedder serve if all pages of published documents have its vectors; whether it serves now."""
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
             done = select(schema.embedded.c.content_id).where(schema.embedded.c.fingerprint == fingerprint)

@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -70,10 +70,11 @@ embeddings = Table(
 )  # fmt: skip
 
 embedded = Table(
-    "embedded", metadata,  # contents of which every text has its vector
+    "embedded", metadata,  # contents of which every page has its vector
     Column("content_id", String, primary_key=True),
     Column("fingerprint", String, primary_key=True),
     Column("vectors", Integer, nullable=False),
+    Column("chunks", Boolean, nullable=False, server_default="0"),  # whether every chunk has its too
     sqlite_with_rowid=False,
 )  # fmt: skip
 

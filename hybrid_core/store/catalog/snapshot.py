@@ -151,18 +151,19 @@ class Snapshot:
         ).one()
         return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
 
-    def embedded(self, fingerprint: str, content_ids: Collection[str] | None = None) -> frozenset[str]:
-        """The contents that an embedder has done completely, of these or of all."""
+    def embedded(
+        self, fingerprint: str, content_ids: Collection[str] | None = None, *, chunks: bool = False
+    ) -> frozenset[str]:
+        """The contents, of these or all, whose pages have an embedder's vectors; with ``chunks`` their chunks too."""
         done = schema.embedded.c
         query = select(done.content_id).where(done.fingerprint == fingerprint)
+        query = query.where(done.chunks) if chunks else query
         return frozenset(row.content_id for row in self._where(query, done.content_id, content_ids))
 
-    def text_count(self, content_id: str) -> int:
-        """About how many texts of a content are embedded: its pages and its chunks."""
-        return sum(
-            self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
-            for table in (schema.pages, schema.chunks)
-        )
+    def text_count(self, content_id: str, chunks: bool) -> int:
+        """About how many pages of a content have a text to embed, or how many chunks."""
+        table = schema.chunks if chunks else schema.pages
+        return self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
 
     def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
         """The stored vectors of texts by their keys, float32 (dimension,); missing ones are left out."""

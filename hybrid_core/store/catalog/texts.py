@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from hybrid_core.embed.texts import EmbeddingText, embedding_texts
+from hybrid_core.embed.texts import EmbeddingText, chunk_texts, page_texts
 from hybrid_core.store.catalog.snapshot import Snapshot
 
 
-def content_texts(snapshot: Snapshot, content_id: str) -> list[EmbeddingText]:
-    """Nothing where the content is gone."""
+def content_texts(snapshot: Snapshot, content_id: str, *, chunks: bool) -> list[EmbeddingText]:
+    """The short texts of its pages, and with ``chunks`` those of its chunks too; nothing where the content is gone."""
     stored = snapshot.version(content_id)
     if stored is None:
         return []
-    parts = (snapshot.pages(content_id), snapshot.sections(content_id), snapshot.chunks(content_id))
-    return list(embedding_texts(*parts, stored.version.llm))
+    pages = snapshot.pages(content_id)
+    found = list(page_texts(pages))
+    if chunks:
+        parts = (snapshot.sections(content_id), snapshot.chunks(content_id))
+        found += chunk_texts(pages, *parts, stored.version.llm)
+    return found

@@ -246,4 +246,8 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "CREATE UNIQUE INDEX contents_by_version ON contents (sha256, format, parser, chunks, build, ocr, ocr_pages, "
         "llm, vlm, models_partly, outline)",
     ),
+    19: (
+        "ALTER TABLE embedded ADD COLUMN chunks BOOLEAN NOT NULL DEFAULT '0'",
+        "DELETE FROM embedded",  # another text stands for a page now; the vectors of chunks stay
+    ),
 }

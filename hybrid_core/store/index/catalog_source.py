@@ -65,11 +65,12 @@ class CatalogSource:
             return pages + (2 if self._embedder.sparse else 1) * texts
 
     def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
-        """(page, chunk) -> vector and learned weights, empty while the content is not completely embedded."""
+        """(page, chunk) -> vector and learned weights, empty while not every page is embedded."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
-        texts = content_texts(snapshot, content_id)
+        chunks = bool(snapshot.embedded(embedder.fingerprint, [content_id], chunks=True))
+        texts = content_texts(snapshot, content_id, chunks=chunks)
         keys = list({text.key for text in texts})
         held = snapshot.vectors(embedder.fingerprint, keys)
         learned = snapshot.weights(embedder.fingerprint, keys) if embedder.sparse else {}

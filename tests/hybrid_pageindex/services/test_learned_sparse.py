@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid_core.embed.hashed import HashedM3Embedder
-from hybrid_core.embed.texts import embedding_texts
 from hybrid_core.errors import ModelError, UsageError
+from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.store.index.query import Query
 from hybrid_core.types.results import SearchResult
 from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
@@ -64,7 +64,7 @@ def by_hand(engine: Engine, spec: str, question: str) -> tuple[dict[int, float],
     assert isinstance(model, HashedM3Embedder) or spec.startswith("bge-m3")
     with engine._catalog().snapshot() as snapshot:
         (content,) = snapshot.published("default").values()
-        texts = list(embedding_texts(snapshot.pages(content), snapshot.sections(content), snapshot.chunks(content)))
+        texts = content_texts(snapshot, content, chunks=True)
     (asked,), (tokens,) = model.embed_both([question], "query")  # type: ignore[attr-defined]
     vectors, weights = model.embed_both([text.text for text in texts], "document")  # type: ignore[attr-defined]
     dense: dict[int, float] = {}
@@ -86,7 +86,7 @@ def test_receipts_say_what_vectors_and_term_weights_score(embedded: Engine, spec
         assert result.receipt.dense == pytest.approx(dense[result.page], abs=2e-3)
         receipt = result.receipt
         assert (receipt.learned_sparse is None) == (result.page not in learned)
-        assert receipt.learned_sparse == pytest.approx(learned.get(result.page, receipt.learned_sparse), abs=1e-4)
+        assert receipt.learned_sparse == pytest.approx(learned.get(result.page, receipt.learned_sparse), abs=5e-4)
         assert receipt.page + receipt.document + receipt.structure == pytest.approx(result.score, abs=2e-4)
         assert receipt.rerank is None
     (tokens,) = embedded._parts().embedders.load(spec).embed_both([QUESTION], "query")[1]  # type: ignore[attr-defined]

@@ -19,11 +19,11 @@ import pytest
 
 from hybrid_core.embed import load as embedders
 from hybrid_core.embed.embedder import Embedder, EmbedderId, Kind, Vectors
-from hybrid_core.embed.texts import embedding_texts
+from hybrid_core.embed.texts import beginning, chunk_texts, page_texts
 from hybrid_core.errors import ModelError, NotFoundError, UsageError
 from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.types.documents import Chunk, Page, Section
-from hybrid_pageindex import Engine, run
+from hybrid_pageindex import Engine, Settings, run
 from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
@@ -93,8 +93,16 @@ def test_what_is_embedded() -> None:
         Section("0002", None, 1, "Group", 2, 2, synthetic=True),
     ]
     chunks = [Chunk(1, "0001", 1, 0, 5), Chunk(2, "0002", 1, 6, 10), Chunk(3, "0001", 2, 0, 3)]
-    made = [(t.page, t.chunk, t.text) for t in embedding_texts(pages, sections, chunks)]
-    assert made == [(1, 0, "said of one"), (1, 1, "Title\nabout\nalpha"), (1, 2, "beta")]
+    assert [(t.page, t.chunk, t.text) for t in page_texts(pages)] == [(1, 0, "alpha beta")]
+    made = [(t.page, t.chunk, t.text) for t in chunk_texts(pages, sections, chunks)]
+    assert made == [(1, 1, "Title\nabout\nalpha"), (1, 2, "beta")]
+
+
+def test_a_page_is_known_by_what_it_begins_with() -> None:
+    assert beginning("Net  revenue\n\n2018\n", 64) == "Net revenue 2018"
+    assert beginning("debt " * 100, 64) == " ".join(["debt"] * 64)
+    assert beginning("12345678 of it", 4) == "12345678" and beginning("1,5", 2) == "1,"
+    assert beginning("数" * 200, 64) == "数" * 64 and beginning("Grundstück", 4) == "Grundstück"
 
 
 def test_a_chunk_keeps_its_vector_while_only_its_section_s_summary_changes() -> None:
@@ -102,7 +110,7 @@ def test_a_chunk_keeps_its_vector_while_only_its_section_s_summary_changes() -> 
 
     def key(title: str, summary: str, by: str = "") -> str:
         sections = [Section("0001", None, 1, title, 1, 2, summary=summary)]
-        [text] = [text for text in embedding_texts(pages, sections, chunks, by) if text.chunk]
+        [text] = chunk_texts(pages, sections, chunks, by)
         assert text.text == f"{title}\n{summary}\nalpha"
         return text.key
 
@@ -137,6 +145,34 @@ def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_pa
     assert run(engine.doctor()).ok
     (size,) = run(engine.libraries())
     assert (size.embedder, size.embedded, size.next_embedder) == ("hashed:64", 2, "")
+
+
+def test_pages_serve_before_any_chunk_is_embedded(engine: Engine, tmp_path: Path) -> None:
+    run(engine.index(written(tmp_path, 2)))
+    pages = 6
+    failing = Counting(embedders.load_embedder("hashed:64"), fail_after=pages)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine._parts().embedders, "load", lambda _: failing)
+        with pytest.raises(ModelError, match="went away"):
+            run(engine.embed("hashed:64"))
+    assert len(failing.asked) == pages
+    found = run(engine.search(QUESTION))
+    assert found.embedded_share == 1 and all(r.receipt.dense is not None for r in found.results)
+    assert run(engine.doctor()).ok, "the index holds what the catalog says"
+    report = run(engine.embed())
+    assert report is not None and report.vectors > 0 and report.documents == 0, "only chunks were left"
+    assert run(engine.doctor()).ok
+    again = run(engine.embed())
+    assert again is not None and again.vectors == 0
+
+
+def test_chunks_are_left_out_where_that_is_set(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home", settings=Settings(embedding_chunks="never"))
+    run(engine.index(written(tmp_path, 1)))
+    report = run(engine.embed("hashed:64"))
+    assert report is not None and report.vectors == 3 and report.serving
+    assert run(engine.doctor()).ok
+    engine.close()
 
 
 def test_a_page_without_the_words_is_found_by_its_meaning(engine: Engine, tmp_path: Path) -> None:
@@ -259,7 +295,7 @@ def test_vectors_in_the_catalog_are_those_of_the_embedder(engine: Engine, tmp_pa
     model = embedders.load_embedder("hashed:64")
     with engine._catalog().snapshot() as snapshot:
         (content,) = snapshot.published("default").values()
-        texts = content_texts(snapshot, content)
+        texts = content_texts(snapshot, content, chunks=True)
         held = snapshot.vectors(model.id.fingerprint, [t.key for t in texts])
     expected = model.embed([t.text for t in texts], "document")
     for text, vector in zip(texts, expected, strict=True):

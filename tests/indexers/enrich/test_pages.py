@@ -14,7 +14,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from hybrid_core.embed.texts import embedding_texts
+from hybrid_core.embed.texts import page_texts
 from hybrid_core.errors import Cancelled
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.remote import Retries
@@ -376,4 +376,4 @@ def test_descriptions_are_embedded_and_change_what_was(tmp_path: Path) -> None:
         again = run(engine.embed())
         assert again is not None and again.serving and (again.documents, again.vectors) == (0, 0)
     page = Page(1, "", 9, 9, "text", "summary", described="seen")
-    assert [one.text for one in embedding_texts([page], [], [])] == ["summary\nseen"]
+    assert [one.text for one in page_texts([page])] == ["summary\nseen"]
