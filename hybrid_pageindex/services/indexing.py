@@ -240,7 +240,10 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
 
 def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
-    """The number of the job that gives a library's pages vectors; chunks are another's, later. Raises UsageError where no model is named anywhere."""
+    """The number of the job that gives a library's pages vectors; chunks are another's, later.
+
+    Raises UsageError where no model is named anywhere.
+    """
     from hybrid_core.store.jobs.queue import JobQueue
     from indexers.jobs.embedding import requests
 

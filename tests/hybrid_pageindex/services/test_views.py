@@ -55,7 +55,7 @@ def embed(catalog: Catalog, *names: str, by: StoredEmbedder = HASHED) -> None:
     target.begin()
     target.put({name: np.ones(2, np.float32) for name in names})
     for name in names:
-        target.complete(version(name).new_id(), 1)
+        target.complete(version(name).new_id(), 1, chunks=False)
     target.finish()
 
 
