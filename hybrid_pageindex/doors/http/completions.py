@@ -17,6 +17,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.types.conversations import Citation
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.http.events import Event
+from hybrid_pageindex.doors.http.models import QUESTION
 from hybrid_pageindex.services.conversations.memory import Exchange
 from hybrid_pageindex.services.conversations.naming import title_of
 
@@ -77,10 +78,13 @@ class Asked:
 
 
 def asked(body: CompletionBody) -> Asked:
-    """Raises UsageError where nothing is asked."""
+    """Raises UsageError where nothing is asked, or more than a question."""
     turns = [one for one in body.messages if one.role in ("user", "assistant") and one.text.strip()]
     if not turns or turns[-1].role != "user":
         raise UsageError("The last message is no question.", "Send one of the role user.")
+    if len(turns[-1].text) > QUESTION:
+        advice = "Upload documents to the library instead of sending them along."
+        raise UsageError(f"The question has {len(turns[-1].text):,} characters; {QUESTION:,} are read.", advice)
     said, question = list[Exchange](), ""
     for turn in turns[:-1]:
         if turn.role == "user":
