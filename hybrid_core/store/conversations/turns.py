@@ -36,7 +36,8 @@ class Turns:
         question of it is being answered.
         """
         with self._store.writing() as connection:
-            parent = self._free(connection, conversation).leaf if after is None else after
+            now = self._free(connection, conversation)
+            parent = now.leaf if after is None else after
             if parent:
                 row = message_row(connection, parent)
                 if (row.conversation, row.role) != (conversation, "assistant"):

@@ -85,6 +85,8 @@ def test_one_question_at_a_time(
     for thread in threads:
         thread.join()
     assert sum(not isinstance(one, BusyError) for one in outcomes) == 1
+    with pytest.raises(BusyError):
+        turns.begin(made.id, "What?", "w", after=0)
     turns.begin(other.id, "What?", "w")
     (running,) = [one for one in reader.path(made.id) if one.status == "running"]
     with pytest.raises(IntegrityError), store.writing() as connection:
