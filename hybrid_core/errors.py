@@ -69,6 +69,10 @@ class BusyError(StoreError):
     retryable = True
 
 
+class TurnRunningError(BusyError):
+    """A conversation answers another question just now."""
+
+
 class LeaseLostError(StoreError):
     """A job was given to another worker, or has ended: what this one made of it is not written."""
 

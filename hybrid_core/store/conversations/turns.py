@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
 
-from hybrid_core.errors import BusyError, LeaseLostError, UsageError
+from hybrid_core.errors import LeaseLostError, TurnRunningError, UsageError
 from hybrid_core.store.conversations import events, rows
 from hybrid_core.store.conversations.events import Event
 from hybrid_core.store.conversations.reading import message_row, no_conversation
@@ -32,7 +32,7 @@ class Turns:
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
         """Ask after a message, 0 for the beginning; by default after the last one. An answer is begun with it.
 
-        Raises NotFoundError, UsageError for what is no answer of this conversation, and BusyError while another
+        Raises NotFoundError, UsageError for what is no answer of this conversation, and TurnRunningError while another
         question of it is being answered.
         """
         with self._store.writing() as connection:
@@ -149,7 +149,8 @@ class Turns:
         self._expire(connection, conversation)
         running = select(messages.c.id).where(IS_RUNNING, messages.c.conversation == conversation)
         if connection.scalar(running) is not None:
-            raise BusyError("A question of this conversation is being answered.", "Wait for its end, or cancel it.")
+            message = "A question of this conversation is being answered."
+            raise TurnRunningError(message, "Wait for its end, or cancel it.")
         return row
 
     def _answer(self, connection: Connection, conversation: str, question: int, worker: str) -> TurnFence:

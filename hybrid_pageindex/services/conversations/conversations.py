@@ -102,7 +102,7 @@ class Conversations:
         """Ask, and return the answer as it is begun: it is made whether or not anybody listens (``stream``, ``wait``).
 
         ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
-        ``SearchRequest``, but for what is searched. Raises BusyError while another question is being answered.
+        ``SearchRequest``, but for what is searched. Raises TurnRunningError while another question is being answered.
         """
         if wrong := [name for name in _OWN if name in fields]:
             raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
@@ -150,7 +150,7 @@ class Conversations:
 
     async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
         """Make an answer once more: one that was interrupted, cancelled or failed in its place, a complete one as a
-        branch. Raises BusyError as ``ask`` does.
+        branch. Raises TurnRunningError as ``ask`` does.
         """
 
         def begun() -> ConversationMessage:
