@@ -41,6 +41,7 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
     "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
     "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
+    "answering": errors.TurnRunningError,
     "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError, "model_failed": errors.ModelError,
 }  # fmt: skip
 

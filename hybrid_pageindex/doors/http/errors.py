@@ -22,6 +22,7 @@ _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the firs
     (errors.ChangedError, 409, "document_changed"),
     (errors.LimitError, 422, "document_too_large"),
     (errors.DocumentError, 422, "document_unusable"),
+    (errors.TurnRunningError, 409, "answering"),
     (errors.BusyError, 503, "busy"),
     (errors.UnreachableError, 503, "store_unreachable"),
     (errors.StoreError, 503, "store_failed"),

@@ -66,7 +66,7 @@ def test_an_answer_is_complete_after_a_stream_broke_off(talking: Serving, model:
         heard = read(text.rpartition("\n\n")[0])
         id, last = heard[0][2]["message"], heard[-1][0]
         busy = client.post(f"{path}/messages", json={"question": "And its price?"})
-        assert busy.status_code == 503 and busy.json()["error"]["code"] == "busy"
+        assert busy.status_code == 409 and busy.json()["error"]["code"] == "answering"
         reloaded = client.get(path).json()
         assert [one["status"] for one in reloaded["messages"]] == ["complete", "running"]
         rest = events(client, f"{path}/messages/{id}/events", {"Last-Event-ID": str(last)})
