@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part", bound="DataclassInstance")
 
 CONFIG_FILE = "config.yaml"
-_FOREIGN = {"PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY"}  # read by benchmarks, tests and the harness, not by the engine
+_FOREIGN = {"PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY"}  # read by tests and the harness alone
 
 
 @dataclass(frozen=True)
