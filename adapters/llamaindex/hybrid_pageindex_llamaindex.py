@@ -1,0 +1,65 @@
+"""Pages of Hybrid PageIndex as LlamaIndex's nodes.
+
+from hybrid_pageindex import Engine
+from hybrid_pageindex_llamaindex import PageIndexRetriever
+
+PageIndexRetriever(Engine(), top_k=5).retrieve("What was the capital expenditure in fiscal 2025?")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+
+from hybrid_core.types.requests import SearchFields
+from hybrid_pageindex import run
+from hybrid_pageindex.retrieval import RetrievedPage, Source, retrieve
+
+__all__ = ["PageIndexRetriever"]
+
+_HIDDEN = ["doc_id", "library", "snippet", "score"]  # of no use to a model or an embedder
+
+
+class PageIndexRetriever(BaseRetriever):
+    """Whole pages, best first, each a node whose source is its document; a higher score is better.
+
+    ``source`` is an ``Engine``, or in asynchronous code a ``Client``. ``options`` are further arguments of
+    ``Engine.search``. Raises ``hybrid_pageindex`` errors of the family ``PageIndexError``.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        top_k: int = 5,
+        callback_manager: CallbackManager | None = None,
+        **options: Unpack[SearchFields],
+    ) -> None:
+        self._source = source
+        self._options: SearchFields = {**options, "top_k": top_k}
+        super().__init__(callback_manager=callback_manager)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _nodes(run(retrieve(self._source, query_bundle.query_str, **self._options)))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _nodes(await retrieve(self._source, query_bundle.query_str, **self._options))
+
+
+def _nodes(pages: Sequence[RetrievedPage]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=_node(page), score=page.score) for page in pages]
+
+
+def _node(page: RetrievedPage) -> TextNode:
+    return TextNode(
+        id_=page.id,
+        text=page.text,
+        metadata=page.metadata,
+        excluded_llm_metadata_keys=_HIDDEN,
+        excluded_embed_metadata_keys=_HIDDEN,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=page.metadata["doc_id"])},
+    )
