@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hybrid_core.types.documents import Page, ParsedPage, Section, place_of
 from hybrid_core.types.locators import distance, names_of
-from hybrid_pageindex.services.reading import PlaceRead
+from hybrid_pageindex.services.page_places import PlaceRead
 
 _QUOTE = 80  # characters of a place's words
 _ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it

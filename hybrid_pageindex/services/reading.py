@@ -11,10 +11,10 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Document, Page, Section
+from hybrid_pageindex.services.page_places import PlaceRead
 from retrievers.documents import select
 
 if TYPE_CHECKING:
-    from hybrid_core.types.locators import BookLocator
     from hybrid_pageindex.services.places import PlaceFound
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
@@ -30,31 +30,6 @@ class SectionOnPage:
     path: tuple[str, ...]
     start_page: int
     end_page: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceRead:
-    """Where in the file a page's lines stand, from ``line`` (from 0) on, and the words that it begins with.
-
-    ``Engine.find_place`` finds it again by both. ``path`` are the headings above it, from the top.
-    """
-
-    line: int
-    place: str
-    quote: str
-    path: tuple[str, ...] = ()
-
-    @property
-    def locator(self) -> BookLocator | None:
-        """What it says to programs that read books; None in other formats."""
-        from hybrid_core.types.locators import book_locator
-
-        return book_locator(self.place)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``locator`` only in books."""
-        locator = self.locator
-        return asdict(self) | ({} if locator is None else {"locator": asdict(locator)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,11 @@ def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
     names = dict(_named(documents))
     left_out: list[tuple[str, str]] = []
     packed: list[dict[str, Any]] = []
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bundle:
         for document in documents:
             try:
                 original = opening.original(catalog, known.name, document.doc_id)
-                archive.write(original, _FILES + names[document.doc_id])
+                bundle.write(original, _FILES + names[document.doc_id])
             except (PageIndexError, OSError) as error:
                 left_out.append((document.path, str(error)))
                 continue
@@ -69,7 +69,7 @@ def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
             "left_out": left_out, "notes": [asdict(one) for one in NoteStore(catalog).all(known.id, most=_MOST_FILES)],
             "feedback": [asdict(one) for one in FeedbackStore(catalog).all(known.id)],
         }  # fmt: skip
-        archive.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
+        bundle.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
     return Exported(file, len(packed), tuple(left_out))
 
 
@@ -132,33 +132,33 @@ def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any],
     has.
     """
     try:
-        archive = zipfile.ZipFile(file)
-        inside = archive.infolist()
+        bundle = zipfile.ZipFile(file)
+        inside = bundle.infolist()
         if len(inside) > _MOST_FILES or sum(one.file_size for one in inside) > most_bytes:
-            archive.close()
+            bundle.close()
             raise DocumentError("This library is too large to be imported.", "See the setting max_upload_size.")
-        head = archive.getinfo(_MANIFEST)
+        head = bundle.getinfo(_MANIFEST)
         if head.file_size > _MOST_MANIFEST:
-            archive.close()
+            bundle.close()
             raise _unfit()
-        manifest = json.loads(archive.read(head))
+        manifest = json.loads(bundle.read(head))
     except (*_DAMAGE, KeyError, OSError, RecursionError) as error:
         raise _unfit() from error
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND or not isinstance(manifest.get("name"), str):
-        archive.close()
+        bundle.close()
         raise _unfit()
-    return manifest, _uploads(archive, inside, folder)
+    return manifest, _uploads(bundle, inside, folder)
 
 
-def _uploads(archive: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder: Path) -> Iterator[Upload]:
-    with archive:
+def _uploads(bundle: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder: Path) -> Iterator[Upload]:
+    with bundle:
         for number, one in enumerate(inside):
             if not one.filename.startswith(_FILES) or one.is_dir():
                 continue
             place = folder / f"{number}.part"
             left = one.file_size
             try:
-                with archive.open(one) as packed, place.open("xb") as target:
+                with bundle.open(one) as packed, place.open("xb") as target:
                     while piece := packed.read(_PIECE):
                         left -= len(piece)
                         if left < 0:

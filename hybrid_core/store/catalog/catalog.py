@@ -90,7 +90,6 @@ class Catalog:
         for all documents. ``fence`` is of the job that made it, and ``advance`` what becomes of
         the job by that (by default it goes on); raises LeaseLostError, and publishes nothing, where another has it.
         """
-        from hybrid_core.store.catalog.correcting import of_a_copy
         from hybrid_core.store.jobs.events import log  # no search needs these, and they take a while to import
         from hybrid_core.store.jobs.fencing import advance_job
         from hybrid_core.types.jobs import Advance
@@ -116,7 +115,11 @@ class Catalog:
                 "card": to_json(card_to_json(card)), **asdict(stamp),
                 "indexed_at": now(), "error": "",
             }  # fmt: skip
-            first = {} if known or content_id is None else {"corrections": of_a_copy(connection, library, content_id)}
+            first = (
+                {}
+                if known or content_id is None
+                else {"corrections": rows.copied_corrections(connection, library, content_id)}
+            )
             new = insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first)
             connection.execute(new.on_conflict_do_update(index_elements=["doc_id"], set_=values))
             if before and before != content_id:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
@@ -34,11 +34,3 @@ def correct(catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Colle
         )
         log_changes(connection, [Changed(row.library, doc_id, row.content_id)])
     return True
-
-
-def of_a_copy(connection: Connection, library: str, content_id: str) -> str:
-    """What another document of the library with the same content was corrected to: a copy begins with that."""
-    documents = schema.documents.c
-    same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
-    query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
-    return connection.scalar(query) or "{}"

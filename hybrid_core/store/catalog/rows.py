@@ -150,3 +150,11 @@ def to_document(row: Row[Any]) -> Document:
         models=json.loads(row.models) if published else {}, error=row.error, corrections=corrections,
         outline="refined" if published and row.outline else "fast",
     )  # fmt: skip
+
+
+def copied_corrections(connection: Connection, library: str, content_id: str) -> str:
+    """What another document of the library with the same content was corrected to: a copy begins with that."""
+    documents = schema.documents.c
+    same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
+    query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
+    return connection.scalar(query) or "{}"
