@@ -41,10 +41,37 @@ class Illustration:
     height: int
 
 
+RegionKind = Literal[
+    "heading",
+    "title",
+    "text",
+    "list-item",
+    "table",
+    "picture",
+    "caption",
+    "formula",
+    "footnote",
+    "header",
+    "footer",
+    "figure",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a page as a layout model names it; ``header`` and ``footer`` are those of the page. A ``figure`` is one
+    that only the file tells, a picture or shapes: the model calls "picture" what it knows by the words in it.
+    """
+
+    kind: RegionKind
+    box: Box
+
+
 @dataclass(frozen=True, slots=True)
 class PageLayout:
     """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
-    has the places of its drawing.
+    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
+    tables, captions; None where none has read the page.
     """
 
     width: float
@@ -52,19 +79,7 @@ class PageLayout:
     words: tuple[WordBox, ...] = ()
     figures: tuple[Box, ...] = ()
     tables: tuple[TableBox, ...] = ()
-
-
-RegionKind = Literal[
-    "heading", "title", "text", "list-item", "table", "picture", "caption", "formula", "footnote", "header", "footer"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A part of a page as a layout model names it; ``header`` and ``footer`` are those of the page."""
-
-    kind: RegionKind
-    box: Box
+    regions: tuple[Region, ...] | None = None
 
 
 RegionsByPage = Mapping[int, Sequence[Region]]

@@ -10,6 +10,7 @@ from dataclasses import astuple, replace
 from typing import cast
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.store.regions import page_regions
 from hybrid_core.text.table_rows import table_rows
 from hybrid_core.types.documents import Page
 from hybrid_core.types.layouts import Box, Illustration, PageLayout, PlacedLine, TableBox, WordBox
@@ -30,7 +31,16 @@ class Layouts:
         self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
 
     def of(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
-        """Raises DocumentError where the original has moved, changed or cannot be read."""
+        """With the regions of a page that a layout model has read. Raises DocumentError where the original has moved,
+        changed or cannot be read.
+        """
+        with self._catalog.snapshot() as snapshot:
+            content = reading.one(snapshot, library, name).content_id
+        layout = self._told(library, name, number, password)
+        return replace(layout, regions=page_regions(self._catalog, self._cache, content, number))
+
+    def _told(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
+        """Without regions, which come and go while what is told of a file's bytes stays."""
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import LayoutTask
 
@@ -61,7 +71,7 @@ class Layouts:
 
     def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:
         """The boxes of quoted words, one for each line they stand in. Raises NotFoundError where they do not."""
-        layout = self.of(library, name, number, password)
+        layout = self._told(library, name, number, password)
         parts = [part for part in quote.split(_LEFT_OUT) if _letters(part)]
         boxes = [box for part in parts for box in _quoted(layout.words, part)]
         if not boxes:
@@ -74,7 +84,7 @@ class Layouts:
         if len(table_rows(lines, range(len(lines)))) < 2 or any(line.startswith("|") for line in lines):
             return read
         try:
-            tables = self.of(library, read.doc_id, read.page, None).tables
+            tables = self._told(library, read.doc_id, read.page, None).tables
         except (DocumentError, UsageError) as error:
             return replace(read, note=f"tables are shown as lines: {error}")
         for table in sorted(tables, key=lambda table: -table.lines[0]):
@@ -125,7 +135,7 @@ def _lines_of(table: TableBox) -> list[str]:
 
 
 def _packed(layout: PageLayout) -> bytes:
-    return zlib.compress(json.dumps(astuple(layout), ensure_ascii=False).encode())
+    return zlib.compress(json.dumps(astuple(layout)[:5], ensure_ascii=False).encode())
 
 
 def _unpacked(data: bytes) -> PageLayout:

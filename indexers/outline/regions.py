@@ -21,9 +21,10 @@ class Regions:
         self._lines: Counter[Style] = Counter()
         self._headings: Counter[Style] = Counter()
         for page in doc.pages:
-            regions = by_page.get(page.page.number)
-            if regions is None:
+            told = by_page.get(page.page.number)
+            if told is None:
                 continue
+            regions = [region for region in told if region.kind != "figure"]  # of which the model said nothing
             tops: dict[int, tuple[float, int]] = {}
             for at, unit in enumerate(page.units):
                 held = _holder(unit, regions)

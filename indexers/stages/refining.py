@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import astuple, replace
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,8 +14,9 @@ from typing import cast
 from hybrid_core.errors import DocumentError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.regions import lines_read, pack_regions, regions_key, unpack_regions
 from hybrid_core.types.documents import Document
-from hybrid_core.types.layouts import Box, PlacedLine, Region, RegionsByPage
+from hybrid_core.types.layouts import PlacedLine, Region, RegionsByPage
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import StoredContents, card_of
 from indexers.files.private_copy import PrivateCopy, fingerprint
@@ -30,7 +28,7 @@ from indexers.stages.turn import Turn
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 
-_RULES = "regions-1"
+_RULES = "regions-2"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
 _SAID = 5  # pages that could not be read which are named
 
@@ -134,9 +132,9 @@ class Refiner:
     def _regions(self, turn: Turn, copy: PrivateCopy, document: Document) -> tuple[RegionsByPage, list[str]]:
         """What the pages hold, and of which of them that could not be told."""
         lines = self._lines_read(document)
-        keys = {
-            number: regions_key(copy.sha256, number, lines.get(number, ())) for number in range(1, document.pages + 1)
-        }
+        model = layout_model()
+        numbers = range(1, document.pages + 1)
+        keys = {number: regions_key(copy.sha256, model, number, lines.get(number, ())) for number in numbers}
         regions: dict[int, Sequence[Region]] = {}
         for number, key in keys.items():
             if (kept := self._cache.get(key)) is not None:
@@ -187,31 +185,9 @@ class Refiner:
                 future.cancel()
 
     def _lines_read(self, document: Document) -> dict[int, tuple[PlacedLine, ...]]:
-        """The lines of pages that were read from their pictures, which hold no text of their own."""
         with self._catalog.snapshot() as snapshot:
             pages = snapshot.pages(document.content_id)
-        return {
-            page.number: tuple(
-                (text, cast(Box, tuple(map(float, box))))
-                for text, box in zip(page.text.split("\n"), page.boxes, strict=True)
-            )
-            for page in pages
-            if page.ocr and len(page.boxes) == page.text.count("\n") + 1 and all(map(any, page.boxes))
-        }
-
-
-def regions_key(sha256: str, number: int, lines: Sequence[PlacedLine]) -> str:
-    """``lines`` are those that were read from the page's picture."""
-    of_lines = f"/{hashlib.sha256(repr(lines).encode()).hexdigest()[:24]}" if lines else ""
-    return f"regions/{sha256}/{layout_model()}/{number}{of_lines}"
-
-
-def pack_regions(regions: Sequence[Region]) -> bytes:
-    return zlib.compress(json.dumps([astuple(region) for region in regions]).encode())
-
-
-def unpack_regions(data: bytes) -> tuple[Region, ...]:
-    return tuple(Region(kind, tuple(box)) for kind, box in json.loads(zlib.decompress(data)))
+        return {page.number: lines_read(page) for page in pages}
 
 
 def _noted(result: FileResult, note: str) -> FileResult:

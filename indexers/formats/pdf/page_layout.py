@@ -34,7 +34,7 @@ def pdf_layout(
         ]
         return PageLayout(
             float(page.rect.width), float(page.rect.height), tuple(word for line in words for word in line),
-            tuple(_figures(page, number)), tuple(tables(lines, words)),
+            tuple(figures(page, number)), tuple(tables(lines, words)),
         )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _shown(box: Any, matrix: pymupdf.Matrix | None) -> Box:
     return round(float(x0), 1), round(float(y0), 1), round(float(x1), 1), round(float(y1), 1)
 
 
-def _figures(page: pymupdf.Page, number: int) -> Iterator[Box]:
+def figures(page: pymupdf.Page, number: int) -> Iterator[Box]:
     """Pictures, and shapes that stand together."""
     look = look_at(page, number)
     whole = look.width * look.height

@@ -14,6 +14,7 @@ import pymupdf
 
 from hybrid_core.types.layouts import Box, PlacedLine, Region, RegionKind
 from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.page_layout import figures
 from indexers.formats.pdf.viewing import drawing, viewing
 
 _NAMES = {"section-header": "heading", "page-header": "header", "page-footer": "footer"}
@@ -22,6 +23,7 @@ _FEATURES = "rf"
 outlines written by hand, in four times the time.
 """
 _DPI = 100  # of the picture of a page that has no text of its own
+_MOST = 0.5  # of a figure's box that what the model tells may cover
 _POLITE = 10  # how far the process that holds the model steps back behind others
 
 
@@ -34,13 +36,14 @@ def page_regions(
     with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
         page = document[number - 1]
         if not lines:
-            return _regions(page)
+            return (*(found := _regions(page)), *_figures(page, number, found))
         with pymupdf.open() as made:
-            return _regions(_with_text(made, page, lines))
+            found = _regions(_with_text(made, page, lines))
+        return (*found, *_figures(page, number, found))
 
 
 def _regions(page: pymupdf.Page) -> tuple[Region, ...]:
-    kinds = get_args(RegionKind)
+    kinds = set(get_args(RegionKind)) - {"figure"}
     found = []
     for x0, y0, x1, y1, name in _model().predict(page):
         kind = _NAMES.get(name, name)
@@ -48,6 +51,27 @@ def _regions(page: pymupdf.Page) -> tuple[Region, ...]:
             box = cast(Box, tuple(round(float(edge), 1) for edge in (x0, y0, x1, y1)))
             found.append(Region(cast(RegionKind, kind), box))
     return tuple(found)
+
+
+def _figures(page: pymupdf.Page, number: int, found: Sequence[Region]) -> Iterator[Region]:
+    """Those that the file tells, where the model sees no picture, no table and not mostly text."""
+    for box in figures(page, number):
+        seen = [
+            overlap(region.box, box) > _MOST * min(area(region.box), area(box))
+            for region in found
+            if region.kind in ("picture", "table")
+        ]
+        if not any(seen) and sum(overlap(region.box, box) for region in found) <= _MOST * area(box):
+            yield Region("figure", box)
+
+
+def area(box: Box) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def overlap(one: Box, other: Box) -> float:
+    """The area that two boxes share."""
+    return area((max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])))
 
 
 def _with_text(made: pymupdf.Document, page: pymupdf.Page, lines: Sequence[PlacedLine]) -> pymupdf.Page:
