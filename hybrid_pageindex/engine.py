@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.conversations.conversations import Conversations
+    from hybrid_pageindex.services.document_versions import DocumentVersion
     from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
@@ -632,6 +633,13 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: reading.document(self._catalog(), name, document))
 
+    async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
+        """Each content that was published of a document, the newest first."""
+        from hybrid_pageindex.services.document_versions import versions
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: versions(self._catalog(), name, document))
+
     async def edit(
         self,
         document: str,
@@ -639,16 +647,18 @@ class Engine:
         set: Mapping[str, str] | None = None,
         unset: Sequence[str] = (),
         library: str | None = None,
+        seen: Document | None = None,
     ) -> Document:
         """Correct by hand what a document is: its title, organisation, year, quarter, date, type or tags.
 
         What is ``set`` stays when the file is indexed again, moves or changes, and decides in place of what was read
-        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have.
+        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have,
+        ChangedError where the document is not what it was when it was ``seen``.
         """
         from hybrid_pageindex.services.editing import edit
 
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: edit(self._catalog(), name, document, set or {}, several(unset)))
+        return await asyncio.to_thread(lambda: edit(self._catalog(), name, document, set or {}, several(unset), seen))
 
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
         """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""

@@ -104,7 +104,7 @@ class ConversationMessage:
     text: str
     status: MessageStatus
     created_at: int
-    finished_at: int
+    finished_at: int = 0
     searched: str = ""
     searched_from: QuestionFrom = "as asked"
     cause: str = ""

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid_core.cards.corrections import FIELDS, correction
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import ChangedError, NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.correcting import correct
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.services import reading
 
 
-def edit(catalog: Catalog, library: str, name: str, changes: Mapping[str, str], undone: Sequence[str] = ()) -> Document:
-    """The document as it is afterwards. Raises NotFoundError, and UsageError as ``correction`` does."""
+def edit(
+    catalog: Catalog,
+    library: str,
+    name: str,
+    changes: Mapping[str, str],
+    undone: Sequence[str] = (),
+    seen: Document | None = None,
+) -> Document:
+    """The document as it is afterwards. Raises NotFoundError, UsageError as ``correction`` does, and ChangedError where
+    the document is another than when it was ``seen``.
+    """
     new = {field.strip().casefold(): value for field, value in changes.items()}
     back = [field.strip().casefold() for field in undone]
     if not new and not back:
@@ -24,6 +33,9 @@ def edit(catalog: Catalog, library: str, name: str, changes: Mapping[str, str], 
         raise UsageError(f"{both[0]} is set and unset.", "Do one of both.")
     kept = {field: correction(field, value) for field, value in new.items()}
     found = reading.document(catalog, library, name)
-    if not correct(catalog, found.doc_id, kept, back):
+    done = correct(catalog, found.doc_id, kept, back, seen)
+    if done == "changed":
+        raise ChangedError(f"{found.name} has changed meanwhile.", "Look at it again.")
+    if done == "gone":
         raise NotFoundError(f"{found.name} was removed meanwhile.", "Index it again.")
     return reading.document(catalog, library, found.doc_id)

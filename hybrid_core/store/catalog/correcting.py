@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import select, update
 
@@ -14,10 +14,14 @@ from hybrid_core.store.text import to_json
 
 if TYPE_CHECKING:
     from hybrid_core.store.catalog.catalog import Catalog
+    from hybrid_core.types.documents import Document
 
 
-def correct(catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Collection[str]) -> bool:
-    """Add corrections to a document and take others back, in one transaction; False where there is no such document.
+def correct(
+    catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
+) -> Literal["done", "gone", "changed"]:
+    """Add corrections to a document and take others back, in one transaction, unless its content or its corrections are
+    not those that were ``seen``.
 
     Readers see it as they see a document that moved: by the change log.
     """
@@ -27,10 +31,12 @@ def correct(catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Colle
             select(documents.library, documents.content_id, documents.corrections).where(documents.doc_id == doc_id)
         ).one_or_none()
         if row is None:
-            return False
+            return "gone"
+        if seen and (row.content_id or "", json.loads(row.corrections)) != (seen.content_id, dict(seen.corrections)):
+            return "changed"
         held = {field: value for field, value in json.loads(row.corrections).items() if field not in undone}
         connection.execute(
             update(schema.documents).where(documents.doc_id == doc_id).values(corrections=to_json({**held, **new}))
         )
         log_changes(connection, [Changed(row.library, doc_id, row.content_id)])
-    return True
+    return "done"

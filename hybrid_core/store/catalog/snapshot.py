@@ -86,6 +86,14 @@ class Snapshot:
         )
         return [Change(row.seq, row.doc_id, row.content_id) for row in found]
 
+    def changes_of(self, library: str, doc_id: str) -> list[Change]:
+        """Those of one document, the oldest first."""
+        changes = schema.changes.c
+        query = select(changes.seq, changes.content_id).where(changes.library == library, changes.doc_id == doc_id)
+        return [
+            Change(row.seq, doc_id, row.content_id) for row in self._connection.execute(query.order_by(changes.seq))
+        ]
+
     def documents(self, library: str, doc_ids: Collection[str] | None = None) -> list[Document]:
         """The documents of a library, these or all, by path; failed ones too."""
         documents = schema.documents.c

@@ -116,7 +116,7 @@ def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> Fas
     )  # fmt: skip
     api.state.server = server
     errors.register(api)
-    for router in ROUTERS:
+    for router in (*ROUTERS, conversations.messages):
         api.include_router(router, prefix="/api/v1")
     api.include_router(openai.router, prefix="/v1")
     for path, name in (("/", "index.html"), ("/start.js", "start.js")):

@@ -101,6 +101,13 @@ class LibraryNames(Body):
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
+class Corrections(Body):
+    """Fields by name with what is right, and those whose corrections are taken back."""
+
+    set: Annotated[dict[str, Text], Field(max_length=20)] = Field(default_factory=dict)
+    unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
+
+
 class ModelNamed(Body):
     """An embedder; the one that serves, or the setting, where none is named."""
 

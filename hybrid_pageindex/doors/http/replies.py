@@ -12,6 +12,11 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hybrid_pageindex.doors.http.errors import ErrorAnswer, Refusal
+
+UNCHANGED: dict[int | str, dict[str, Any]] = {412: {"model": ErrorAnswer, "description": "It has changed."}}
+"""What the description of a route that heeds ``If-Match`` says of it."""
+
 
 def shape(value: Any) -> Any:
     """A value of the core as JSON says it."""
@@ -34,9 +39,23 @@ def tagged(request: Request, value: Any) -> Response:
     return with_tag(request, said(value))
 
 
+def check_match(request: Request, value: Any) -> bool:
+    """Whether the caller says by ``If-Match`` what it has seen. Raises Refusal where that is not ``value``."""
+    asked = request.headers.get("if-match", "").strip()
+    if asked in ("", "*"):
+        return False
+    if _etag(said(value)) not in [one.strip() for one in asked.split(",")]:
+        raise Refusal(412, "changed", "It has changed since you read it.", "Read it again, and change it then.")
+    return True
+
+
+def _etag(response: Response) -> str:
+    return f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+
+
 def with_tag(request: Request, response: Response, tag: str = "", keep: str = "private, no-cache") -> Response:
     """``tag`` stands for the content, else it is hashed; ``keep`` is the Cache-Control."""
-    etag = f'"{tag or hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+    etag = f'"{tag}"' if tag else _etag(response)
     headers = {"ETag": etag, "Cache-Control": keep}
     asked = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
     if etag in asked or "*" in asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,48 @@ async def test_a_document_is_read(used: Any) -> None:
     assert len(await used.boxes(document.doc_id, 2, WHERE)) == 1
     assert (await used.find_words(document.doc_id, WHERE)).matches[0].page == 2
     assert (await used.page_image(document.doc_id, 2))[:4] == b"\x89PNG"
+
+
+async def test_a_document_is_corrected_and_says_what_it_was(used: Any) -> None:
+    corrected = await used.edit("dunes.pdf", set={"year": "2019", "tags": "sand; wind"})
+    assert corrected.corrections == {"year": "2019", "tags": "sand; wind"} and corrected.card.years == (2019,)
+    back = await used.edit("dunes.pdf", unset=["year", "tags"])
+    assert back.corrections == {}
+    [version] = await used.versions("dunes.pdf")
+    assert version.current and version.content_id == back.content_id and version.made.sha256 == back.sha256
+
+
+async def test_a_conversation_goes_on_and_branches(used: Any) -> None:
+    made = await used.conversations.create(libraries="default", title="Dunes")
+    answer = await used.conversations.wait((await used.conversations.ask(made.id, WHERE, top_k=2)).id)
+    assert answer.status == "complete" and answer.citations[0].page == 2
+    events = [event async for event in used.conversations.stream(answer.id)]
+    assert events[-1].kind == "ended" and events[-1].detail["text"] == answer.text
+    second = await used.conversations.wait((await used.conversations.edit(answer.parent, "dunes on page 3")).id)
+    assert [one.id for one in await used.conversations.messages(made.id)] == [second.parent, second.id]
+    turned = await used.conversations.turn_to(made.id, answer.id)
+    assert turned[-1] == await used.conversations.message(answer.id)
+    again = await used.conversations.wait((await used.conversations.again(answer.id)).id)
+    assert again.siblings == (answer.id, again.id) and not await used.conversations.cancel(again.id)
+    assert (await used.conversations.rename(made.id, "Sand")).title == "Sand"
+    assert (await used.conversations.export(made.id)).startswith("# Sand")
+    place = await used.conversations.place(answer.id, 1)
+    assert place.citation.doc_name == "dunes.pdf" and place.library == "default"
+    [listed] = [one for one in await used.conversations.listed() if one.id == made.id]
+    assert listed == await used.conversations.get(made.id) == await used.conversations.remove(made.id)
+    with pytest.raises(NotFoundError):
+        await used.conversations.message(answer.id)
+
+
+def test_a_client_serves_one_event_loop_after_the_other(both: Serving) -> None:
+    client = Client(both.url, START)
+
+    async def asked() -> int:
+        found = len(await client.libraries())
+        await client.close()
+        return found
+
+    assert asyncio.run(asked()) == asyncio.run(asked())
 
 
 async def test_libraries_are_made_and_named(used: Any) -> None:

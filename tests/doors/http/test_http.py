@@ -140,6 +140,26 @@ def test_lists_are_filtered_sorted_and_gone_on_with(served: Serving) -> None:
         assert client.get(where, headers={"If-None-Match": tag}).status_code == 200
 
 
+def test_what_somebody_else_changed_is_not_corrected_unseen(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "corrected"})
+        upload(client, "corrected", letter="# A letter\n\nAbout the weir.\n")
+        path = "/libraries/corrected/documents/letter.md"
+        seen = {"If-Match": client.get(path).headers["etag"]}
+        first = client.patch(path, json={"set": {"organisation": "Weir & Sons"}}, headers=seen)
+        assert first.status_code == 200 and first.json()["card"]["names"] == ["Weir & Sons"]
+        late = client.patch(path, json={"set": {"organisation": "Mill Ltd"}}, headers=seen)
+        assert (late.status_code, late.json()["error"]["code"]) == (412, "changed")
+        now = {"If-Match": first.headers["etag"]}
+        assert client.patch(path, json={"unset": ["organisation"]}, headers=now).json()["corrections"] == {}
+        wrong = client.patch(path, json={"set": {"colour": "red"}})
+        assert wrong.status_code == 400 and "colour" in wrong.json()["error"]["message"]
+        [version] = client.get(f"{path}/versions").json()
+        assert version["current"] and version["made"]["format"] == "markdown"
+        printed = client.get(f"{path}/pages/1/picture", params={"view": "office"})
+        assert printed.status_code == 400 and "LibreOffice" in printed.json()["error"]["message"]
+
+
 def test_words_are_found_in_a_document(served: Serving) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "find"})

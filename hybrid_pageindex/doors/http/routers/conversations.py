@@ -23,6 +23,7 @@ from hybrid_pageindex.doors.http.replies import said, tagged
 from hybrid_pageindex.doors.http.server import Server
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
+messages = APIRouter(tags=["conversations"])
 Id = Annotated[str, Path(max_length=100)]
 MessageId = Annotated[int, Path(ge=1, lt=2**63)]
 _Leaf = Annotated[int | None, Query(ge=1, lt=2**63, description="the answer that a branch ends with")]
@@ -161,6 +162,14 @@ async def ask_in_conversation(request: Request, server: At, conversation: Owned,
     return await _begun(
         request, server, lambda: kept.ask(conversation.id, body.question, after=body.after, **fields)
     )  # fmt: skip
+
+
+@messages.get("/messages/{message}", response_model=ConversationMessage)
+async def find_message(request: Request, server: At, message: MessageId) -> Response:
+    """A message by its number alone; it names its conversation."""
+    found = await server.engine.conversations.message(message)
+    await owned(request, server, found.conversation)
+    return said(found)
 
 
 @router.get("/{conversation}/messages/{message}", response_model=ConversationMessage)

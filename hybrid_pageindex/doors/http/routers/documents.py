@@ -12,9 +12,10 @@ from starlette.responses import FileResponse, Response
 
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
-from hybrid_pageindex.doors.http.models import QUESTION
-from hybrid_pageindex.doors.http.replies import attachment, said, tagged
+from hybrid_pageindex.doors.http.models import QUESTION, Corrections
+from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, said, tagged
 from hybrid_pageindex.doors.http.uploads import received
+from hybrid_pageindex.services.document_versions import DocumentVersion
 from hybrid_pageindex.services.listing import MOST, DocumentState
 from hybrid_pageindex.services.uploading import Uploaded
 
@@ -75,6 +76,25 @@ async def upload_documents(
 async def show_document(request: Request, server: At, library: Read, document: DocumentName) -> Response:
     """Everything that is known of it."""
     return tagged(request, shown(await server.engine.info(document, library=library.name)))
+
+
+@router.get("/{document}/versions", response_model=list[DocumentVersion])
+async def list_versions(request: Request, server: At, library: Read, document: DocumentName) -> Response:
+    """Each content that was published of it, the newest first: of which bytes, by which rules and models."""
+    return tagged(request, await server.engine.versions(document, library=library.name))
+
+
+@router.patch("/{document}", responses=UNCHANGED)
+async def correct_document(
+    request: Request, server: At, library: Written, document: DocumentName, body: Corrections
+) -> Response:
+    """Correct by hand what it is: title, organisation, year, quarter, date, type, tags. With ``If-Match``, the ETag of
+    the document, only where nobody else changed it meanwhile.
+    """
+    found = await server.engine.info(document, library=library.name)
+    seen = found if check_match(request, shown(found)) else None
+    made = await server.engine.edit(found.doc_id, set=body.set, unset=body.unset, library=library.name, seen=seen)
+    return tagged(request, shown(made))
 
 
 @router.delete("/{document}")

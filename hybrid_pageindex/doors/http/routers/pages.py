@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
@@ -86,15 +86,19 @@ async def boxes(
 async def picture(
     request: Request, server: At, library: Read, document: DocumentName, number: Number, scale: Scale = 1,
     of: Annotated[str, Query(max_length=100, description="the content_id that is meant")] = "",
+    view: Literal["page", "office"] = "page",
 ) -> Response:  # fmt: skip
-    """The page drawn. With ``of`` it is that content's for ever, and 404 once the document has another."""
+    """The page drawn. With ``of`` it is that content's for ever, and 404 once the document has another. ``view``
+    "office" is the page on which it begins as LibreOffice prints the file.
+    """
     found = await _published(server, library, document)
     if of and of != found.content_id:
         raise NotFoundError(f"{found.name} has changed.", "Ask for its pages again.")
-    work = server.engine.page_image(found.doc_id, number, library=library.name, dpi=_DPI * scale)
+    work = server.engine.page_image(found.doc_id, number, library=library.name, dpi=_DPI * scale, view=view)
     drawn = await server.turn(server.answers, work)
-    tag = f"{found.content_id}-{number}-{scale}"
-    return with_tag(request, Response(drawn, media_type="image/png"), tag, _FOREVER if of else "private, no-cache")
+    tag = f"{found.content_id}-{number}-{scale}-{view}"
+    keep = _FOREVER if of and view == "page" else "private, no-cache"
+    return with_tag(request, Response(drawn, media_type="image/png"), tag, keep)
 
 
 @router.get("/pages/{number}/thumbnail", responses=_PICTURE, response_class=Response)

@@ -12,7 +12,7 @@ from hybrid_pageindex.config.experts import PACKS
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
 from hybrid_pageindex.doors.http.errors import told
 from hybrid_pageindex.doors.http.models import QUESTION, checked_expert
-from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.replies import UNCHANGED, check_match, said, tagged
 from hybrid_pageindex.services.pack_preview import PackPreview
 from hybrid_pageindex.services.settings_change import SettingView
 
@@ -25,11 +25,17 @@ async def show_settings(request: Request, server: At, _: Admin) -> Response:
     return tagged(request, server.engine.setting_views())
 
 
-@router.patch("/settings", response_model=list[SettingView])
+@router.patch("/settings", response_model=list[SettingView], responses=UNCHANGED)
 async def change_settings(
-    server: At, _: Admin, body: Annotated[dict[str, str | int | float | bool], Body(max_length=50)]
+    request: Request,
+    server: At,
+    _: Admin,
+    body: Annotated[dict[str, str | int | float | bool], Body(max_length=50)],
 ) -> Response:
-    """From now on, and in the home's config.yaml. Only those that decide how is searched, answered and read."""
+    """From now on, and in the home's config.yaml. Only those that decide how is searched, answered and read.
+    With ``If-Match``, the ETag of the settings, only where they are still those.
+    """
+    check_match(request, server.engine.setting_views())
     return said(await server.engine.change_settings(body))
 
 

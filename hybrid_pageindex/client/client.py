@@ -7,16 +7,12 @@ async with Client("http://127.0.0.1:8323", token="hpi_…") as client:
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, Unpack
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Unpack
 
-import httpx
 from pydantic import TypeAdapter
 
 from hybrid_core import errors
@@ -27,6 +23,9 @@ from hybrid_core.types.layouts import Box, PageLayout, WordBox
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.client.conversations import ConversationsClient
+from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
+from hybrid_pageindex.services.document_versions import DocumentVersion
 from hybrid_pageindex.services.listing import DocumentPage
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.page_search import Matches
@@ -34,24 +33,10 @@ from hybrid_pageindex.services.reading import PageRead
 from hybrid_pageindex.services.sizes import LibrarySize
 from hybrid_pageindex.services.uploading import Uploaded
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from indexers.formats.drawing import PageView
 
 _BINARY = {"Content-Type": "application/octet-stream"}
-_ERRORS: Mapping[str, type[errors.PageIndexError]] = {
-    "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
-    "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
-    "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
-    "answering": errors.TurnRunningError,
-    "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError, "model_failed": errors.ModelError,
-}  # fmt: skip
-
-
-class RefusedError(errors.PageIndexError):
-    """The server does not carry this out for this caller; ``code`` is one of its stable codes."""
-
-    def __init__(self, message: str, advice: str, code: str) -> None:
-        super().__init__(message, advice)
-        self.code = code
 
 
 class Client:
@@ -61,9 +46,9 @@ class Client:
 
     def __init__(self, url: str, token: str, *, library: str = "default", timeout: float = 120.0) -> None:
         """``library`` is the one that is meant where none is named."""
-        headers = {"Authorization": f"Bearer {token}"}
-        self._http = httpx.AsyncClient(base_url=f"{url.rstrip('/')}/api/v1", headers=headers, timeout=timeout)
+        self._wire = Wire(f"{url.rstrip('/')}/api/v1", token, timeout)
         self._library = library
+        self.conversations = ConversationsClient(self._wire, library)
 
     async def search(
         self,
@@ -75,8 +60,8 @@ class Client:
         """As ``Engine.search``."""
         body = self._asked(question, given)
         if on_step is None:
-            return _as(SearchResult, await self._json("POST", "/search", json=body))
-        return _as(SearchResult, await self._followed("/search", body, "result", on_step, None))
+            return read_as(SearchResult, await self._wire.json("POST", "/search", json=body))
+        return read_as(SearchResult, await self._followed("/search", body, "result", on_step, None))
 
     async def ask(
         self,
@@ -91,8 +76,8 @@ class Client:
         """As ``Engine.ask``."""
         body = self._asked(question, given) | {"force": force, "vision": vision}
         if on_text is None and on_step is None:
-            return _as(Answer, await self._json("POST", "/ask", json=body))
-        return _as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
+            return read_as(Answer, await self._wire.json("POST", "/ask", json=body))
+        return read_as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
 
     async def outline(
         self,
@@ -105,41 +90,42 @@ class Client:
         text: bool = False,
     ) -> Outline:
         asked = {"q": query, "depth": depth, "node": node, "text": text, "shape": "flat"}
-        return _as(Outline, await self._json("GET", self._of(library, document, "outline"), asked))
+        return read_as(Outline, await self._wire.json("GET", self._of(library, document, "outline"), asked))
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None, tables: bool = False
     ) -> list[PageRead]:
         wanted = numbers if isinstance(numbers, str | int) else ",".join(map(str, numbers))
         asked = {"pages": wanted, "tables": tables}
-        return _as(list[PageRead], await self._json("GET", self._of(library, document, "pages"), asked))
+        return read_as(list[PageRead], await self._wire.json("GET", self._of(library, document, "pages"), asked))
 
     async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout:
-        return _as(PageLayout, await self._json("GET", self._of(library, document, f"pages/{page}/layout")))
+        return read_as(PageLayout, await self._wire.json("GET", self._of(library, document, f"pages/{page}/layout")))
 
     async def words(self, document: str, page: int, *, library: str | None = None) -> tuple[WordBox, ...]:
         return (await self.layout(document, page, library=library)).words
 
     async def boxes(self, document: str, page: int, quote: str, *, library: str | None = None) -> tuple[Box, ...]:
-        found = await self._json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
-        return _as(tuple[Box, ...], found["boxes"])
+        found = await self._wire.json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
+        return read_as(tuple[Box, ...], found["boxes"])
 
-    async def page_image(self, document: str, page: int, *, library: str | None = None, scale: int = 1) -> bytes:
-        """PNG, at 96 pixels an inch or twice that."""
+    async def page_image(
+        self, document: str, page: int, *, library: str | None = None, scale: int = 1, view: PageView = "page"
+    ) -> bytes:
+        """PNG, at 96 pixels an inch or twice that. ``view`` as ``Engine.page_image`` has it."""
         where = self._of(library, document, f"pages/{page}/picture")
-        return (await self._sent("GET", where, {"scale": scale})).content
+        return (await self._wire.sent("GET", where, {"scale": scale, "view": view})).content
 
     async def find_words(
         self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
     ) -> Matches:
         asked = {"q": words, "first": first, "most": most}
-        return _as(Matches, await self._json("GET", self._of(library, document, "find"), asked))
+        return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), asked))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
         """Fetch the file that a document was made of, to a file of yours."""
         target = Path(to)
-        async with self._http.stream("GET", self._of(library, document, "original")) as answered:
-            await _checked(answered)
+        async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
             with target.open("wb") as file:
                 async for piece in answered.aiter_bytes():
                     await asyncio.to_thread(file.write, piece)
@@ -155,15 +141,31 @@ class Client:
                 return found
 
     async def list_documents(self, *, library: str | None = None, **asked: Any) -> DocumentPage:
-        return _as(DocumentPage, await self._json("GET", self._of(library), asked))
+        return read_as(DocumentPage, await self._wire.json("GET", self._of(library), asked))
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
-        return _as(Document, await self._json("GET", self._of(library, document)))
+        return read_as(Document, await self._wire.json("GET", self._of(library, document)))
+
+    async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
+        """As ``Engine.versions``."""
+        return read_as(list[DocumentVersion], await self._wire.json("GET", self._of(library, document, "versions")))
+
+    async def edit(
+        self,
+        document: str,
+        *,
+        set: Mapping[str, str] | None = None,
+        unset: Sequence[str] = (),
+        library: str | None = None,
+    ) -> Document:
+        """As ``Engine.edit``."""
+        body = {"set": dict(set or {}), "unset": list(several(unset))}
+        return read_as(Document, await self._wire.json("PATCH", self._of(library, document), json=body))
 
     async def remove(self, documents: Sequence[str] | str, *, library: str | None = None) -> list[Document]:
         """One after the other: where one is not found those before it are gone."""
-        found = [await self._json("DELETE", self._of(library, one)) for one in several(documents)]
-        return _as(list[Document], [document for one in found for document in one["removed"]])
+        found = [await self._wire.json("DELETE", self._of(library, one)) for one in several(documents)]
+        return read_as(list[Document], [document for one in found for document in one["removed"]])
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
         """Send files of this machine, by their names; the server indexes them: see ``wait``."""
@@ -175,8 +177,8 @@ class Client:
     async def upload_bytes(
         self, name: str, data: bytes | AsyncIterator[bytes], *, library: str | None = None
     ) -> Uploaded:
-        answered = await self._json("POST", self._of(library), {"name": name}, content=data, headers=_BINARY)
-        return _as(Uploaded, answered)
+        answered = await self._wire.json("POST", self._of(library), {"name": name}, content=data, headers=_BINARY)
+        return read_as(Uploaded, answered)
 
     async def wait(self, uploaded: Uploaded) -> list[dict[str, Any]]:
         """Until the jobs of an upload have ended: what became of each."""
@@ -187,50 +189,47 @@ class Client:
         return [await self.job(job) for job in jobs]
 
     async def libraries(self, part: str = "") -> list[LibrarySize]:
-        return _as(list[LibrarySize], await self._json("GET", "/libraries", {"find": part}))
+        return read_as(list[LibrarySize], await self._wire.json("GET", "/libraries", {"find": part}))
 
     async def create_library(self, name: str, *, alias: str = "") -> Library:
-        return _as(Library, await self._json("POST", "/libraries", json={"name": name, "alias": alias}))
+        return read_as(Library, await self._wire.json("POST", "/libraries", json={"name": name, "alias": alias}))
 
     async def name_library(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
         changed = {"name": name, "alias": alias}
-        return _as(Library, await self._json("PATCH", f"/libraries/{_quoted(library)}", json=changed))
+        return read_as(Library, await self._wire.json("PATCH", f"/libraries/{quoted(library)}", json=changed))
 
     async def clear(self, *, library: str) -> list[str]:
-        deleted: list[str] = (await self._json("DELETE", f"/libraries/{_quoted(library)}"))["deleted"]
+        deleted: list[str] = (await self._wire.json("DELETE", f"/libraries/{quoted(library)}"))["deleted"]
         return deleted
 
     async def jobs(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
         """As ``JobList.to_dict``."""
         asked = {"library": library, "status": list(status), "most": most}
-        return _as(dict[str, Any], await self._json("GET", "/jobs", asked))
+        return read_as(dict[str, Any], await self._wire.json("GET", "/jobs", asked))
 
     async def job(self, id: int) -> dict[str, Any]:
         """As ``JobHistory.to_dict``."""
-        return _as(dict[str, Any], await self._json("GET", f"/jobs/{id}"))
+        return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def job_events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
         """Number, kind and detail of what happens to a job, until it has ended."""
         over = False
         while not over:  # the server ends a stream after a while, or when it is started again
-            headers = {"Last-Event-ID": str(after)} if after is not None else {}
-            async with self._http.stream("GET", f"/jobs/{id}/events", headers=headers, timeout=None) as answered:
-                await _checked(answered)
-                async for number, kind, data in _events(answered):
-                    after = max(number, after or 0) if number >= 0 else after
-                    over = over or _ended(kind, data)
-                    yield number, kind, data
+            async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
+                after = max(number, after or 0) if number >= 0 else after
+                over = over or _ended(kind, data)
+                yield number, kind, data
             if not over:
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
         """pause, resume, cancel, retry or forget: the numbers of the jobs that it was done to."""
         body = {"jobs": list(jobs), "library": library, "everything": everything}
-        done: list[int] = (await self._json("POST", f"/jobs/{action}", json=body))["jobs"]
+        done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._wire.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -243,7 +242,7 @@ class Client:
     def _of(self, library: str | None, document: str = "", what: str = "") -> str:
         if library == "":
             raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
-        named = [f"/libraries/{_quoted(library or self._library)}/documents", _quoted(str(document)), what]
+        named = [f"/libraries/{quoted(library or self._library)}/documents", quoted(str(document)), what]
         return "/".join(part for part in named if part)
 
     def _asked(self, question: str | SearchRequest, given: SearchFields) -> dict[str, Any]:
@@ -264,60 +263,16 @@ class Client:
         on_step: Callable[[ReasoningStep], None] | None,
         on_text: Callable[[str], None] | None,
     ) -> Any:
-        async with self._http.stream("POST", path, json=body, headers={"Accept": "text/event-stream"}) as answered:
-            await _checked(answered)
-            async for _, kind, data in _events(answered):
-                if kind == last:
-                    return data
-                if kind == "step" and on_step is not None:
-                    on_step(_as(ReasoningStep, data))
-                elif kind == "text" and on_text is not None:
-                    on_text(data)
-                elif kind == "error":
-                    raise _error(data)
+        async for _, kind, data in self._wire.events(path, method="POST", json=body):
+            if kind == last:
+                return data
+            if kind == "step" and on_step is not None:
+                on_step(read_as(ReasoningStep, data))
+            elif kind == "text" and on_text is not None:
+                on_text(data)
+            elif kind == "error":
+                raise error_of(data)
         raise errors.UnreachableError("The server ended before the answer was whole.", "Ask again.")
-
-    async def _json(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> Any:
-        return (await self._sent(method, path, params, **more)).json()
-
-    async def _sent(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> httpx.Response:
-        given = {name: value for name, value in params.items() if value is not None}
-        try:
-            answered = await self._http.request(method, path, params=given, **more)
-        except httpx.TransportError as error:
-            raise errors.UnreachableError(f"{self._http.base_url}: {error}", "Is the server running?") from error
-        await _checked(answered)
-        return answered
-
-
-async def _checked(answered: httpx.Response) -> None:
-    """Raises what the server says went wrong."""
-    if answered.is_success:
-        return
-    await answered.aread()
-    try:
-        said = answered.json()["error"]
-    except (ValueError, KeyError, TypeError):
-        raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
-    raise _error(said)
-
-
-def _error(said: Mapping[str, str]) -> errors.PageIndexError:
-    kind = _ERRORS.get(said["code"])
-    if kind is None:
-        return RefusedError(said["message"], said["advice"], said["code"])
-    return kind(said["message"], said["advice"])
-
-
-async def _events(answered: httpx.Response) -> AsyncIterator[tuple[int, str, Any]]:
-    event: dict[str, str] = {}
-    async for line in answered.aiter_lines():
-        name, _, value = line.partition(": ")
-        if name in ("id", "event", "data"):
-            event[name] = value
-        elif not line and "data" in event:
-            yield int(event.get("id", -1)), event.get("event", ""), json.loads(event["data"])
-            event = {}
 
 
 def _ended(kind: str, data: Any) -> bool:
@@ -330,18 +285,3 @@ async def _pieces(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as opened:
         while piece := await asyncio.to_thread(opened.read, 1 << 18):
             yield piece
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _as(kind: type[T], shape: Any) -> T:
-    known: Any = kind
-    made: T = _adapter(known).validate_python(shape)
-    return made

@@ -1,0 +1,6 @@
+"""The engine over HTTP."""
+
+from hybrid_pageindex.client.client import Client
+from hybrid_pageindex.client.wire import RefusedError
+
+__all__ = ["Client", "RefusedError"]

@@ -1,0 +1,146 @@
+"""Conversations of a server, by the methods of ``Engine.conversations``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal, TypedDict, Unpack
+
+from hybrid_core.errors import UnreachableError
+from hybrid_core.types.conversations import Conversation, ConversationMessage, MessageEvent
+from hybrid_core.types.documents import Effort
+from hybrid_core.types.requests import several
+from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
+from hybrid_pageindex.services.conversations.conversations import CitedPlace
+
+_AGAIN = 1.0  # seconds before a stream that broke off is asked for again
+_TRIES = 5
+
+
+class AskFields(TypedDict, total=False):
+    """Of a search's fields those that a turn over HTTP may have."""
+
+    effort: Effort
+    top_k: int
+
+
+class ConversationsClient:
+    """Messages are named by their numbers alone, as the engine has it."""
+
+    def __init__(self, wire: Wire, library: str) -> None:
+        self._wire, self._library = wire, library
+        self._of: dict[int, str] = {}  # the conversations of messages that were seen
+
+    async def create(
+        self,
+        *,
+        libraries: Sequence[str] | str = (),
+        documents: Sequence[str] | str = (),
+        all_libraries: bool = False,
+        title: str = "",
+    ) -> Conversation:
+        named = several(libraries) or (() if all_libraries else (self._library,))
+        body = {
+            "libraries": list(named), "documents": list(several(documents)), "all_libraries": all_libraries,
+            "title": title,
+        }  # fmt: skip
+        return read_as(Conversation, await self._wire.json("POST", "/conversations", json=body))
+
+    async def listed(self, *, most: int = 100, before: tuple[int, str] | None = None) -> list[Conversation]:
+        """The one that was used last first."""
+        asked = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None}
+        return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", asked))["conversations"])
+
+    async def get(self, id: str) -> Conversation:
+        shape = await self._wire.json("GET", _path(id))
+        shape.pop("messages")
+        return read_as(Conversation, shape)
+
+    async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
+        """From the first to the last one, or to ``leaf``, the end of any branch."""
+        return [self._seen(one) for one in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
+
+    async def message(self, id: int) -> ConversationMessage:
+        return self._seen(await self._wire.json("GET", f"/messages/{id}"))
+
+    async def ask(
+        self, id: str, question: str, *, after: int | None = None, **fields: Unpack[AskFields]
+    ) -> ConversationMessage:
+        """As ``Engine.conversations.ask``: the answer as it is begun."""
+        body = {"question": question, "after": after, **fields}
+        return self._seen(await self._wire.json("POST", f"{_path(id)}/messages", json=body))
+
+    async def edit(self, question: int, text: str, **fields: Unpack[AskFields]) -> ConversationMessage:
+        body = {"question": text, **fields}
+        return self._seen(await self._wire.json("POST", f"{await self._at(question)}/edit", json=body))
+
+    async def again(self, answer: int, **fields: Unpack[AskFields]) -> ConversationMessage:
+        return self._seen(await self._wire.json("POST", f"{await self._at(answer)}/again", json=dict(fields)))
+
+    async def cancel(self, answer: int) -> bool:
+        done: bool = (await self._wire.json("POST", f"{await self._at(answer)}/cancel", json={}))["cancelled"]
+        return done
+
+    async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
+        """As ``Engine.conversations.stream``; a stream that breaks off is gone on with where it did."""
+        where, tries = f"{await self._at(answer)}/events", 0
+        while True:
+            broke = UnreachableError("The server ended before the answer was whole.", "Ask for the message later.")
+            try:
+                async for number, kind, data in self._wire.events(where, after):
+                    if kind == "error":
+                        raise error_of(data)
+                    if number < 0:
+                        continue  # the server ends
+                    after, tries = max(after, number), 0
+                    detail = {name: value for name, value in data.items() if name != "message"}
+                    shape = {"message": answer, "number": number, "kind": kind, "detail": detail}
+                    yield read_as(MessageEvent, shape)
+                    if kind == "ended" or (kind == "state" and data["status"] != "running"):
+                        return
+            except UnreachableError as error:
+                broke = error
+            if (tries := tries + 1) > _TRIES:
+                raise broke
+            await asyncio.sleep(_AGAIN)
+
+    async def wait(self, answer: int) -> ConversationMessage:
+        """An answer once it has ended."""
+        found = await self.message(answer)
+        if found.status != "running":
+            return found
+        async for _ in self.stream(answer, found.last_event):
+            pass
+        return await self.message(answer)
+
+    async def rename(self, id: str, title: str) -> Conversation:
+        return read_as(Conversation, await self._wire.json("PATCH", _path(id), json={"title": title}))
+
+    async def turn_to(self, id: str, answer: int) -> list[ConversationMessage]:
+        await self._wire.json("PATCH", _path(id), json={"leaf": answer})
+        return await self.messages(id)
+
+    async def remove(self, id: str) -> Conversation:
+        found = await self.get(id)
+        await self._wire.json("DELETE", _path(id))
+        return found
+
+    async def export(self, id: str, format: Literal["markdown", "json"] = "markdown", leaf: int | None = None) -> str:
+        return (await self._wire.sent("GET", f"{_path(id)}/export", {"format": format, "leaf": leaf})).text
+
+    async def place(self, answer: int, number: int) -> CitedPlace:
+        return read_as(CitedPlace, await self._wire.json("GET", f"{await self._at(answer)}/citations/{number}"))
+
+    async def _at(self, message: int) -> str:
+        if message not in self._of:
+            await self.message(message)
+        return f"{_path(self._of[message])}/messages/{message}"
+
+    def _seen(self, shape: Any) -> ConversationMessage:
+        found = read_as(ConversationMessage, shape)
+        self._of[found.id] = found.conversation
+        return found
+
+
+def _path(id: str) -> str:
+    return f"/conversations/{quoted(id)}"

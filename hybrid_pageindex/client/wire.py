@@ -1,0 +1,138 @@
+"""Requests to a server and what it says: JSON, files, events, and its errors as the engine's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+import httpx
+from pydantic import TypeAdapter
+
+from hybrid_core import errors
+
+T = TypeVar("T")
+
+_ERRORS: Mapping[str, type[errors.PageIndexError]] = {
+    "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
+    "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
+    "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
+    "answering": errors.TurnRunningError,
+    "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError, "model_failed": errors.ModelError,
+}  # fmt: skip
+
+
+class RefusedError(errors.PageIndexError):
+    """The server does not carry this out for this caller; ``code`` is one of its stable codes."""
+
+    def __init__(self, message: str, advice: str, code: str) -> None:
+        super().__init__(message, advice)
+        self.code = code
+
+
+class Wire:
+    """One server as one caller. A pool of connections belongs to an event loop, so each loop has one of its own, to be
+    closed before it ends.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float) -> None:
+        self._url, self._timeout = url, timeout
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            self._pools[loop] = httpx.AsyncClient(base_url=self._url, headers=self._headers, timeout=self._timeout)
+        return self._pools[loop]
+
+    async def json(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> Any:
+        return (await self.sent(method, path, params, **more)).json()
+
+    async def sent(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> httpx.Response:
+        given = {name: value for name, value in params.items() if value is not None}
+        try:
+            answered = await self._http.request(method, path, params=given, **more)
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        await _checked(answered)
+        return answered
+
+    @asynccontextmanager
+    async def opened(self, method: str, path: str, **more: Any) -> AsyncIterator[httpx.Response]:
+        """An answer that is read piece by piece."""
+        try:
+            async with self._http.stream(method, path, **more) as answered:
+                await _checked(answered)
+                yield answered
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+
+    async def events(
+        self, path: str, after: int | None = None, *, method: str = "GET", **more: Any
+    ) -> AsyncIterator[tuple[int, str, Any]]:
+        """Number (-1 for none), kind and detail of each event of one stream, those after a number where it says so."""
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(after)} if after is not None else {})
+        async with self.opened(method, path, headers=headers, timeout=None, **more) as answered:
+            async for event in _events(answered):
+                yield event
+
+    async def close(self) -> None:
+        """The connections of this event loop; those of others go with their loops."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.aclose()
+
+    def _unreachable(self, error: httpx.TransportError) -> errors.UnreachableError:
+        return errors.UnreachableError(f"{self._url}: {error or type(error).__name__}", "Is the server running?")
+
+
+async def _checked(answered: httpx.Response) -> None:
+    """Raises what the server says went wrong."""
+    if answered.is_success:
+        return
+    await answered.aread()
+    try:
+        said = answered.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
+    raise error_of(said)
+
+
+def error_of(said: Mapping[str, str]) -> errors.PageIndexError:
+    kind = _ERRORS.get(said["code"])
+    if kind is None:
+        return RefusedError(said["message"], said["advice"], said["code"])
+    return kind(said["message"], said["advice"])
+
+
+async def _events(answered: httpx.Response) -> AsyncIterator[tuple[int, str, Any]]:
+    event: dict[str, str] = {}
+    async for line in answered.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name in ("id", "event", "data"):
+            event[name] = value
+        elif not line and "data" in event:
+            yield int(event.get("id", -1)), event.get("event", ""), json.loads(event["data"])
+            event = {}
+
+
+def quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def read_as(kind: type[T], shape: Any) -> T:
+    known: Any = kind
+    made: T = _adapter(known).validate_python(shape)
+    return made
