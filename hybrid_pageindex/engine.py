@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.settings_change import SettingView
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
+    from hybrid_pageindex.services.spending import UsageReport
     from hybrid_pageindex.services.taking_in import Upload
     from hybrid_pageindex.services.tokens import Tokens
     from hybrid_pageindex.services.transfer import Exported, Imported
@@ -802,7 +803,13 @@ class Engine:
         """
         from hybrid_pageindex.services.models import Models
 
-        return await in_the_background(lambda: Models(self.settings, None).check(kind))
+        return await in_the_background(lambda: Models(self.settings, None, lambda: self._parts().spending).check(kind))
+
+    async def model_usage(self, first: str = "", last: str = "") -> UsageReport:
+        """What models took by day, model, library and caller, from one day to another (YYYY-MM-DD; by default of this
+        month), and what is left of the limits. Raises UsageError for what is no day.
+        """
+        return await asyncio.to_thread(lambda: self._parts().spending.report(first, last))
 
     def setting_views(self) -> list[SettingView]:
         """Settings as they are, but secrets; and which may be changed while the engine is used."""
@@ -815,6 +822,7 @@ class Engine:
         from hybrid_pageindex.services.settings_change import changed
 
         self.settings = await asyncio.to_thread(lambda: changed(self.settings, wanted))
+        self._parts().spending.settings = self.settings
         return self.setting_views()
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:

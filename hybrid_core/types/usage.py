@@ -23,3 +23,23 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Usage)))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model took on one day (of UTC, YYYY-MM-DD) for one library and caller.
+
+    ``library`` is an id, "" for none or several; ``who`` a caller's name, "" for who works at the machine. ``unpriced``
+    are those of the tokens whose price was not known.
+    """
+
+    day: str
+    model: str
+    library: str
+    who: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    unpriced: int
+    cost: float
+    seconds: float

@@ -151,6 +151,10 @@ class ModelSettings:
     model_prices: str = setting(
         "", 'per million tokens, input/output: "gpt-4o=2.50/10, qwen2.5-vl=0/0"; else cost is 0'
     )
+    monthly_spending: float = setting(
+        0.0, "in the currency of model_prices: beyond it models with a price are not asked; 0: no limit", least=0
+    )
+    monthly_tokens: int = setting(0, "of models without a price, beyond which they are not asked; 0: no limit", least=0)
     record_replies: str = setting("", "path of a file to which models' replies are added")
     replay_replies: str = setting("", "path of such a file, which then answers instead of any model")
 

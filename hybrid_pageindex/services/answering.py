@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from hybrid_core.errors import ChatError, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.metering import charged
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Claim, Source
@@ -78,7 +79,7 @@ class _HeldBack:
 def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
     """What a model answers from the pages of a search; without one, and where it fails, only the sources."""
     began = time.perf_counter()
-    texts, notes = _texts(found, catalog)
+    texts, notes, libraries = _texts(found, catalog)
     given = sources(found.query, found.results, texts, options.tokens)
     seen: list[Source] = given
     pictures: list[bytes] = []
@@ -94,7 +95,8 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
         if left := len(seen) - len(shown):
             notes.append(f"{left} of {len(seen)} pages were not given to the model: answer_tokens has no room for them")
         held = {one.number: texts[one.number - 1] if one.image else one.text for one in shown}
-        draft = _asked(found, model, shown, held, pictures, options)
+        with charged(library=libraries.pop() if len(libraries) == 1 else ""):
+            draft = _asked(found, model, shown, held, pictures, options)
     spent = round((time.perf_counter() - began) * 1000, 3)
     total = round(found.timings_ms.get("total", 0.0) + spent, 3)
     return Answer(
@@ -183,8 +185,10 @@ def _shown(source: Source, pictured: Sequence[int]) -> str:
     return f"Source {source.number}: {where}{picture}\n{source.text}"
 
 
-def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str]]:
-    """The full texts of the pages that were found; of one that has been removed since its passage, and it is said."""
+def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str], set[str]]:
+    """The full texts of the pages that were found; of one that has been removed since its passage, and it is said. Last
+    the ids of their libraries.
+    """
     with catalog.snapshot() as snapshot:
         documents = [snapshot.document(page.doc_id) for page in found.results]
         contents = {one.doc_id: one.content_id for one in documents if one is not None}
@@ -194,7 +198,8 @@ def _texts(found: SearchResult, catalog: Catalog) -> tuple[list[str], list[str]]
         held[place].text if place in held else page.snippet for place, page in zip(places, found.results, strict=True)
     ]
     gone = [f"{p.doc_name}, page {p.page}" for place, p in zip(places, found.results, strict=True) if place not in held]
-    return texts, [f"removed since it was found, so only the passage is left: {page}" for page in gone]
+    notes = [f"removed since it was found, so only the passage is left: {page}" for page in gone]
+    return texts, notes, {one.library for one in documents if one is not None}
 
 
 def _pictures(

@@ -16,6 +16,7 @@ from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_core.llm.metering import Meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,12 @@ class _Unusable:
 class Chat:
     """The models of an engine. Safe for several threads."""
 
-    def __init__(self, settings: Settings, cache: Cache, given: ChatModel | None = None) -> None:
-        """``given`` is used instead of those that the settings name, and is not closed."""
+    def __init__(
+        self, settings: Settings, cache: Cache, meter: Callable[[], Meter], given: ChatModel | None = None
+    ) -> None:
+        """``given`` is used instead of those that the settings name, is not closed, and counts for itself."""
         self._settings, self._given = settings, given
-        self._models = Models(settings, cache)
+        self._models = Models(settings, cache, meter)
 
     def model(self, *, vision: bool = False) -> ChatModel | None:
         """The language model, or the one that sees; None where none is configured.

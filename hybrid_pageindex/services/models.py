@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.llm.client.endpoint import Endpoint
     from hybrid_core.llm.client.limiter import Limiter
+    from hybrid_core.llm.metering import Meter
 
 Kind = Literal["llm", "vlm"]
 
@@ -37,10 +38,10 @@ class Models:
     ``vlm_provider``, ``vlm_base_url`` and ``vlm_api_key`` says otherwise: a key is never sent to another server.
     """
 
-    def __init__(self, settings: Settings, cache: Cache | None) -> None:
-        """``cache`` keeps replies; None: they are not kept."""
+    def __init__(self, settings: Settings, cache: Cache | None, meter: Callable[[], Meter] | None = None) -> None:
+        """``cache`` keeps replies; None: they are not kept. ``meter`` counts what they take."""
         self._settings = settings
-        self._cache = cache
+        self._cache, self._meter = cache, meter
         self._made: dict[Kind, ChatModel | None] = {}
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._lock = threading.Lock()
@@ -106,7 +107,7 @@ class Models:
         from hybrid_core.llm.client.chat_model import ChatModel
         from hybrid_core.llm.client.limiter import Limiter
         from hybrid_core.llm.client.remote import Retries
-        from hybrid_core.llm.prices import Price, read_prices
+        from hybrid_core.llm.prices import read_prices
         from hybrid_core.llm.reply_cache import ReplyCache
 
         endpoint: Endpoint
@@ -120,7 +121,8 @@ class Models:
             endpoint,
             limiter=limiter,
             cache=None if self._cache is None or taped or probing else ReplyCache(self._cache),
-            price=read_prices(said.model_prices).get(named.model, Price()),
+            price=read_prices(said.model_prices).get(named.model),
+            meter=None if said.replay_replies or self._meter is None else self._meter(),
             retries=Retries(tries=1) if probing else Retries(),
             timeout=said.model_timeout,
         )

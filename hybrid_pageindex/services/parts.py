@@ -22,6 +22,7 @@ from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_pageindex.services.spending import Spending
 
 
 class Parts:
@@ -38,7 +39,9 @@ class Parts:
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         self.pages = PageWork(self.catalog, self.cache, settings)
-        self.chat = Chat(settings, self.cache, chat)
+        self._settings = settings
+        self._spending: Spending | None = None
+        self.chat = Chat(settings, self.cache, lambda: self.spending, chat)
         reading = cache(partial(unread_advice, settings))
         self.searcher = Searcher(
             self.catalog,
@@ -50,6 +53,16 @@ class Parts:
             reading,
             stages,
         )
+
+    @property
+    def spending(self) -> Spending:
+        """What models took, and the limits."""
+        from hybrid_pageindex.services.spending import Spending  # a search needs none of it
+
+        with self._lock:
+            if self._spending is None:
+                self._spending = Spending(self.catalog, self._settings)
+            return self._spending
 
     @contextmanager
     def working(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,7 +116,8 @@ class Searcher:
         libraries = libraries_of(self._catalog, request)
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
         resources, documents, timings, scope = self._opened(request, reasoner, libraries)
-        found = search(request, resources, stages)
+        with charged_to(libraries) if reasoner else nullcontext():
+            found = search(request, resources, stages)
         timings |= {**found.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
         index = resources.index
@@ -167,6 +169,13 @@ class Searcher:
         if held is None or held[0] != changed:
             held = self._experts[name] = (changed, find_expert(name, self._aliases))
         return held[1]
+
+
+def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
+    """Calls of models within are for these libraries."""
+    from hybrid_core.llm.metering import charged
+
+    return charged(library=libraries[0].id if len(libraries) == 1 else "")
 
 
 def _behind(found: SearchableIndex) -> str:

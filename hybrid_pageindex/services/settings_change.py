@@ -24,7 +24,7 @@ from hybrid_pageindex.config.settings import CONFIG_FILE, Settings
 
 CHANGEABLE = frozenset({
     "top_k", "effort", "expert", "fusion", "mmr", "route", "strategy", "answer_tokens", "answer_evidence", "vision",
-    "enrich", "ocr", "ocr_languages",
+    "enrich", "ocr", "ocr_languages", "monthly_spending", "monthly_tokens",
 })  # fmt: skip
 _HIDDEN = ("_key", "_token")
 

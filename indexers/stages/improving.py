@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from hybrid_core.errors import Cancelled, DocumentError, LeaseLostError, NotFoundError, PageIndexError
+from hybrid_core.llm.metering import charged
 from hybrid_core.llm.reply_cache import ReplyCache, part_key
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
@@ -123,7 +124,8 @@ class Improver:
                 if "vlm" in tags and _seen(base.format):
                     copy = stack.enter_context(self._publisher.parser.copy(file, sha256, turn.source))
                     sight = self._sight(turn, copy, base)
-                made = enricher.enrich(base, sight, tags, _FileStages(turn), turn.stop.asked, moot)
+                with charged(library=turn.library):
+                    made = enricher.enrich(base, sight, tags, _FileStages(turn), turn.stop.asked, moot)
             usage = sum((step.usage for step in made.steps), Usage())
             result = replace(before, steps=made.steps, usage=usage)
             if made.content is None and made.done:

@@ -19,6 +19,7 @@ from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.remote import Retries
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.input_budget import InputBudget
+from hybrid_core.llm.metering import Meter
 from hybrid_core.llm.prices import Price
 from hybrid_core.llm.prompts import prompt as load_prompt
 from hybrid_core.llm.reply_cache import ReplyCache, request_key
@@ -34,7 +35,8 @@ _OTHER = "Choose a model that gives such answers, or raise max_tokens."
 
 
 class ChatModel:
-    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared.
+    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared;
+    ``meter`` counts what is spent. Without a ``price`` cost is 0.
 
     Calls block, and several threads may make them. They belong to a scope: by default to one of their own, which
     somebody waits for and nothing bounds. The messages given are never changed; ``prompt`` is a prompt's ``id``
@@ -48,14 +50,15 @@ class ChatModel:
         *,
         limiter: Limiter | None = None,
         cache: ReplyCache | None = None,
-        price: Price = Price(),
+        price: Price | None = None,
+        meter: Meter | None = None,
         retries: Retries = Retries(),
         timeout: float = 120.0,
     ) -> None:
         self._name, self._endpoint = endpoint.name, endpoint
         self._client = Client(endpoint.name, limiter or Limiter(8), retries, timeout, ChatError)
         self._cache = cache
-        self._price = price
+        self._price, self._meter = price, meter
 
     def __repr__(self) -> str:
         return f"ChatModel({self.name!r})"
@@ -186,9 +189,14 @@ class ChatModel:
             if on_text is not None:
                 on_text(text)
 
+        priced = self._price is not None
+        if self._meter is not None:
+            self._meter.check(self.name, priced=priced)
         made, seconds = self._client.send(once, scope=scope, ends=ends, shown=lambda: shown)
         tokens = made.input_tokens, made.output_tokens
-        usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens), seconds=seconds)
+        usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens) if self._price else 0.0, seconds=seconds)
+        if self._meter is not None:
+            self._meter.add(self.name, usage, scope.charge, priced=priced)
         return Reply(made.text, None, usage, made.finished)
 
     def _held(self, cache: ReplyCache | None, key: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hybrid_core.errors import Cancelled, ChatError
 from hybrid_core.llm.client.breaker import Breaker
 from hybrid_core.llm.input_budget import InputBudget
+from hybrid_core.llm.metering import current_charge
 from hybrid_core.types.usage import Usage
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class CallScope:
     ``tokens`` are for all inputs. ``seconds`` are what calls take, but for the wait for a place among those of others;
     ``setting`` is the name of the one that decides them. ``calls`` are for the caller to keep to (``spent``).
     ``breaker`` is asked and told beside the endpoint's own, also by who is patient. Once ``stopped`` is set a call is
-    left at once, with Cancelled. ``replies`` keeps them where the model itself has no cache.
+    left at once, with Cancelled. ``replies`` keeps them where the model itself has no cache. ``charge`` says for
+    whom they are, as it was where the scope was made.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class CallScope:
         self.patient, self.breaker, self.replies = patient, breaker, replies
         self.budget = InputBudget(tokens)
         self.usage = Usage()
+        self.charge = current_charge()
         self._seconds, self._setting, self._stopped = seconds, setting, stopped
         self._calls, self._made = calls, 0
         self._over: CallScope | None = None
@@ -61,7 +64,7 @@ class CallScope:
             patient=self.patient, setting=self._setting, calls=calls,
             breaker=self.breaker, stopped=self._stopped, replies=self.replies,
         )  # fmt: skip
-        part.budget, part._over = self.budget, self
+        part.budget, part.charge, part._over = self.budget, self.charge, self
         return part
 
     @property

@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -255,6 +255,7 @@ def whole() -> MetaData:
     from hybrid_core.store.conversations import tables as conversations  # noqa: F401
     from hybrid_core.store.jobs import tables  # noqa: F401
     from hybrid_core.store.notes import tables as notes  # noqa: F401
+    from hybrid_core.store.usage import tables as usage  # noqa: F401
 
     return metadata
 

@@ -250,4 +250,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "ALTER TABLE embedded ADD COLUMN chunks BOOLEAN NOT NULL DEFAULT '0'",
         "DELETE FROM embedded",  # another text stands for a page now; the vectors of chunks stay
     ),
+    20: (
+        "CREATE TABLE IF NOT EXISTS model_usage (day VARCHAR NOT NULL, model VARCHAR NOT NULL, library VARCHAR NOT "
+        "NULL, who VARCHAR NOT NULL, calls BIGINT NOT NULL, input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT "
+        "NULL, unpriced BIGINT NOT NULL, cost FLOAT NOT NULL, seconds FLOAT NOT NULL, PRIMARY KEY (day, model, "
+        "library, who))",
+    ),
 }

@@ -371,9 +371,15 @@ async def _token(engine: Engine, options: argparse.Namespace) -> int:
     return await tokens(engine, options)
 
 
+async def _usage(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.usage import usage
+
+    return await usage(engine, options)
+
+
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "chat": _chat, "outline": _outline, "page": _page,
     "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
     "migrate": _migrate, "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild,
-    "watch": _watch, "worker": _worker, "serve": _serve, "token": _token,
+    "watch": _watch, "worker": _worker, "serve": _serve, "token": _token, "usage": _usage,
 }  # fmt: skip

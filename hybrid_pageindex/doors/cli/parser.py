@@ -246,6 +246,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     revoke = tokens.add_parser("revoke", parents=[common], help="let one be valid no longer")
     revoke.add_argument("name", metavar="NAME|ID")
 
+    usage = commands.add_parser("usage", parents=[common], help="what models took: tokens and cost")
+    usage.add_argument("--since", default="", metavar="DAY", help="YYYY-MM-DD (default: this month)")
+    usage.add_argument("--until", default="", metavar="DAY", help="the last day")
+
     doctor = commands.add_parser("doctor", parents=[common], help="check that everything works")
     doctor.add_argument("--deep", action="store_true", help="compare every stored page with its file")
     doctor.add_argument("--mend", action="store_true", help="compare, and index again what differs")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.metering import charged
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.llm.token_estimate import cut
 from hybrid_core.store.catalog.catalog import Catalog
@@ -51,7 +53,8 @@ class TurnRunner:
         keeper = TurnKeeper(self._turns, fence, threading.Event(), self._news.tell)
         with self._lock:
             self._running[fence.message] = keeper
-        in_a_thread(partial(self._run, fence, keeper, fields))
+        context = copy_context()  # who asks
+        in_a_thread(lambda: context.run(self._run, fence, keeper, fields))
 
     def cancel(self, message: int) -> bool:
         """End a turn, here or in another process; whether it was running."""
@@ -82,7 +85,9 @@ class TurnRunner:
             keeper.ended.set()
             self._news.tell(fence.message)
         with suppress(PageIndexError):  # without these the conversation goes on all the same
-            self._summarise(fence)
+            libraries = self._reader.conversation(fence.conversation).scope.libraries
+            with charged(library=libraries[0] if len(libraries) == 1 else ""):
+                self._summarise(fence)
 
     def _made(self, fence: TurnFence, keeper: TurnKeeper, fields: SearchFields) -> None:
         end = partial(self._turns.end, fence)

@@ -21,7 +21,8 @@ from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.conversations.memory import Memory
 from hybrid_pageindex.services.conversations.passages import passages
 from hybrid_pageindex.services.conversations.questions import stand_alone
-from hybrid_pageindex.services.searching import Searcher
+from hybrid_pageindex.services.scope import libraries_of
+from hybrid_pageindex.services.searching import Searcher, charged_to
 
 
 class Listener(Protocol):
@@ -85,7 +86,8 @@ class TurnMaker:
     ) -> Turn:
         """``request`` is complete, with the question as it was asked. Raises what a search raises, and Cancelled."""
         model, why = self._model()
-        searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)
+        with charged_to(libraries_of(self._catalog, request)):
+            searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)
         _check(stopped)
         listener.searches(searched, made_from)
 

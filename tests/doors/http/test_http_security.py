@@ -152,7 +152,8 @@ def test_tokens_do_what_they_were_given_and_no_more(served: Serving) -> None:
             for method, path in (
                 ("DELETE", "/libraries/mine"), ("PATCH", "/libraries/mine"), ("POST", "/libraries"),
                 ("POST", "/libraries/mine/update"), ("GET", "/tokens"), ("POST", "/tokens"), ("GET", "/audit"),
-                ("GET", "/metrics"), ("GET", "/usage"), ("POST", "/libraries/mine/index"), ("POST", "/jobs/pause"),
+                ("GET", "/metrics"), ("GET", "/usage"), ("GET", "/disk"),
+                ("POST", "/libraries/mine/index"), ("POST", "/jobs/pause"),
             ):  # fmt: skip
                 body = {"name": "x", "paths": ["x"], "everything": True}
                 allowed = {"/libraries/mine/index": ["paths"], "/jobs/pause": ["everything"]}.get(path, ["name"])

@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
+from hybrid_core.llm.metering import Charge
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.store.catalog.sources import all_sources
 from hybrid_core.store.catalog.texts import content_texts
+from hybrid_core.store.usage.store import UsageStore
 from hybrid_core.types.documents import Chunk, Section, StoredEmbedder
+from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, run
 from tests.hybrid_core.store.old_catalogs import old_id, older
@@ -180,6 +183,21 @@ def test_what_was_paid_for_moves_into_a_file_of_its_own(tmp_path: Path) -> None:
     cache.close()
     Catalog(tmp_path / "new.sqlite").close()
     assert columns(path) == columns(tmp_path / "new.sqlite")
+
+
+def test_either_database_is_brought_up_from_the_first_version_that_both_had(catalog: Catalog) -> None:
+    with catalog.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE model_usage")
+        connection.exec_driver_sql("UPDATE meta SET value = '20' WHERE key = 'schema'")
+    catalog.close()
+    with closing(Catalog(catalog.path, catalog.url)) as opened:
+        store = UsageStore(opened)
+        for _ in range(2):
+            store.add("2026-01-31", "m", Charge("l", "anna"), Usage(1, 0, 10, 5, 0.5, 2.0), priced=True)
+        store.add("2026-02-01", "m", Charge(), Usage(1, 0, 1, 1), priced=False)
+        assert store.spent("2026-02-01") == (0.0, 2) and store.spent("2026-01-01") == (1.0, 2)
+        [one] = store.days("2026-01-01", "2026-01-31")
+        assert (one.calls, one.input_tokens, one.who, one.seconds) == (2, 20, "anna", 4.0)
 
 
 def test_a_cache_that_cannot_be_written_leaves_the_catalog_as_it_was(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_t
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.models import Clearing, SignIn
 from hybrid_pageindex.doors.http.replies import said
+from hybrid_pageindex.services.spending import UsageReport
 from hybrid_pageindex.services.tokens import SESSION_SECONDS
 
 SOURCE = "https://github.com/hybrid-pageindex/hybrid-pageindex"
 router = APIRouter(tags=["operations"])
+_Day = Annotated[str, Query(max_length=10)]
 
 
 @router.get("/health")
@@ -74,10 +76,18 @@ async def audit(
     return said([asdict(entry) for entry in entries])
 
 
-@router.get("/usage")
-async def usage(server: At, _: Reader) -> Response:
+@router.get("/disk")
+async def disk(server: At, _: Reader) -> Response:
     """What the home takes on the disk."""
     return said(await server.engine.overview())
+
+
+@router.get("/usage", response_model=UsageReport)
+async def usage(server: At, _: Admin, since: _Day = "", until: _Day = "") -> Response:
+    """What models took, by day, model, library and caller, of this month or of the days (YYYY-MM-DD) from ``since`` to
+    ``until``; and what counts for the limits of this month.
+    """
+    return said(await server.engine.model_usage(since, until))
 
 
 @router.get("/session")

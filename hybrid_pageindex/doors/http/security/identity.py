@@ -14,6 +14,7 @@ from http.cookies import CookieError, SimpleCookie
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hybrid_core.llm.metering import charged
 from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.security.guard import SAFE
@@ -107,6 +108,9 @@ class Identity:
                 await refusal.response()(scope, receive, send)
                 return
             scope.setdefault("state", {})["caller"] = caller
+            with charged(who=caller.name if caller else ""):
+                await self._app(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     async def _known(self, scope: Scope) -> Caller | None:
