@@ -1,4 +1,4 @@
-"""One ASGI application: /api/v1, /mcp, and a page to sign in with.
+"""One ASGI application: /api/v1, /mcp, and the web page.
 
 A request passes the guard (from where, how much), is given its caller, is recorded, and comes to its route.
 """
@@ -11,11 +11,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 
 from fastapi import APIRouter, FastAPI
 from fastapi.telemetry import TelemetryConfig
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from hybrid_pageindex import __version__
@@ -39,6 +37,7 @@ from hybrid_pageindex.doors.http.routers import (
     sources,
     tokens,
     transfer,
+    web,
 )
 from hybrid_pageindex.doors.http.security.guard import Guard, Hosts
 from hybrid_pageindex.doors.http.security.identity import Callers, Identity, Proxy, Start
@@ -71,7 +70,6 @@ _UPLOADS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)")
 _FILES = ("application/octet-stream", "multipart/form-data")
 _READS = 8  # lists that are made at once
 _WAITING = 256  # searches, and answers, that may wait for their turn
-_TYPES = {"index.html": "text/html; charset=utf-8", "start.js": "text/javascript; charset=utf-8"}
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
@@ -119,14 +117,8 @@ def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> Fas
     for router in (*ROUTERS, conversations.messages):
         api.include_router(router, prefix="/api/v1")
     api.include_router(openai.router, prefix="/v1")
-    for path, name in (("/", "index.html"), ("/start.js", "start.js")):
-        api.add_api_route(path, partial(_page, name), include_in_schema=False, name=name)
+    api.include_router(web.router)
     return api
-
-
-async def _page(name: str) -> Response:
-    text = (files("hybrid_pageindex.doors.http") / "page" / name).read_bytes()
-    return Response(text, headers={"Content-Type": _TYPES[name], "Cache-Control": "no-cache"})
 
 
 @asynccontextmanager

@@ -22,8 +22,9 @@ from hybrid_pageindex.doors.http.security.rates import Rates
 from hybrid_pageindex.services.tokens import Tokens
 
 OPEN = frozenset({("POST", "/api/v1/session"), *(
-    (method, path) for method in ("GET", "HEAD") for path in ("/", "/start.js", "/api/v1/health", "/api/v1/ready")
+    (method, path) for method in ("GET", "HEAD") for path in ("/api/v1/health", "/api/v1/ready")
 )})  # fmt: skip
+FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
 _REMEMBERED = 1000  # secrets
 _SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
 
@@ -97,8 +98,9 @@ class Identity:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
-                caller = await self._known(scope)
-                if caller is None and (scope["method"], scope["path"]) not in OPEN:
+                file = scope["method"] in SAFE and (scope["path"] == "/" or scope["path"].startswith(FILES))
+                caller = None if file else await self._known(scope)
+                if caller is None and not file and (scope["method"], scope["path"]) not in OPEN:
                     raise Refusal(
                         401, "not_signed_in", "A token is needed.",
                         "Send Authorization: Bearer TOKEN, or open the address that serve printed.",

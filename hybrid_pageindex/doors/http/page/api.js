@@ -1,0 +1,168 @@
+// How the server is asked: answers, errors of one shape, and streams that go on where they broke off.
+
+const API = "/api/v1";
+
+/** An error as the server tells it; status 0 is no answer at all. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {string} advice */
+  constructor(status, code, message, advice = "") {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.advice = advice;
+  }
+
+  get offline() {
+    return this.status === 0;
+  }
+}
+
+/** @type {Set<(online: boolean) => void>} */
+const listeners = new Set();
+let online = true;
+
+/** Told when the server stops or starts to answer. @param {(online: boolean) => void} listener */
+export function whenOnline(listener) {
+  listeners.add(listener);
+  listener(online);
+  return () => void listeners.delete(listener);
+}
+
+/** @param {boolean} now */
+function reach(now) {
+  if (now !== online) {
+    online = now;
+    listeners.forEach((tell) => tell(now));
+  }
+}
+
+/**
+ * @param {string} method @param {string} path below /api/v1
+ * @param {{ body?: unknown, signal?: AbortSignal, headers?: Record<string, string> }} [more]
+ * @returns {Promise<Response>} one that is well
+ */
+export async function send(method, path, { body, signal, headers = {} } = {}) {
+  const given = body !== undefined && !(body instanceof Blob) && !(body instanceof FormData);
+  let answer;
+  try {
+    answer = await fetch(API + path, {
+      method,
+      signal,
+      headers: given ? { "Content-Type": "application/json", ...headers } : headers,
+      body: given ? JSON.stringify(body) : /** @type {BodyInit | undefined} */ (body),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    reach(false);
+    throw new ApiError(0, "offline", "The server does not answer.");
+  }
+  reach(true);
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => ({}))).error ?? {};
+  throw new ApiError(answer.status, told.code ?? "failed", told.message ?? answer.statusText, told.advice);
+}
+
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const get = async (path, signal) => (await send("GET", path, { signal })).json();
+
+/** @param {string} path @param {unknown} [body] @param {AbortSignal} [signal] @returns {Promise<any>} null for no content */
+export async function post(path, body, signal) {
+  const answer = await send("POST", path, { body, signal });
+  return answer.status === 204 ? null : answer.json();
+}
+
+/** @param {string} method @param {string} path @param {unknown} [body] @returns {Promise<any>} null for no content */
+export async function change(method, path, body) {
+  const answer = await send(method, path, { body });
+  return answer.status === 204 ? null : answer.json();
+}
+
+/** A path of names, each escaped. @param {...(string | number)} parts */
+export const at = (...parts) => "/" + parts.map((part) => encodeURIComponent(part)).join("/");
+
+/** @param {Record<string, unknown>} given what is undefined, null or "" is left out */
+export function query(given) {
+  const made = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null && one !== "") made.append(name, String(one));
+  }
+  const text = made.toString();
+  return text && "?" + text;
+}
+
+/**
+ * One stream of server-sent events, to its end.
+ * @param {Response} answer
+ * @param {(kind: string, data: any, id: string) => void} tell
+ * @returns {Promise<string>} the number of the last event, "" where it has none
+ */
+export async function events(answer, tell) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  let id = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return id;
+    const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      let kind = "message";
+      let data = "";
+      for (const line of block.split("\n")) {
+        if (line.startsWith("event: ")) kind = line.slice(7);
+        else if (line.startsWith("id: ")) id = line.slice(4);
+        else if (line.startsWith("data: ")) data += line.slice(6);
+      }
+      if (data) tell(kind, JSON.parse(data), id);
+    }
+  }
+}
+
+/**
+ * Ask, and hear how the answer is made. Its event «error» is thrown as an ApiError.
+ * @param {string} path @param {unknown} body
+ * @param {(kind: string, data: any, id: string) => void} tell @param {AbortSignal} [signal]
+ */
+export async function ask(path, body, tell, signal) {
+  const answer = await send("POST", path, { body, signal, headers: { Accept: "text/event-stream" } });
+  await events(answer, (kind, data, id) => {
+    if (kind === "error") throw new ApiError(500, data.code, data.message, data.advice);
+    tell(kind, data, id);
+  });
+}
+
+/**
+ * Follow a stream that can be resumed (Last-Event-ID), also across a server that was away; until the returned
+ * function is called, or the stream ends by itself where `once`.
+ * @param {string} path @param {(kind: string, data: any, id: string) => void} tell
+ * @param {{ once?: boolean, ended?: (error: ApiError | null) => void }} [more]
+ */
+export function follow(path, tell, { once = false, ended } = {}) {
+  const stop = new AbortController();
+  (async () => {
+    let last = "";
+    let wait = 500;
+    while (!stop.signal.aborted) {
+      try {
+        const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
+        const answer = await send("GET", path, { signal: stop.signal, headers });
+        wait = 500;
+        let cut = false;
+        await events(answer, (kind, data, id) => {
+          last = id || last;
+          if (kind === "end") cut = true;
+          else tell(kind, data, id);
+        });
+        if (once && !cut) return ended?.(null);
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) return ended?.(error);
+        reach(false);
+      }
+      await new Promise((go) => setTimeout(go, wait));
+      wait = Math.min(wait * 2, 8000);
+    }
+  })();
+  return () => stop.abort();
+}

@@ -1,0 +1,43 @@
+// The page: who is signed in, where one is, and what stands around it.
+import { get, post, whenOnline } from "./api.js";
+import { t } from "./i18n.js";
+import { usePlace } from "./router.js";
+import { html, render, useEffect, useState } from "./ui.js";
+import { Conversation } from "./components/conversation/Conversation.js";
+import { Viewer } from "./components/viewer/Viewer.js";
+import { Frame } from "./components/Frame.js";
+import { SignIn } from "./components/SignIn.js";
+
+/** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
+async function signIn() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) {
+    history.replaceState(null, "", location.pathname);
+    await post("/session", { token }).catch(() => null);
+  }
+  return get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
+}
+
+/** @param {import("./router.js").Place} here */
+function view({ name, parts, given }) {
+  if (name === "doc") {
+    const [library, doc, , page] = parts;
+    return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 1}
+      highlight=${given.get("hl") ?? undefined} />`;
+  }
+  if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
+  return html`<p>${t("nothing_here")}</p>`;
+}
+
+function App() {
+  const here = usePlace();
+  const [session, setSession] = useState(/** @type {any} */ (undefined));
+  const [online, setOnline] = useState(true);
+  useEffect(() => void signIn().then(setSession), []);
+  useEffect(() => whenOnline(setOnline), []);
+  if (session === undefined) return null;
+  if (session === null) return html`<${SignIn} done=${setSession} />`;
+  return html`<${Frame} here=${here} online=${online}>${view(here)}<//>`;
+}
+
+render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));

@@ -1,0 +1,10 @@
+import type { Context } from "./preact.js";
+export function useState<T>(start: T | (() => T)): [T, (next: T | ((now: T) => T)) => void];
+export function useState<T = undefined>(): [T | undefined, (next: T | undefined | ((now: T | undefined) => T | undefined)) => void];
+export function useReducer<S, A>(step: (state: S, action: A) => S, start: S): [S, (action: A) => void];
+export function useEffect(work: () => void | (() => void), on?: unknown[]): void;
+export function useLayoutEffect(work: () => void | (() => void), on?: unknown[]): void;
+export function useMemo<T>(make: () => T, on?: unknown[]): T;
+export function useCallback<T extends (...given: any[]) => any>(work: T, on?: unknown[]): T;
+export function useRef<T>(start: T): { current: T };
+export function useContext<T>(context: Context<T>): T;
