@@ -1,6 +1,6 @@
 """One HTTP server: how soon it serves, what HTTP adds to a search, many clients at once, memory after many requests.
 
-    python benchmarks/http_load.py [--clients 200] [--seconds 60] [--requests 10000] [--json]
+    python benchmarks/http_load.py [--only PART …] [--clients 200] [--seconds 60] [--requests 10000] [--json]
 
 Clients read, ask, search and upload side by side, each in its own order. Any answer but 2xx and 304 is an error. The
 library is of 100 made-up files; what is measured is the door, not the engine.
@@ -17,9 +17,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,16 +33,17 @@ from hybrid_pageindex import Engine, run
 
 _TOKEN = "benchmark-token-of-this-run-alone"
 _SETTINGS = {"PAGEINDEX_HTTP_TOKEN": _TOKEN, "PAGEINDEX_HTTP_REQUESTS_PER_MINUTE": "0"}
+_PARTS = ("start", "search", "stream", "memory", "load", "end")
 _WORDS = "mill river town council bridge harvest ledger crown tithe barley wool market toll ferry abbey".split()
 _QUESTIONS = [f"What did the {one} of the {other} cost?" for one in _WORDS for other in _WORDS if one != other]
 
 
 @contextmanager
-def served(home: Path) -> Iterator[tuple[str, psutil.Process, float]]:
+def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, psutil.Process, float]]:
     """The address of a server's API, its process, and the seconds from its start to its first «ready»."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--port", "0", "--home", str(home)]
-    process = subprocess.Popen(command, env=os.environ | _SETTINGS, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env={**os.environ, **_SETTINGS, **settings}, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         printed = process.stderr.readline()
@@ -150,6 +153,78 @@ async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, 
     return {"after_tenth_mb": round(after_tenth), "after_all_mb": round(process.memory_info().rss / 1e6)}
 
 
+def first_events(home: Path, count: int = 20) -> dict[str, float]:
+    """Ms from a model's first token to the first text that a client hears, at p50: of an answer that is streamed, and
+    of one in a conversation.
+    """
+    with _model() as (address, sent):
+        settings = {"PAGEINDEX_LLM_MODEL": "m", "PAGEINDEX_LLM_BASE_URL": address, "PAGEINDEX_ENRICH": "never"}
+        headers = {"Authorization": f"Bearer {_TOKEN}", "Accept": "text/event-stream"}
+        with served(home, settings) as (url, _, _), httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+            took: dict[str, list[float]] = {"ask_ms": [], "conversation_ms": []}
+            for number in range(count + 2):
+                question, asked = _QUESTIONS[number], {"effort": "fast", "libraries": ["bench"], "force": True}
+                talk = client.post("/conversations", json={"libraries": ["bench"]}).json()["id"]
+                for name, path, body in (
+                    ("ask_ms", "/ask", {"question": question, **asked}),
+                    ("conversation_ms", f"/conversations/{talk}/messages", {"question": f"{question} Which?"}),
+                ):
+                    sent.clear()
+                    with client.stream("POST", path, json=body) as answered:
+                        heard = next(
+                            time.monotonic() for line in answered.iter_lines() if line.startswith("event: text")
+                        )
+                        for _ in answered.iter_lines():
+                            pass
+                    if number >= 2 and sent:
+                        took[name].append((heard - sent[0]) * 1000)
+    return {name: round(statistics.median(one), 1) for name, one in took.items()} | {"answers": len(took["ask_ms"])}
+
+
+@contextmanager
+def _model() -> Iterator[tuple[str, list[float]]]:
+    """A model of OpenAI's interface that says a few words, 50 ms each, and when it sent the first."""
+    sent: list[float] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            for word in ("It ", "cost ", "4,200 ", "crowns ", "[[source:1]]."):
+                delta = {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]}
+                self.wfile.write(f"data: {json.dumps(delta)}\n\n".encode())
+                sent.append(time.monotonic())
+                time.sleep(0.05)
+            done = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            self.wfile.write(f"data: {json.dumps(done)}\n\ndata: [DONE]\n\n".encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", sent
+    finally:
+        server.shutdown()
+
+
+async def ending(home: Path, clients: int, seconds: float) -> dict[str, float]:
+    """Seconds from SIGTERM, in the middle of that load, to the end of the process."""
+    with served(home) as (url, process, _):
+        working = asyncio.ensure_future(load(url, clients, seconds))
+        await asyncio.sleep(seconds / 2)
+        began = time.monotonic()
+        process.terminate()
+        await asyncio.to_thread(process.wait, 60)
+        took = time.monotonic() - began
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    return {"sigterm_to_end_s": round(took, 2)}
+
+
 def _text(chance: random.Random) -> str:
     def words(count: int) -> str:
         return " ".join(chance.choices(_WORDS, k=count))
@@ -176,32 +251,43 @@ def _filled(home: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=_PARTS, metavar="PART", help=", ".join(_PARTS))
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "home")
         _filled(home)
-        starts = []
-        for _ in range(3):
-            with served(home) as (_, _, ready):
-                starts.append(ready)
-        with served(home) as (url, process, _):
-            found: dict[str, Any] = {"start_to_ready_s": round(statistics.median(starts), 2)}
-            found |= {
-                "search": overhead(url, home, process),
-                "memory": asyncio.run(memory(url, process, options.requests)),
-            }
-            found["load"] = asyncio.run(load(url, options.clients, options.seconds))
+        for part in options.only:
+            found[part] = _measured(part, home, options)
+            if not options.json:
+                print(part, found[part], flush=True)
     if options.json:
         print(json.dumps(found, indent=1))
-        return
-    for name, value in found.items():
-        print(
-            name, value if name != "load" else value | {"errors": value["errors"][:5], "failed": len(value["errors"])}
-        )
+
+
+def _measured(part: str, home: Path, options: argparse.Namespace) -> Any:
+    if part == "start":
+        starts = []
+        for _ in range(3):
+            with served(home) as (_, process, ready):
+                starts.append((ready, _cpu(process)))
+        wall, cpu = zip(*starts, strict=True)
+        return {"to_ready_s": round(statistics.median(wall), 2), "cpu_s": round(statistics.median(cpu), 2)}
+    if part == "stream":
+        return first_events(home)
+    if part == "end":
+        return asyncio.run(ending(home, options.clients, min(options.seconds, 20)))
+    with served(home) as (url, process, _):
+        if part == "search":
+            return overhead(url, home, process)
+        if part == "memory":
+            return asyncio.run(memory(url, process, options.requests))
+        done = asyncio.run(load(url, options.clients, options.seconds))
+        return done | {"errors": done["errors"][:5], "failed": len(done["errors"])}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""The way from a question to an answer as a graph: retrieve → enough? → read tree → answer.
+
+from hybrid_pageindex import Engine
+from hybrid_pageindex_langgraph import answer_graph
+
+graph = answer_graph(Engine())
+state = await graph.ainvoke({"question": "What was the capital expenditure in fiscal 2025?"})
+state["answer"].text, state["answer"].sources
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("LANGSMITH_TRACING", "false")  # nothing is told to others unless it is asked for
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
+
+from hybrid_core.types.answers import Answer
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex import Engine
+
+__all__ = ["AnswerState", "answer_graph", "enough"]
+
+_TREES = 3  # documents
+Choice = Literal["read_tree", "answer"]
+
+
+class AnswerState(TypedDict, total=False):
+    """``question`` is what is given. ``found`` are the pages so far, ``read`` whether trees were read for them."""
+
+    question: str
+    found: SearchResult
+    read: bool
+    answer: Answer
+
+
+def enough(state: AnswerState) -> Choice:
+    """Trees are read where the pages do not strongly bear the question out, once."""
+    return "answer" if state.get("read") or state["found"].evidence.level == "strong" else "read_tree"
+
+
+def answer_graph(
+    engine: Engine, *, sections: int = 3, decide: Callable[[AnswerState], Choice] = enough, **options: Any
+) -> CompiledStateGraph[AnswerState, None, AnswerState, AnswerState]:
+    """A graph that is asked by ``ainvoke`` and followed by ``astream``, with ``engine`` as its store.
+
+    ``options`` are further arguments of ``Engine.search``. ``decide`` says after each search whether trees are to be
+    read. Then a model walks them, where one is configured; without one the pages of the ``sections`` that score best
+    come before the others. It has no checkpointer: what is to be kept is kept by ``Engine.conversations``. Raises
+    ``hybrid_pageindex`` errors of the family ``PageIndexError``.
+    """
+
+    async def retrieve(state: AnswerState) -> AnswerState:
+        return {"found": await engine.search(state["question"], **{"effort": "fast", **options}), "read": False}
+
+    async def read_tree(state: AnswerState) -> AnswerState:
+        question, found = state["question"], state["found"]
+        if engine.settings.llm_model:
+            return {"found": await engine.search(question, **{**options, "effort": "deep"}), "read": True}
+        documents = {page.doc_id: page.library or found.library for page in found.results[:_TREES]}
+        trees = [await engine.outline(one, library=library, query=question) for one, library in documents.items()]
+        scored = [(node.node_score or 0.0, tree.document.doc_id, node) for tree in trees for node in tree.nodes]
+        best = sorted(scored, key=lambda one: -one[0])[:sections]
+        named = {(doc_id, page) for _, doc_id, node in best for page in node.best_pages}
+        inside = [page for page in found.results if (page.doc_id, page.page) in named]
+        others = [page for page in found.results if (page.doc_id, page.page) not in named]
+        return {"found": replace(found, results=(*inside, *others)), "read": True}
+
+    async def answer(state: AnswerState) -> AnswerState:
+        return {"answer": await engine.answer(state["found"])}
+
+    graph = StateGraph(AnswerState)
+    for name, step in (("retrieve", retrieve), ("read_tree", read_tree), ("answer", answer)):
+        graph.add_node(name, step)
+    graph.add_edge(START, "retrieve")
+    graph.add_conditional_edges("retrieve", decide, ["read_tree", "answer"])
+    graph.add_edge("read_tree", "answer")
+    graph.add_edge("answer", END)
+    return graph.compile()

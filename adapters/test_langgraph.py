@@ -1,0 +1,43 @@
+"""The way from a question to an answer, step by step, as a graph over an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import hybrid_pageindex_langgraph as for_langgraph
+
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+
+QUESTION = "What were the net sales in fiscal 2022?"
+
+
+def test_the_four_steps(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    assert all(file.status == "indexed" for file in run(engine.index(pdfs.fiscal_reports(tmp_path))).files)
+
+    async def steps(graph: Any, question: str) -> tuple[list[str], Any]:
+        taken, state = [], dict[str, Any]()
+        async for update in graph.astream({"question": question}):
+            for name, said in update.items():
+                taken.append(name)
+                state |= said
+        return taken, state
+
+    taken, state = asyncio.run(steps(for_langgraph.answer_graph(engine, top_k=3), QUESTION))
+    assert taken == ["retrieve", "answer"] and state["found"].evidence.level == "strong"
+    answer = state["answer"]
+    found = run(engine.search(QUESTION, top_k=3)).results
+    places = [(one.doc_id, one.page) for one in found]
+    assert answer.status == "no_model" and [(one.doc_id, one.page) for one in answer.sources] == places
+    always = for_langgraph.answer_graph(engine, top_k=3, decide=lambda state: "read_tree")
+    taken, read = asyncio.run(steps(always, QUESTION))
+    assert taken == ["retrieve", "read_tree", "answer"] and read["read"]
+    assert sorted((one.doc_id, one.page) for one in read["found"].results) == sorted(places)
+    taken, nothing = asyncio.run(steps(for_langgraph.answer_graph(engine), "zeppelin"))
+    assert taken == ["retrieve", "read_tree", "answer"] and nothing["answer"].status == "not_in_library"
+    assert os.environ["LANGSMITH_TRACING"] == "false"
+    engine.close()
