@@ -171,10 +171,9 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
                 ):
                     sent.clear()
                     with client.stream("POST", path, json=body) as answered:
-                        heard = next(
-                            time.monotonic() for line in answered.iter_lines() if line.startswith("event: text")
-                        )
-                        for _ in answered.iter_lines():
+                        lines = answered.iter_lines()
+                        heard = next(time.monotonic() for line in lines if line.startswith("event: text"))
+                        for _ in lines:
                             pass
                     if number >= 2 and sent:
                         took[name].append((heard - sent[0]) * 1000)

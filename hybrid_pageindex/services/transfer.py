@@ -1,6 +1,7 @@
 """A library as one file: its documents as files, its alias and its notes. Whoever imports it indexes them.
 
-What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at.
+What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at. Only
+vectors go along, which cost the most, and are known by their texts.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hybrid_core.types.addresses import containers, is_upload
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services import opening
+from hybrid_pageindex.services.exported_vectors import matching, take_vectors, write_vectors
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.taking_in import Upload
 from hybrid_pageindex.services.upkeep import clear
@@ -64,8 +66,9 @@ def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
                 left_out.append((document.path, str(error)))
                 continue
             packed.append({"name": names[document.doc_id], "path": document.path, "doc_id": document.doc_id})
+        vectors = write_vectors(catalog, known.id, bundle)
         manifest = {
-            "kind": _KIND, "name": known.name, "alias": known.alias, "documents": packed,
+            "kind": _KIND, "name": known.name, "alias": known.alias, "documents": packed, "vectors": vectors,
             "left_out": left_out, "notes": [asdict(one) for one in NoteStore(catalog).all(known.id, most=_MOST_FILES)],
             "feedback": [asdict(one) for one in FeedbackStore(catalog).all(known.id)],
         }  # fmt: skip
@@ -75,12 +78,16 @@ def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``documents`` were asked to be indexed, ``notes`` and ``feedback`` taken over."""
+    """``documents`` were asked to be indexed; ``notes``, ``feedback`` and ``vectors`` (of texts) taken over. ``note``
+    says why vectors were not.
+    """
 
     library: str
     documents: int
     notes: int
     feedback: int
+    vectors: int = 0
+    note: str = ""
 
 
 def import_library(
@@ -97,8 +104,10 @@ def import_library(
     with scratch_folder(settings.storage_path / "tmp") as folder:
         manifest, uploads = unpacked(file, Path(folder), most)
         made = create_library(catalog, name or manifest["name"], alias="" if name else str(manifest.get("alias", "")))
-        count = 0
+        count, taken, note = 0, 0, ""
         try:
+            if isinstance(said := manifest.get("vectors"), dict):
+                taken, note = _vectors(parts, settings, made.id, said, file)
             while some := list(islice(uploads, _AT_ONCE)):
                 ask(made.name, some)
                 count += len(some)
@@ -108,12 +117,25 @@ def import_library(
     notes, store = _entries(manifest, "notes"), NoteStore(catalog)
     for one in notes:
         store.add(made.id, _said(one, "author"), _said(one, "title"), _said(one, "text"))
-    feedback, said = _entries(manifest, "feedback"), FeedbackStore(catalog)
+    feedback, judged = _entries(manifest, "feedback"), FeedbackStore(catalog)
     for one in feedback:
         page = one.get("page") if isinstance(one.get("page"), int) else 0
         names = (_said(one, "author"), _said(one, "question"), _said(one, "document"))
-        said.add(made.id, *names, max(0, min(int(page or 0), 10**6)), right=bool(one.get("right")))
-    return Imported(made.name, count, len(notes), len(feedback))
+        judged.add(made.id, *names, max(0, min(int(page or 0), 10**6)), right=bool(one.get("right")))
+    return Imported(made.name, count, len(notes), len(feedback), taken, note)
+
+
+def _vectors(parts: Parts, settings: Settings, library: str, said: Mapping[str, Any], file: Path) -> tuple[int, str]:
+    """How many were taken over, or why none was. Raises DocumentError for a damaged file."""
+    try:
+        embedder = matching(parts.embedders, settings, said)
+    except DocumentError as error:
+        return 0, error.message
+    try:
+        with zipfile.ZipFile(file) as bundle:
+            return take_vectors(parts.catalog, library, embedder, bundle), ""
+    except (*_DAMAGE, KeyError) as error:
+        raise _unfit() from error
 
 
 def _entries(manifest: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
