@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from hybrid_core.types.documents import Line
 from indexers.outline.geometry import spacing, tabular
-from indexers.outline.numbering import STRONG, Numbering, numbering
+from indexers.outline.numbering import STRONG, Numbering, compact, numbering
 from indexers.outline.prominence import Style, prominence, style
 from indexers.outline.toc_pages import opens_contents
 from indexers.outline.view import DocumentView, PageView, Unit
@@ -33,6 +35,7 @@ _RUN_IN = re.compile(
     r"(?:\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\.?|\d{1,2}[.)]|[IVX]{1,5}\.|[A-Z]\.|\([a-z]\))\s+"
     r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(])|:(?=\s)|\s[—–](?=\s))"
 )
+_ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")
 _SET_APART = re.compile(r"([A-Z]) {2,}(?=[A-Z])")
 _ATTACHED = re.compile(r"(?:exhibit|annex|appendix|schedule|attachment)\s+(?:\d[\w.()-]*|[A-Z])", re.IGNORECASE)
 _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[条條](?:之[一二三四五六七八九十]+)?(?=\s)")
@@ -88,14 +91,23 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
     if doc.body is None:
         return []
     found: list[PossibleHeading] = []
+    listed = frozenset(_listed(doc, skip))
     for page in doc.pages:
         if page.units:
-            on_page = _on_page(page, doc.body, doc.gap)
+            on_page = _on_page(page, doc.body, doc.gap, listed)
             found += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
     return found
 
 
-def _on_page(page: PageView, body: Line, gap: float) -> list[PossibleHeading]:
+def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
+    """Titles that printed contents have in one line with their page, below another such line."""
+    for page in doc.pages:
+        if page.page.number in contents:
+            rows = [_ROW.fullmatch(unit.text) for unit in page.units]
+            yield from (compact(row[1]) for above, row in pairwise(rows) if above and row)
+
+
+def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> list[PossibleHeading]:
     units = page.units
     above, below = spacing(units)
     in_table = tabular(units)
@@ -103,6 +115,8 @@ def _on_page(page: PageView, body: Line, gap: float) -> list[PossibleHeading]:
     i = 0
     while i < len(units):
         end = _run(units, i, body.size, gap)
+        if begun := [at for at in range(i + 1, end) if compact(units[at].text) in listed]:
+            end = begun[0]  # the contents have it as a title of its own
         if begins := run_in(units[i].text):
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
             if ended and units[i].size > 0.97 * body.size:

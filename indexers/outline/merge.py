@@ -11,7 +11,7 @@ from indexers.outline.candidates import PossibleHeading, candidates
 from indexers.outline.heading import Heading
 from indexers.outline.layout import settle
 from indexers.outline.nesting import FlatHeading, levels
-from indexers.outline.numbering import bare, compact
+from indexers.outline.numbering import STRONG, bare, compact, numbering
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
 from indexers.outline.regions import Regions
 from indexers.outline.second_opinion import propose, weigh
@@ -92,11 +92,11 @@ def _graft(
     doc: DocumentView,
 ) -> Iterable[tuple[Heading, FlatHeading]]:
     """What is not in the frame yet: entries of chapters' own contents, and headings by layout."""
-    titles = {(h.page + d, bare(h.title)) for h in frame for d in (-1, 0, 1)}
+    titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
     for h in printed.finer:
-        if (h.page, h.unit) not in taken and (h.page, bare(h.title)) not in titles:
+        if (h.page, h.unit) not in taken and not _entitled(h.page, h.title, titles):
             taken.add((h.page, h.unit))
             yield h, FlatHeading(h.title, 0, at.get((h.page, h.unit)))
     looks = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
@@ -104,7 +104,7 @@ def _graft(
     cover = [c for c in looked if c.page <= front]
     title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(looked)
     for c in looked:
-        if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or (c.page, bare(c.title)) in titles:
+        if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or _entitled(c.page, c.title, titles):
             continue
         start = compact(c.title)[:_START]
         if (len(start) == _START and (c.page, start) in starts) or compact(c.title) in printed.names:
@@ -114,6 +114,18 @@ def _graft(
             if not of_text:
                 continue  # a title page's other lines
         yield _heading(c), FlatHeading(c.title, 0, c, flat=c is title)
+
+
+def _word(title: str) -> str:
+    """The word before a title's number ("part", "item"), "" where it has none."""
+    number = numbering(title)
+    return number.kind if number is not None and number.kind in STRONG else ""
+
+
+def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
+    """Whether the frame has a title there already. "Item 5. Other Information" is not "Part II. Other Information"."""
+    word, rest = _word(title), bare(title)
+    return any((page, rest, other) in titles for other in ({word, ""} if word else {"", *STRONG}))
 
 
 def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:

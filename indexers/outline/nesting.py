@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from indexers.outline.candidates import PossibleHeading
-from indexers.outline.numbering import PARTS, RANKS, STRONG, Numbering, as_letter, numbering
+from indexers.outline.numbering import PARTS, RANKS, STRONG, Numbering, as_letter, compact, numbering
 
 Kind = tuple[str, float, int, str]
 Over = Counter[tuple[int, int]]
@@ -28,6 +28,8 @@ class _Open:
     item: FlatHeading
     number: Numbering | None
     level: int
+    stacked: int = 0  # how many headings of its look stand right below it, without text between
+    again: bool = False  # its title comes more than once in its section: it stands below others of its look
 
 
 def levels(items: list[FlatHeading]) -> list[int]:
@@ -35,9 +37,10 @@ def levels(items: list[FlatHeading]) -> list[int]:
     items = _under_parts(items)
     known = _known(items)
     over = _over(items)
+    stacked, again = _stacked(items), _again(items)
     stack: list[_Open] = []
     out: list[int] = []
-    for item in items:
+    for at, item in enumerate(items):
         if item.flat:
             stack.clear()
             out.append(1)
@@ -47,9 +50,11 @@ def levels(items: list[FlatHeading]) -> list[int]:
             level = item.level
             while stack and stack[-1].level >= level:
                 stack.pop()
+        elif at and stacked[at - 1] and stack:
+            level = stack[-1].level + 1
         else:
-            level = _place(item, number, stack, known, over)
-        stack.append(_Open(item, number, level))
+            level = _place(_Open(item, number, 0, stacked[at], again[at]), stack, known, over)
+        stack.append(_Open(item, number, level, stacked[at], again[at]))
         out.append(level)
     return out
 
@@ -103,16 +108,49 @@ def _over(items: list[FlatHeading]) -> Over:
     over: Over = Counter()
     for item, after in pairwise(items):
         a, b = item.look, after.look
-        if (
-            a
-            and b
-            and a.page == b.page
-            and a.last + 1 == b.unit
-            and abs(a.rise - b.rise) <= 0.03
-            and a.style[1] != b.style[1]
-        ):
+        if a and b and _adjoin(item, after) and abs(a.rise - b.rise) <= 0.03 and a.style[1] != b.style[1]:
             over[a.style[1], b.style[1]] += 1
     return over
+
+
+def _stacked(items: list[FlatHeading]) -> list[int]:
+    """How many headings stand right below each that look the same: what has no text of its own holds what follows.
+
+    Not the lines of a title that the document begins with, and not a name that stands above headings again and again.
+    """
+    out = [0] * len(items)
+    for at in range(len(items) - 2, -1, -1):
+        a, b = items[at].look, items[at + 1].look
+        if a is None or b is None or items[at].flat or items[at + 1].level or a.number or b.number:
+            continue
+        if _adjoin(items[at], items[at + 1]) and a.style == b.style:
+            out[at] = out[at + 1] + 1
+    names = Counter(compact(item.title) for item, count in zip(items, out, strict=True) if count)
+    title = next((at for at, pair in enumerate(pairwise(items)) if not _adjoin(*pair)), 0)
+    return [0 if at < title or names[compact(item.title)] > 1 else out[at] for at, item in enumerate(items)]
+
+
+def _adjoin(item: FlatHeading, after: FlatHeading) -> bool:
+    a, b = item.look, after.look
+    return a is not None and b is not None and a.page == b.page and a.last + 1 == b.unit
+
+
+def _again(items: list[FlatHeading]) -> list[bool]:
+    """Whether a heading's title comes more than once between two headings of the frame, or with a strong number."""
+    out, scope = [False] * len(items), 0
+    for at in range(len(items) + 1):
+        if at == len(items) or _opens(items[at]):
+            titles = [(compact(item.title), _kind(item)) for item in items[scope:at]]
+            if at > scope and _opens(items[scope]):
+                count = Counter(titles)
+                out[scope:at] = [count[title] > 1 for title in titles]
+            scope = at
+    return out
+
+
+def _opens(item: FlatHeading) -> bool:
+    number = item.look.number if item.look else None
+    return bool(item.level) or (number is not None and number.kind in STRONG)
 
 
 def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
@@ -124,9 +162,9 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
     return item.look.number if item.look else numbering(item.title)
 
 
-def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
+def _place(new: _Open, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
     """Close what this heading does not belong to and say its level."""
-    c = item.look
+    item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
         stack.clear()
         return 1
@@ -145,11 +183,13 @@ def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], know
             elif _deeper(number, other):
                 del stack[at + 1 :]
                 return stack[at].level + 1
+        if holder := _holder(number, stack):
+            return _close_to(stack, holder + 1)
         outranked = [at for at, node in enumerate(stack) if node.number and node.number.kind in RANKS]
         if number.kind in RANKS and outranked:
             del stack[outranked[0] :]
     kind = _kind(item)
-    if number is None and (sibling := _sibling(kind, stack)):
+    if number is None and (sibling := _sibling(new, stack)):
         return _close_to(stack, sibling)
     if kind is not None and kind in known:
         while stack and stack[-1].level >= known[kind]:
@@ -168,13 +208,30 @@ def _place(item: FlatHeading, number: Numbering | None, stack: list[_Open], know
     return stack[-1].level + 1 if stack else 1
 
 
-def _sibling(kind: Kind | None, stack: list[_Open]) -> int:
-    """The level of an open heading that looks the same, where neither the frame nor a chapter or note came since."""
+def _sibling(new: _Open, stack: list[_Open]) -> int:
+    """The level of an open heading that looks the same, where neither the frame nor a chapter or note came since: of
+    the nearest with as many stacked below it, or of the highest with fewer.
+    """
+    kind, fewer = _kind(new.item), 0
     for node in reversed(stack):
         if node.item.level or (node.number and node.number.kind in STRONG):
             break
         if kind is not None and node.number is None and _kind(node.item) == kind:
-            return node.level
+            if new.again and not node.again and not fewer:
+                return node.level + 1
+            if (node.stacked, node.again) == (new.stacked, new.again):
+                return node.level
+            if node.stacked <= new.stacked:
+                fewer = node.level
+    return fewer
+
+
+def _holder(number: Numbering, stack: list[_Open]) -> int:
+    """The level of an open heading that names such in the plural ("Notes to Financial Statements"), 0 for none."""
+    if number.kind in STRONG:
+        for node in reversed(stack):
+            if node.item.title.lower().startswith(f"{number.kind}s "):
+                return node.level
     return 0
 
 

@@ -23,7 +23,7 @@ _ORDINALS = (
 _ORDINAL_VALUES = {word: i % 12 + 1 for i, word in enumerate(_ORDINALS.split("|"))}
 _HAN = "零〇一二三四五六七八九十百千两0-9０-９"
 _NUMBERING = re.compile(
-    rf"(?P<word>{_WORDS})\s*(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-z]|{_ORDINALS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
+    rf"(?P<word>{_WORDS})(?:\s*(?=\d|no\b)|\s+)(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-z]|{_ORDINALS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
     rf"|第\s*(?P<han>[{_HAN}]+)\s*(?P<hanword>[编編章节節条條款部篇回卷])(?:分)?"
     r"|§+\s*(?P<par>\d+(?:\.\d+)*[a-z]?)\.?"
     r"|(?P<decimal>\d{1,3}(?:\.\d{1,3})+)(?:[.:)](?=\s|$)|(?=\s|$))"

@@ -1,8 +1,9 @@
-"""Decks: each slide's title is a heading; slides that hold little else begin a part."""
+"""Decks: each slide's title is a heading; slides that hold nothing else begin a part."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from statistics import median
 
 from hybrid_core.types.documents import Line
@@ -11,12 +12,18 @@ from indexers.outline.numbering import compact
 from indexers.outline.view import DocumentView, PageView
 
 _WORDS = 100  # of a usual slide, at most
-_TOP, _MIDDLE = 0.4, 0.3  # of a slide's height: what may be a title begins above, what divides parts below
+_TOP, _MIDDLE = 0.4, (0.25, 0.6)  # of a slide's height: what may be a title begins above, what divides parts between
 _ALIKE = 0.65  # of the largest line's height: boxes of read pictures are as high as their letters
 _GAP = 1.0  # line heights between the lines of a title
 _LETTERS = 160  # of a title, at most
 _AGAIN = 3  # slides after which a title that comes again is a heading again
-_DIVIDER = 14  # words of a slide that begins a part
+_BESIDE = 2  # words beside the title of a slide that begins a part, at most
+_OPENING = 3  # words that the titles of a series begin with
+_SERIES, _BETWEEN = 3, 2  # different titles of it, and other slides between them, at least
+_CLOSING = re.compile(
+    r"(?:summary|conclusions?|questions?|q ?& ?a|thank you|thanks|appendix|backup|references|agenda)\b[^\w]*$",
+    re.I,
+)
 _WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u9fff\uac00-\ud7a3]{2}")
 
 
@@ -28,22 +35,56 @@ def is_deck(doc: DocumentView) -> bool:
 
 
 def slide_titles(doc: DocumentView) -> list[Heading]:
-    """The titles of a deck's slides, without the first slide's, each where it stands first."""
+    """The titles of a deck's slides, without the first slide's, each where it stands first.
+
+    Slides below a part are those after a slide that holds nothing but its title, in the middle, or whose title begins
+    as others do further on ("Goals: …"). One such slide alone parts nothing.
+    """
     found: list[Heading] = []
-    parts = False
+    dividers: set[int] = set()
     for page in doc.pages[1:]:
         lines = _title(page)
         title = " ".join(" ".join(line.text for line in lines).split())
         if not _WORD.search(title) or "://" in title or len(title) > _LETTERS:
             continue
-        few = len(page.page.text.split()) <= max(_DIVIDER, len(title.split()) + 2)
-        divides = few and lines[0].y0 > _MIDDLE * page.page.height
-        parts = parts or divides
-        level = 1 if divides or not parts else 2
+        alone = len(page.page.text.split()) <= len(title.split()) + _BESIDE
+        if alone and _MIDDLE[0] < lines[0].y0 / page.page.height < _MIDDLE[1]:
+            dividers.add(page.page.number)
         unit = next((at for at, unit in enumerate(page.units) if page.page.lines[unit.line] is lines[0]), -1)
-        found.append(Heading(title, page.page.number, unit, level, "layout", lines[0].y0))
+        found.append(Heading(title, page.page.number, unit, 1, "layout", lines[0].y0))
     said = [compact(heading.title) for heading in found]
-    return [heading for at, heading in enumerate(found) if said[at] not in said[max(0, at - _AGAIN) : at]]
+    found = [heading for at, heading in enumerate(found) if said[at] not in said[max(0, at - _AGAIN) : at]]
+    return _levelled(found, dividers)
+
+
+def _levelled(found: list[Heading], dividers: set[int]) -> list[Heading]:
+    parts = {at for at, heading in enumerate(found[:-1]) if heading.page in dividers}
+    if len(parts) < 2:
+        parts = set()
+    parts |= _series(found)
+    if not parts:
+        return found
+    first = min(parts)
+    return [
+        replace(heading, level=1 if at <= first or at in parts or _CLOSING.match(heading.title) else 2)
+        for at, heading in enumerate(found)
+    ]
+
+
+def _series(found: list[Heading]) -> set[int]:
+    """Slides whose titles begin with the same words, with other slides between them."""
+    openings: dict[str, list[int]] = {}
+    for at, heading in enumerate(found):
+        words = heading.title.split()
+        if len(words) > _OPENING:
+            openings.setdefault(compact(" ".join(words[:_OPENING])), []).append(at)
+    series: set[int] = set()
+    for places in openings.values():
+        titles = {compact(found[at].title) for at in places}
+        between = places[-1] - places[0] + 1 - len(places)
+        if len(titles) >= _SERIES and between >= _BETWEEN:
+            series.update(places)
+    return series
 
 
 def _title(page: PageView) -> list[Line]:

@@ -37,6 +37,10 @@ def test_numbering(title: str, kind: str, value: tuple[int, ...], rest: str) -> 
     assert title[found.end :] == rest
 
 
+def test_a_plural_is_no_number() -> None:
+    assert numbering("Notes to Financial Statements") is None and numbering("Parts and controls") is None
+
+
 @pytest.mark.parametrize(
     "title", ["Partial results", "Itemised list", "A bird in the hand", "1,200 crates", "In brief", "2024 results"]
 )

@@ -54,6 +54,34 @@ def test_slides_with_nothing_but_a_title_in_the_middle_begin_parts() -> None:
     ]  # fmt: skip
 
 
+def test_one_slide_with_nothing_but_a_title_parts_nothing() -> None:
+    found = titles(
+        COVER,
+        slide(2, ("Ropes", 260, 60)),
+        *(
+            slide(n, (title, 40, 50), (filler(n, 6), 200, 24))
+            for n, title in enumerate(("Length", "Gates", "Width"), 3)
+        ),
+    )
+    assert [level for level, *_ in found] == [1, 1, 1, 1]
+
+
+def test_titles_that_begin_alike_with_slides_between_begin_parts() -> None:
+    said = (
+        "What a yard needs: ropes",
+        "Length",
+        "What a yard needs: gates",
+        "Width",
+        "What a yard needs: lamps",
+        "Summary",
+    )
+    found = titles(COVER, *(slide(n, (title, 40, 50), (filler(n, 6), 200, 24)) for n, title in enumerate(said, 2)))
+    assert [level for level, *_ in found] == [1, 2, 1, 2, 1, 1]
+    beside = sorted(said)  # one behind the other they are a list
+    found = titles(COVER, *(slide(n, (title, 40, 50), (filler(n, 6), 200, 24)) for n, title in enumerate(beside, 2)))
+    assert {level for level, *_ in found} == {1}
+
+
 def test_a_title_carried_over_slides_stands_once_and_rubbish_never() -> None:
     found = titles(
         COVER,
