@@ -16,7 +16,7 @@ from hybrid_core.types.requests import SearchFields
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
-MODELS = ("scripted:oracle", "scripted:random")
+MODELS = ("scripted:oracle", "scripted:reader", "scripted:random")
 DEPTH = 20
 RUNS = "eval-runs"
 """The folder of runs and homes, below the current one, unless another is named."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid_core.errors import PageIndexError, UsageError
@@ -22,6 +22,7 @@ from retrievers.pages.expansion_bounds import score_documents
 from retrievers.pages.first_stage import FirstStage, by_meaning
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.remaining import NAME, remaining_pages
+from retrievers.pages.snippet import best_window
 from retrievers.pages.tree_walk import WalkTrace, walk
 from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
@@ -84,7 +85,9 @@ def route(state: SearchState) -> SearchState:
     """Which documents count and how much, by the way that was asked for."""
     request, view, scope = state.request, state.resources.view, state.scope
     documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
-    contenders = Contenders(state.question, state.routing, state.hits, documents, scope, request.scoring.documents)
+    contenders = Contenders(
+        state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _passages_of(state)
+    )
     choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
     quoted = _quoted(state)
     asked = read_question(unquoted(state.question.text)) if quoted else state.question  # what is quoted names nothing
@@ -210,7 +213,7 @@ def ask_model(state: SearchState) -> SearchState:
     best = state.visits[: max(JUDGED, request.top_k)]
     state.texts.of([(state.pages[one.doc].content, one.page) for one in best])  # while it thinks they may be removed
     found = reason(
-        reasoner, request, state.sureness, together(state.expansions), state.visits, state.pages, state.texts,
+        reasoner, request, state.sureness, state.expansions, state.visits, state.pages, state.texts,
         state.choice.dead,
     )  # fmt: skip
     return replace(
@@ -293,6 +296,18 @@ def _first_stage(state: SearchState) -> FirstStage:
     opened = state.resources
     terms = dict.fromkeys(state.question.terms, 1.0)
     return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
+
+
+def _passages_of(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[str, str]]:
+    """What reads the passage that matches best on each of some pages (doc_id, page), by document."""
+    terms = dict.fromkeys(state.question.terms, 1.0)
+
+    def read(places: Sequence[tuple[str, int]]) -> dict[str, str]:
+        documents = state.resources.view.documents
+        texts = state.texts.by_id([(documents[doc_id].content_id, page) for doc_id, page in places])
+        return {doc_id: best_window(held.text, terms)[1] for (doc_id, _), held in zip(places, texts, strict=True)}
+
+    return read
 
 
 def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:

@@ -9,6 +9,7 @@ expand:                        # when a question matches …
     weight: 0.5                # of the added words beside the question's own, which weigh 1 (of many words less)
 roles:                         # a page's role, told by the title of its section
   cash flow statement: statements? of cash flows?
+primary: [cash flow statement]    # roles whose pages a model is shown wherever an entry of this file matches
 aliases:                       # nicknames of organisations or other subjects
   International Business Machines: [Big Blue]
 """
@@ -33,7 +34,7 @@ from hybrid_core.text.tokens import tokenise
 from retrievers.query.patterns import Pattern, matching, pattern
 from retrievers.query.unnamed import without_names
 
-_KEYS = {"documents", "expand", "roles", "aliases"}
+_KEYS = {"documents", "expand", "roles", "primary", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _WEIGHT = 0.5  # of an entry that names none
@@ -65,7 +66,8 @@ class Expansion:
     """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
 
     ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
-    headings as these write them, phrases with the weight that their entry gives them.
+    headings as these write them, phrases with the weight that their entry gives them; ``primary`` the roles that
+    matter to any question of these fields.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Expansion:
     sources: tuple[str, ...] = ()
     phrases: Mapping[str, float] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
+    primary: tuple[Role, ...] = ()
 
     def __add__(self, other: Expansion) -> Expansion:
         """Both together, for a reader of pages of several documents."""
@@ -88,6 +91,7 @@ class Expansion:
             tuple(dict.fromkeys((*self.sources, *other.sources))),
             _greatest(self.phrases, other.phrases),
             tuple(dict.fromkeys((*self.titles, *other.titles))),
+            tuple(dict.fromkeys((*self.primary, *other.primary))),
         )
 
 
@@ -101,12 +105,15 @@ def together(expansions: Iterable[Expansion]) -> Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading."""
+    """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading,
+    ``primary`` roles by pack or file.
+    """
 
     expansions: tuple[ExpansionRule, ...] = ()
     roles: tuple[Role, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: frozenset[frozenset[str]] = frozenset()
+    primary: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
@@ -157,7 +164,9 @@ class Expert:
         for expansion in meant:
             phrases |= {p: max(expansion.weight, phrases.get(p, 0.0)) for p in expansion.phrases}
         titles = tuple(dict.fromkeys(title for expansion in meant for title in expansion.headings))
-        return Expansion(terms, headings, tuple(_roles_named(names, self.roles)), sources, phrases, titles)
+        primary = _roles_named((name for source in sources for name in self.primary.get(source, ())), self.roles)
+        roles = _roles_named(names, self.roles)
+        return Expansion(terms, headings, tuple(roles), sources, phrases, titles, tuple(primary))
 
     def everywhere(self) -> Expert:
         """The same, for documents of any type."""
@@ -171,6 +180,7 @@ class Expert:
             tuple(roles.values()),
             {**self.aliases, **other.aliases},
             self.together | other.together,
+            {**self.primary, **other.primary},
         )
 
 
@@ -218,6 +228,9 @@ def read_expert(written: str, name: str) -> Expert:
         raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
     roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in said.items())
     known = {role.name for role in roles}
+    primary = data.get("primary") or []
+    if not isinstance(primary, list) or not set(primary) <= known:
+        raise UsageError(f"{name}: primary must be a list of roles that are described under 'roles'.")
     documents = data.get("documents") or []
     if not isinstance(documents, list):
         raise UsageError(f"{name}: documents must be a list of document types.")
@@ -232,7 +245,7 @@ def read_expert(written: str, name: str) -> Expert:
     phrases = {phrase for e in expansions for phrase in (*e.phrases, *e.headings) if not has_cjk(phrase)}
     pairs = {frozenset(pair) for phrase in phrases for pair in combinations(_terms(phrase), 2)}
     known_as = {str(who): tuple(map(str, names)) for who, names in aliases.items()}
-    return Expert(expansions, roles, known_as, frozenset(pairs))
+    return Expert(expansions, roles, known_as, frozenset(pairs), {name: tuple(primary)} if primary else {})
 
 
 def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> ExpansionRule:

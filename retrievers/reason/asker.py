@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
@@ -10,16 +10,22 @@ from hybrid_core.llm.token_estimate import estimate, shares
 from hybrid_core.types.documents import PageText
 from hybrid_core.types.results import ReasoningStep
 from retrievers.pages import snippet
+from retrievers.pages.going_on import goes_on
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import Place
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.reason.board import Board
+from retrievers.reason.hints import hint_lines
+from retrievers.reason.page_marks import mark
 from retrievers.reason.session import QuestionSession
 from retrievers.reason.verdict import Verdict
 
-_PASSAGES = 12  # of as many pages at most
-_PAGE = 900  # tokens shown of a page at most
+_PASSAGES = 5  # of as many pages at most
+_PAGE, _LEAST = 1000, 500  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
+_NAME = 10  # of its name
+_MARKED = 14  # best pages of which is said what is drawn on them
+_TOP = 200  # characters at the top of a page: a heading there begins something else
 
 
 class Asker(QuestionSession):
@@ -35,24 +41,35 @@ class Asker(QuestionSession):
         board: Board,
         texts: PageTexts,
     ) -> None:
-        given = {"question": question, "expert": "\n".join(expert_lines(expansion)) or "none"}
+        shown = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.found[:_MARKED])]
+        given = {"question": question, "expert": "\n".join(hint_lines(expansion, shown)) or "none"}
         super().__init__(model, scope, told, given)
         self._board, self._texts = board, texts
         self._terms = {**expansion.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
 
+    def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
+        """The first of these pages that can be read in so many tokens, none of them as a scrap."""
+        kept: list[Place] = []
+        for place, page in zip(places, self._held(places), strict=True):
+            tokens -= min(estimate(page.text), _LEAST) + _NAME
+            if tokens < 0:
+                break
+            kept.append(place)
+        return kept
+
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
         """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
         texts = [page.text for page in self._held(places)]
-        most = min(tokens, len(texts) * _PAGE)
-        given = shares([estimate(text) for text in texts], max(0, most - 20 * len(texts)))
+        most = min(tokens, len(texts) * (_PAGE + _NAME))
+        given = shares([estimate(text) for text in texts], max(0, most - _NAME * len(texts)))
         shown = []
         for (doc, page), text, size in zip(places, texts, given, strict=True):
             shown.append(f"D{doc + 1} page {page}:\n{snippet.excerpt(text, self._terms, size)}")
         return shown
 
-    def passages(self, tokens: int) -> list[str]:
-        """The passage that matches best of each of the best pages, as many as fit ``tokens``."""
-        found = self._board.found[:_PASSAGES]
+    def passages(self, tokens: int, documents: Collection[int]) -> list[str]:
+        """The passage that matches best of each of the best pages of these documents, as many as fit ``tokens``."""
+        found = [place for place in self._board.found if place[0] in documents][:_PASSAGES]
         shown: list[str] = []
         for (doc, page), held in zip(found, self._held(found), strict=True):
             line = f"D{doc + 1} page {page}, a passage: {snippet.best_window(held.text, self._terms)[1]}"
@@ -61,6 +78,21 @@ class Asker(QuestionSession):
                 break
             shown.append(line)
         return shown
+
+    def marks(self) -> dict[Place, str]:
+        """What is drawn on the best pages, as far as their texts tell."""
+        best = self._board.found[:_MARKED]
+        return {place: mark(page.text) for place, page in zip(best, self._held(best), strict=True)}
+
+    def goes_on(self, place: Place) -> bool:
+        """Whether a list or a table of a page goes on on the next."""
+        doc, page = place
+        content = self._board.scores[doc].content
+        if page >= content.pages:
+            return False
+        here, after = self._held([place, (doc, page + 1)])
+        top = any(at <= _TOP for at in content.headings_at.get(page + 1, ()))
+        return goes_on(here.text, after.text, top)
 
     def _held(self, places: Sequence[Place]) -> list[PageText]:
         return self._texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
@@ -73,13 +105,3 @@ class Asker(QuestionSession):
 
     def _name(self, doc: int) -> str:
         return self._board.scores[doc].candidate.document.name
-
-
-def expert_lines(expansion: Expansion) -> list[str]:
-    """What the expert knowledge that matched says, for a model."""
-    said = (
-        ("Kinds of pages that such a question needs", [role.name for role in expansion.roles]),
-        ("Pages may call it", tuple(expansion.phrases)),
-        ("Headings it may stand under", expansion.titles),
-    )
-    return [f"{what}: {'; '.join(words)}." for what, words in said if words]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Document
 from retrievers.pages.scores import PageScores, Place
 
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
 _BEST_PAGES = 3
-_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 160  # characters
-_CHILDREN = 40  # shown when a section is opened
-_HEADERS = 0.35  # of the tokens of an outline at most, for the lines about documents
+_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 100  # characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,46 +23,11 @@ class Board:
     found: Sequence[Place]
     _promises: dict[int, list[float]] = field(default_factory=dict)
 
-    def outline(self, tokens: int, only: Collection[int] | None = None) -> str:
-        """The sections that promise most with their ancestors, in the order of the documents, in at most ``tokens``.
-
-        A section's score is the best value of a page in it, relative to the best page of all. ``only`` names the
-        documents to show.
-        """
-        docs = [doc for doc in range(len(self.scores)) if only is None or doc in only]
-        lines: dict[Place, str] = {}
-        left = tokens
-        for doc in docs:
-            header = self.document_line(doc)
-            if lines and estimate(header) > left - (1 - _HEADERS) * tokens:
-                break
-            lines[doc, -1] = header
-            left -= estimate(header + "\n")
-        order = sorted(
-            (-promise, len(self.scores[doc].candidate.content.path(at)), doc, at)
-            for doc, _ in list(lines)
-            for at, promise in enumerate(self.promises(doc))
-            if promise > 0
-        )
-        for _, _, doc, at in order:
-            line = self.section_line((doc, at))
-            left -= estimate(line + "\n")
-            if left < 0:
-                break
-            lines[doc, at] = line
-        shown = set(lines)
-        return "\n".join(
-            line + ("" if at < 0 else self._inside((doc, at), shown)) for (doc, at), line in sorted(lines.items())
-        )
-
     def document_line(self, doc: int) -> str:
-        """A document's card in one line."""
-        candidate = self.scores[doc].candidate
-        document = candidate.document
-        parts = [f"D{doc + 1}", document.name, *card(document), f"{document.pages} pages"]
-        if candidate.reason:
-            parts.append(f"matches the question by {candidate.reason}")
-        return " · ".join(parts)
+        """A document's card in one line, with what it is about where its kind is not known."""
+        document = self.scores[doc].candidate.document
+        about = [short(document.description, _DESCRIPTION)] if document.description and not document.card.type else []
+        return " · ".join([f"D{doc + 1}", document.name, card(document), *about, f"{document.pages} pages"])
 
     def section_line(self, node: Place, *, summary: bool = False) -> str:
         doc, at = node
@@ -73,25 +35,17 @@ class Board:
         section = content.sections[at]
         first, last = section.start_page, section.end_page
         span = f"page {first}" if first == last else f"pages {first}-{last}"
-        parts = [f"{'  ' * len(content.path(at))}{self.name(node)} {_short(section.title, _TITLE)}", span]
+        parts = [f"{'  ' * len(content.path(at))}{self.name(node)} {short(section.title, _TITLE)}", span]
         if (promise := self.promises(doc)[at]) > 0:
             best = ", ".join(map(str, self.best_pages(node)))
             parts.append(f"score {promise:.2f}" + (f", best {best}" if last > first else ""))
         if summary and section.summary:
-            parts.append(_short(section.summary, _SUMMARY))
+            parts.append(short(section.summary, _SUMMARY))
         return " · ".join(parts)
 
     def children(self, node: Place) -> list[Place]:
         doc, at = node
         return [(doc, child) for child in self.scores[doc].candidate.content.children[at]]
-
-    def opened(self, node: Place) -> str:
-        """A section's children, each in a line with the beginning of its summary."""
-        children = self.children(node)
-        lines = [self.section_line(child, summary=True) for child in children[:_CHILDREN]]
-        if len(children) > _CHILDREN:
-            lines.append(f"… and {len(children) - _CHILDREN} more")
-        return "\n".join([f"{self.name(node)} holds:", *lines])
 
     def name(self, node: Place) -> str:
         doc, at = node
@@ -121,6 +75,19 @@ class Board:
             ]
         return self._promises[doc]
 
+    def document(self, written: str) -> int | None:
+        """The document that a model means, None where there is none."""
+        match = _DOCUMENT.fullmatch(written)
+        return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
+
+    def tops(self, doc: int) -> tuple[int, ...]:
+        """The sections that divide a document: its top ones, or those in the only one there is."""
+        children = self.scores[doc].candidate.content.children
+        tops = children[-1]
+        while len(tops) == 1 and children[tops[0]]:
+            tops = children[tops[0]]
+        return tops
+
     def section(self, written: str) -> Place | None:
         """The section that a model means, None where there is none."""
         match = _NODE.fullmatch(written)
@@ -141,21 +108,20 @@ class Board:
     def _best(self) -> float:
         return max((float(one.values.max(initial=0.0)) for one in self.scores), default=0.0) or 1.0
 
-    def _inside(self, node: Place, shown: set[Place]) -> str:
-        hidden = sum(child not in shown for child in self.children(node))
-        return f" · {hidden} sections inside not shown" if hidden else ""
 
-
-def card(document: Document) -> Iterable[str]:
-    """What is known of a document: whose it is, of which kind and time, else its title; and what it is about."""
+def card(document: Document) -> str:
+    """What is known of a document: whose it is, of which kind and time, else its title."""
     known = document.card
     when = str(known.years[0]) if known.years else ""
     parts = [known.names[0] if known.names else "", known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
-    yield ", ".join(part for part in parts if part) or document.title or "unknown kind"
-    if document.description:
-        yield _short(document.description, _DESCRIPTION)
+    return ", ".join(part for part in parts if part) or document.title or "unknown kind"
 
 
-def _short(text: str, most: int) -> str:
+def short(text: str, most: int) -> str:
+    """A text in one line of at most so many characters, cut between words where it has spaces."""
     one_line = " ".join(text.split())
-    return one_line if len(one_line) <= most else one_line[: most - 1].rstrip() + "…"
+    if len(one_line) <= most:
+        return one_line
+    cut = one_line[: most - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space >= most // 2 else cut).rstrip() + "…"

@@ -14,7 +14,7 @@ from hybrid_core.types.results import EffortUsed, Reasoning, ReasoningOutcome, R
 from hybrid_core.types.usage import Usage
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place
-from retrievers.query.expert import Expansion
+from retrievers.query.expert import Expansion, Role, together
 from retrievers.reason.board import Board
 from retrievers.reason.verdict import Verdict, reorder
 
@@ -79,7 +79,7 @@ def reason(
     reasoner: Reasoner,
     request: SearchRequest,
     sure: float,
-    expansion: Expansion,
+    expansions: Sequence[Expansion],
     visits: Sequence[PageVisit],
     scores: Sequence[PageScores],
     texts: PageTexts,
@@ -87,7 +87,8 @@ def reason(
 ) -> ReasoningResult:
     """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
 
-    ``dead``: it failed for good before, while documents were chosen.
+    ``expansions`` are by document, as ``scores`` are. ``dead``: the model failed for good before, while documents were
+    chosen.
     """
     asked = request.effort
 
@@ -103,13 +104,17 @@ def reason(
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
         why = "the model failed while documents were chosen and was not asked again"
         return replace(unchanged(why), reasoning=gone)
+    from retrievers.query.pages_wanted import pages_wanted
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(scores, [(one.doc, one.page) for one in visits])
-    asker = Asker(reasoner.model, reasoner.scope, reasoner.told, request.question, expansion, board, texts)
+    known = together(expansions)
+    asker = Asker(reasoner.model, reasoner.scope, reasoner.told, request.question, known, board, texts)
+    wanted = pages_wanted(request.question, request.scoring.rerank.model_pages)
+    roles = {doc: (*one.roles, *one.primary) for doc, one in enumerate(expansions)}
     failure = ""
     try:
-        verdict = _found(reasoner, board, asker)
+        verdict = _found(reasoner, board, asker, roles, wanted)
         asker.verdict(verdict)
     except PageIndexError as error:
         verdict, failure = Verdict(), str(error)
@@ -122,7 +127,7 @@ def reason(
         said = f"the model failed ({failure})" if failure else f"the model named {named}"
         why = f"{said}, so the deterministic tree walk answered"
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
-    order, after, verdicts = reorder(verdict, board, visits, scores, request.scoring.rerank.model_pages)
+    order, after, verdicts = reorder(verdict, board, visits, scores, wanted)
     why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
@@ -130,11 +135,11 @@ def reason(
     return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note)
 
 
-def _found(reasoner: Reasoner, board: Board, asker: Asker) -> Verdict:
+def _found(reasoner: Reasoner, board: Board, asker: Asker, roles: Mapping[int, Sequence[Role]], wanted: int) -> Verdict:
     if reasoner.strategy == "mcts":
         from retrievers.reason.mcts import TreeSearch
 
         return TreeSearch(board, asker, reasoner.limits.calls).verdict()
     from retrievers.reason.rounds import Rounds
 
-    return Rounds(board, asker, reasoner.limits.rounds).verdict()
+    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted).verdict()

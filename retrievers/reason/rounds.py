@@ -1,22 +1,28 @@
-"""The scored outline in a few rounds: the model opens sections and reads pages until it can name the right ones."""
+"""An outline first, then what the model asks to see: it opens sections and reads pages until it can name some.
+
+Each round shows what is new and says what the model had said; nothing is shown twice.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.token_estimate import estimate
 from retrievers.pages.scores import Place
+from retrievers.query.expert import Role
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board
+from retrievers.reason.outline import opened, outline
 from retrievers.reason.verdict import Verdict, unique
 
 _PROMPT = "tree-outline"
-_OUTLINE = 0.3  # of all tokens, for the outline of the first round
-_PASSAGES = 0.1  # of all tokens, for passages of the best pages, which every round repeats
-_AGAIN = 0.15  # of all tokens, for the outline that later rounds repeat
+_OUTLINE, _PASSAGES = 0.25, 0.06  # of all tokens at most, for the outline, and for passages of the best pages
+_NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
+_WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
-_NAMED = 5  # names read; a verdict moves fewer
 _LAST = "This is the last round: name pages now."
 
 
@@ -38,80 +44,135 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has."""
+    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has. ``roles`` are what pages
+    of a document may be for; ``wanted`` pages answer the question at most.
+    """
 
-    def __init__(self, board: Board, asker: Asker, rounds: int) -> None:
-        self._board, self._asker, self._rounds = board, asker, rounds
-        passages = asker.passages(int(_PASSAGES * asker.scope.budget.tokens))
-        self._seen = dict.fromkeys(passages)  # these, and what was opened and read, as texts, in order
-        self._looked: set[Place] = set()
-        self._docs: set[int] = set()
+    def __init__(
+        self, board: Board, asker: Asker, rounds: int, roles: Mapping[int, Sequence[Role]], wanted: int
+    ) -> None:
+        self._board, self._asker, self._rounds, self._roles, self._wanted = board, asker, rounds, roles, wanted
+        self._looked: set[tuple[int, int, bool]] = set()  # (document, page or section, whether it is a page)
+        self._docs: dict[int, None] = {}
+        self._read: dict[Place, None] = {}  # before this round, and in it:
+        self._new: list[Place] = []
 
     def verdict(self) -> Verdict:
         """What the last round named; where a later call fails, what the one before it named, if anything."""
         verdict = Verdict()
+        values = self._first()
         for number in range(1, self._rounds + 1):
             last = number == self._rounds
             try:
-                turn = self._asker.ask(_PROMPT, Turn, self._values(number, last))
+                turn = self._asker.ask(_PROMPT, Turn, values | {"turns": self._turns(number)})
             except ChatError as error:
                 if not verdict:
                     raise
                 self._asker.step("failed", str(error))
                 break
             verdict = self._named(turn) or verdict
-            if last or not self._look(turn):
+            if last or not (seen := self._look(turn, number + 1)):
                 break
-        return verdict
+            values = self._values(verdict, turn, seen)
+            self._read |= dict.fromkeys(self._new)
+        return self._with_rest(verdict)
 
-    def _values(self, number: int, last: bool) -> dict[str, str]:
-        turns = _LAST if last else f"Round {number} of {self._rounds}."
-        values = {"outline": "", "seen": "\n\n".join(self._seen) or "nothing yet", "turns": turns}
-        share = int((_OUTLINE if number == 1 else _AGAIN) * self._asker.scope.budget.tokens)
-        most = min(share, self._asker.room(_PROMPT, Turn, values))
-        only = None if number == 1 else self._docs or None
-        return values | {"outline": self._board.outline(most, only)}
+    def _turns(self, number: int) -> str:
+        turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}."
+        return f"{turns} Name {self._wanted} pages at most."
+
+    def _first(self) -> dict[str, str]:
+        tokens = self._asker.scope.budget.tokens
+        empty = {"outline": "", "seen": "", "turns": self._turns(1)}
+        room = self._asker.room(_PROMPT, Turn, empty)
+        shown = outline(self._board, self._roles, self._asker.marks(), min(int(_OUTLINE * tokens), room))
+        passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
+        return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
+
+    def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
+        """What a later round is given: the documents that matter, what was said and read before, and what is new."""
+        named = ", ".join(f"D{doc + 1} page {page}" for doc, page in verdict.pages)
+        read = ", ".join(f"D{doc + 1} page {page}" for doc, page in self._read)
+        before = [f"You said: {' '.join(turn.reasoning.split())}"]
+        before += [f"You named: {named}"] if named else []
+        before += [f"Read before this round: {read}"] if read else []
+        documents = "\n".join(self._board.document_line(doc) for doc in self._docs)
+        return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
 
     def _named(self, turn: Turn) -> Verdict:
-        pages = [(one, self._board.page(one.document, one.page)) for one in turn.pages[:_NAMED]]
-        nodes = [(name, self._board.section(name)) for name in turn.sections[:_NAMED]]
+        pages = [(one, self._board.page(one.document, one.page)) for one in turn.pages[: self._wanted + 2]]
+        nodes = [(name, self._board.section(name)) for name in turn.sections[: self._wanted]]
         lost = [f"{one.document} page {one.page}" for one, place in pages if place is None]
         self._drop([*lost, *(name for name, node in nodes if node is None)])
         found = unique(place for _, place in pages if place is not None)
         sections = unique(node for _, node in nodes if node is not None)
-        self._docs |= {doc for doc, _ in (*found, *sections)}
+        self._docs |= dict.fromkeys(doc for doc, _ in (*found, *sections))
         return Verdict(found, sections, turn.reasoning)
 
-    def _look(self, turn: Turn) -> bool:
-        """Open and read what was asked for, as far as there is room; whether anything new was to be seen."""
-        nodes = [(name, self._board.section(name)) for name in turn.expand[:_OPENED]]
-        pages = [(one, self._board.page(one.document, one.page)) for one in turn.read[:_READ]]
-        lost = [f"{one.document} page {one.page}" for one, place in pages if place is None]
-        self._drop([*(name for name, node in nodes if node is None), *lost])
-        opened = [node for node in unique(n for _, n in nodes if n is not None) if self._board.children(node)]
-        places = unique(place for _, place in pages if place is not None)
-        # a section without parts is read instead: asking to open it means wanting to see what is in it
-        leaves = [node for node in unique(n for _, n in nodes if n is not None) if not self._board.children(node)]
-        places = unique([*places, *((node[0], self._board.best_pages(node, 1)[0]) for node in leaves)])
-        new_nodes = [node for node in opened if (node[0], -1 - node[1]) not in self._looked]
-        new_pages = [place for place in places if place not in self._looked]
-        self._looked |= {(node[0], -1 - node[1]) for node in new_nodes} | set(new_pages)
-        self._docs |= {doc for doc, _ in (*new_nodes, *new_pages)}
-        next_round = {"outline": "", "seen": "\n\n".join(self._seen), "turns": _LAST}
-        room = self._asker.room(_PROMPT, Turn, next_round) - int(_AGAIN * self._asker.scope.budget.tokens)
-        if room <= 0:
-            return False
-        if new_nodes:
-            self._asker.step("opened", ", ".join(map(self._board.name, new_nodes)))
-        for node in new_nodes:
-            text = self._board.opened(node)
+    def _with_rest(self, verdict: Verdict) -> Verdict:
+        """With the next page of each that breaks off in a list or a table, behind those that were named."""
+        rest = [(doc, page + 1) for doc, page in verdict.pages[: self._wanted] if self._asker.goes_on((doc, page))]
+        if not verdict.pages or not (new := [place for place in rest if place not in verdict.pages]):
+            return verdict
+        self._asker.step("read", f"what goes on there: {self._names(new)}")
+        return Verdict(unique([*verdict.pages[: self._wanted], *new]), verdict.nodes, verdict.reasoning)
+
+    def _look(self, turn: Turn, number: int) -> list[str]:
+        """What was asked for and is new, as far as there is room: sections opened, pages read."""
+        nodes, pages = self._asked(turn)
+        new_nodes = [one for one in nodes if (*one, False) not in self._looked]
+        new_pages = [one for one in pages if (*one, True) not in self._looked]
+        docs = dict.fromkeys(doc for doc, _ in (*new_nodes, *new_pages))
+        empty = self._values(Verdict(pages=unique(self._read)), turn, ()) | {"turns": self._turns(number)}
+        headers = estimate("\n".join(self._board.document_line(doc) for doc in docs))
+        room = self._asker.room(_PROMPT, Turn, empty) - headers
+        if number < self._rounds:
+            room = max(int(_NOW * room), min(room, _WORTH))
+        seen: list[str] = []
+        for doc, at in new_nodes:
+            text = opened(self._board, doc, at, room // 2 if new_pages else room)
             if estimate(text) <= room:
-                self._seen[text] = None
+                seen.append(text)
                 room -= estimate(text) + 1
-        if new_pages:
-            self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in new_pages))
-            self._seen |= dict.fromkeys(self._asker.page_texts(new_pages, room))
-        return bool(new_nodes or new_pages)
+                self._looked.add((doc, at, False))
+        if seen:
+            names = [self._board.name(one) if one[1] >= 0 else f"D{one[0] + 1}" for one in new_nodes]
+            self._asker.step("opened", ", ".join(names))
+        self._new = fit = self._asker.fitting(new_pages, room)
+        if fit:
+            self._asker.step("read", self._names(fit))
+            seen += self._asker.page_texts(fit, room)
+            self._looked |= {(*one, True) for one in fit}
+        if seen and len(fit) < len(new_pages):
+            seen.append(f"No room to read {self._names(new_pages[len(fit) :])}.")
+        self._docs |= docs
+        return seen
+
+    def _asked(self, turn: Turn) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """Sections (-1: a whole document) to open, and pages to read. A section without parts is read instead: asking
+        to open it means wanting to see what is in it. A page that breaks off brings the next one.
+        """
+        nodes = [(name, self._node(name)) for name in turn.expand[:_OPENED]]
+        pages = [(one, self._board.page(one.document, one.page)) for one in turn.read[:_READ]]
+        self._drop(
+            [
+                *(name for name, node in nodes if node is None),
+                *(f"{one.document} page {one.page}" for one, place in pages if place is None),
+            ]
+        )
+        there = unique(node for _, node in nodes if node is not None)
+        leaves = [node for node in there if node[1] >= 0 and not self._board.children(node)]
+        asked = [place for _, place in pages if place is not None]
+        asked += [(node[0], self._board.best_pages(node, 1)[0]) for node in leaves]
+        rest = [(doc, page + 1) for doc, page in asked if self._asker.goes_on((doc, page))]
+        return tuple(node for node in there if node not in leaves), unique([*asked, *rest])
+
+    def _node(self, name: str) -> Place | None:
+        doc = self._board.document(name)
+        return self._board.section(name) if doc is None else (doc, -1)
+
+    def _names(self, places: Iterable[Place]) -> str:
+        return ", ".join(f"D{doc + 1} page {page}" for doc, page in places)
 
     def _drop(self, names: list[str]) -> None:
         if names:

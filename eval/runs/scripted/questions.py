@@ -4,56 +4,50 @@ and shows the floor. Both read what any model is shown, and nothing else of the 
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import random
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from eval.runs.scripted.endpoint import ScriptedEndpoint
+from eval.runs.scripted.outline import ShownOutline, shown_outline
 from eval.runs.scripted.routes import SHOWN, guessed, known
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ", re.MULTILINE)
-_SECTION = re.compile(r"^\s*(?:\d+\. )?((D\d+)\.\d+) .*? · pages? (\d+)(?:-(\d+))?(?= ·|$)(.*)", re.MULTILINE)
 _PART = re.compile(r"^(\d+)\. (?:(?:.*? · )??pages? (\d+)(?:-(\d+))?(?= ·|:|$)|D\d+ page (\d+):)", re.MULTILINE)
 _SOURCE = re.compile(r"^Source (\d+): (.+), page (\d+)\b", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
-_HIDDEN = "sections inside not shown"
 _LAST = "This is the last round"
+_ALIKE = 0.96  # difflib's ratio of a question and itself as it is mended
 _NOT_THERE = "NOT IN THE SOURCES"
 
+T = TypeVar("T")
 Pages = Collection[tuple[str, int]]  # (file name, page)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A section in an outline. ``more``: it has parts that are not shown."""
-
-    name: str
-    document: str
-    pages: range
-    more: bool
 
 
 @dataclass(slots=True)
 class Oracle:
     """Answers from the gold pages and answers of questions by their texts, which are filled in once they are known.
 
-    It names a gold page only of a document that is shown, and only after it has opened every section that hides it; it
-    answers only where a gold page is among the sources, and cites those pages for each sentence.
+    It names a gold page only of a document that is shown, and only after it has opened every section that hides it; one
+    that ``reads`` only after it was shown the page's text. It answers only where a gold page is among the sources, and
+    cites those pages for each sentence.
     """
 
     gold: Mapping[str, Pages] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    reads: bool = False
 
     def __call__(self, request: Request) -> dict[str, Any] | str:
         text = request.messages[-1].text
         question = _data(text, "Question")
-        asked = self.gold.get(question, ())
+        asked = _of(self.gold, question) or ()
         if request.schema is None:
             return self._answer(question, [number for number, *place in _sources(text) if tuple(place) in asked])
         if shown_as := SHOWN.get(request.title):
@@ -72,21 +66,21 @@ class Oracle:
             ]
             return {"reasoning": "it is known", "ratings": ratings}
         shown = _outline(text)
-        found, hidden, deepest_ones = [], [], []
-        for short, page in sorted(wanted):
-            around = [section for section in shown if section.document == short and page in section.pages]
-            if around:
-                deepest = min(around, key=lambda section: len(section.pages))
-                found.append({"document": short, "page": page})
-                deepest_ones.append(deepest.name)
-                hidden += [deepest.name] if deepest.more else []
         if request.title == "NodeList":
-            return {"thinking": "it is known", "node_list": list(dict.fromkeys(deepest_ones))}
-        expand = [] if _LAST in text else hidden[:4]
-        return {"reasoning": "it is known", "expand": expand, "read": [], "pages": found[:5], "sections": []}
+            return {"thinking": "it is known", "node_list": _deepest(shown, wanted)}
+        ways = {place: shown.way_to(*place) for place in sorted(wanted)}
+        expand = list(dict.fromkeys(way for way in ways.values() if way and way not in shown.opened))
+        seen = [place for place, way in ways.items() if not way]
+        named = [place for place in seen if place in shown.read or not self.reads]
+        unread = [place for place in seen if self.reads and place not in shown.read]
+        if _LAST in text:
+            expand, unread = [], []
+        pages = [{"document": short, "page": page} for short, page in named[:5]]
+        read = [{"document": short, "page": page} for short, page in unread[:4]]
+        return {"reasoning": "it is known", "expand": expand[:4], "read": read, "pages": pages, "sections": []}
 
     def _answer(self, question: str, cited: list[int]) -> str:
-        said = " ".join(self.answers.get(question, "").split())
+        said = " ".join((_of(self.answers, question) or "").split())
         if not said or not cited:
             return _NOT_THERE
         marks = "".join(f"[[source:{number}]]" for number in cited)
@@ -115,11 +109,13 @@ def guess(request: Request) -> dict[str, Any] | str:
     if request.title == "PicksReply":
         names = [name for name, _ in _DOCUMENT.findall(text)]
         return {"thinking": "a guess", "documents": rng.sample(names, min(1, len(names)))}
-    shown = _outline(text)
+    outline = _outline(text)
+    shown = list(outline.sections.values())
     if request.title == "NodeList":
         return {"thinking": "a guess", "node_list": [one.name for one in rng.sample(shown, min(3, len(shown)))]}
-    sections = rng.choices(shown, k=3) if shown else []
-    pages = [{"document": section.document, "page": rng.choice(section.pages)} for section in sections]
+    places = [*sorted(outline.pages), *((one.document, rng.choice(one.pages)) for one in shown)]
+    chosen = rng.choices(places, k=3) if places else []
+    pages = [{"document": document, "page": page} for document, page in chosen]
     return {"reasoning": "a guess", "expand": [], "read": [], "pages": pages, "sections": []}
 
 
@@ -129,8 +125,17 @@ def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | 
     """
     if not name:
         return None
-    answer = guess if name == "scripted:random" else Oracle(gold, {} if answers is None else answers)
+    known_answers = {} if answers is None else answers
+    oracle = Oracle(gold, known_answers, reads=name == "scripted:reader")
+    answer = guess if name == "scripted:random" else oracle
     return ChatModel(ScriptedEndpoint(answer, name.removeprefix("scripted:")))
+
+
+def _of(known: Mapping[str, T], question: str) -> T | None:
+    """What is known of a question, also where a search has mended its spelling."""
+    if question not in known:
+        question = next(iter(difflib.get_close_matches(question, known, 1, _ALIKE)), "")
+    return known.get(question)
 
 
 def _data(text: str, name: str) -> str:
@@ -143,14 +148,17 @@ def _sources(text: str) -> list[tuple[int, str, int]]:
     return [(int(number), name, int(page)) for number, name, page in _SOURCE.findall(_data(text, "Sources"))]
 
 
-def _outline(text: str) -> list[_Shown]:
-    """The sections of the outline and of what was opened; a section shown twice counts by the last line."""
-    seen = _data(text, "Outline") + "\n" + _data(text, "opened and read so far")
-    sections = {}
-    for name, document, first, last, rest in _SECTION.findall(seen):
-        pages = range(int(first), int(last or first) + 1)
-        sections[name] = _Shown(name, document, pages, _HIDDEN in rest and f"\n{name} holds:" not in f"\n{seen}")
-    return list(sections.values())
+def _outline(text: str) -> ShownOutline:
+    return shown_outline(_data(text, "Outline"), _data(text, "opened and read so far"))
+
+
+def _deepest(shown: ShownOutline, wanted: Collection[tuple[str, int]]) -> list[str]:
+    """The innermost section around each page."""
+    names = []
+    for document, page in sorted(wanted):
+        around = [one for one in shown.sections.values() if one.document == document and page in one.pages]
+        names += [min(around, key=lambda one: len(one.pages)).name] if around else []
+    return list(dict.fromkeys(names))
 
 
 def _parts(text: str) -> dict[int, range]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from hybrid_core.llm.token_estimate import cut
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
-from retrievers.reason.board import card
+from retrievers.reason.board import card, short
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
 from retrievers.reason.session import QuestionSession, fitted
@@ -20,7 +20,9 @@ MOST = 72  # documents described where somebody did
 _REPLY = 600  # tokens that a reply may have
 _KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 _NAMED = 3  # documents that a reply may name
-_LINE, _LEAST = 120, 24  # tokens of a document's line at most, and as few as still tell something
+_LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
+_ABOUT, _PASSAGE = 80, 140  # characters
+_ALL = 1500  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
 
@@ -63,15 +65,26 @@ def conditions(session: QuestionSession, question: Question, held: Mapping[str, 
     return [Condition(one.field, one.operator, tuple(one.values[:_VALUES])) for one in said]
 
 
-def pick(session: QuestionSession, documents: Sequence[tuple[Document, str]]) -> DocumentPicks:
-    """The documents that a model names of the first ones, each given with why it fits, "" where nothing says so.
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A document, why it fits ("" where nothing says so), and its best page with the passage that matches there (0 and
+    "" where nothing was found).
+    """
 
-    It is shown as many as the tokens allow, MOST at most. Raises ChatError.
+    document: Document
+    reason: str = ""
+    page: int = 0
+    passage: str = ""
+
+
+def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
+    """The documents that a model names of the first ones. It is shown as many as the tokens allow, MOST at most. Raises
+    ChatError.
     """
     room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
-    names = {f"d{number}": document.doc_id for number, (document, _) in enumerate(shown, 1)}
-    lines = fitted([_line(name, *one) for name, one in zip(names, shown, strict=True)], room)
+    names = {f"d{number}": one.document.doc_id for number, one in enumerate(shown, 1)}
+    lines = fitted([_line(name, one) for name, one in zip(names, shown, strict=True)], min(room, _ALL))
     said = session.ask("route-documents", Picks, {"documents": "\n".join(lines)}, tokens=_REPLY)
     written = [name.strip().casefold() for name in said.documents]
     if lost := [name for name in written if name not in names]:
@@ -84,11 +97,17 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
     return session.room(name, schema, values, int(_KEPT * session.scope.budget.tokens))
 
 
-def _line(name: str, document: Document, reason: str) -> str:
-    parts = [name, document.name, *card(document)]
-    if reason:
-        parts.append(f"matches the question by {reason}")
-    return cut(" · ".join(parts), _LINE)
+def _line(name: str, one: Described) -> str:
+    """What it is, how long, what it is about, what its best page says."""
+    document = one.document
+    pictures = f", {document.unread} of pictures without text" if document.unread else ""
+    parts = [name, document.name, card(document), f"{document.pages} pages{pictures}"]
+    if one.reason:
+        parts.append(f"fits by {one.reason}")
+    if document.description and (one.passage or not document.card.type):
+        parts.append(short(document.description, _ABOUT))
+    line = cut(" · ".join(parts), _LINE)
+    return f"{line}\n  page {one.page}: {short(one.passage, _PASSAGE)}" if one.passage else line
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

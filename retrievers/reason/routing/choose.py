@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,13 @@ from retrievers.reason.routing.conditions import Condition, FilterMatch, apply
 from retrievers.reason.routing.fields import fields_of
 
 if TYPE_CHECKING:
+    from retrievers.reason.routing import by_model
     from retrievers.reason.session import QuestionSession
 
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
+_READ = 6  # of the documents that are described, with their best passage
+_TELLS = 0.4  # a card's score from which what matched is a reason
 _WHY = 200  # characters of what a model says of its choice
 
 
@@ -45,7 +48,9 @@ class DocumentChoice:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """One question and what was found for it. ``documents`` are those searched, ``hits`` those of the coarse pass."""
+    """One question and what was found for it. ``documents`` are those searched, ``hits`` those of the coarse pass;
+    ``passages`` reads what matches best on pages (doc_id, page).
+    """
 
     question: Question
     routing: Routing
@@ -53,6 +58,7 @@ class Contenders:
     documents: Mapping[str, Document]
     scope: frozenset[str] | None
     weights: DocumentScoring
+    passages: Callable[[Sequence[tuple[str, int]]], Mapping[str, str]] = lambda _: {}
 
     def found(self) -> dict[str, float]:
         """DocScores, 1 for the best."""
@@ -167,9 +173,7 @@ def _picked(
     """Documents that a model picks lead. Raises ChatError."""
     from retrievers.reason.routing import by_model
 
-    picked = by_model.pick(
-        calls, [(contenders.documents[doc_id], contenders.routing.reasons.get(doc_id, "")) for doc_id in shown]
-    )
+    picked = by_model.pick(calls, _described(contenders, shown))
     if not picked.documents:
         return _nothing(asked, contenders, calls, f"the model picked no document, so {BY_CARDS} decided")
     calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
@@ -178,6 +182,26 @@ def _picked(
     routing = preferred(contenders, [[doc_id] for doc_id in picked.documents], reasons, lead)
     used = RouteUsed(asked, "description", why, (), tuple(calls.steps))
     return DocumentChoice(routing, contenders.scope, used, calls.usage)
+
+
+def _described(contenders: Contenders, shown: Sequence[str]) -> list[by_model.Described]:
+    """Each with its best hit. A reason that hardly scores is a word that many share, and none."""
+    from retrievers.reason.routing.by_model import Described
+
+    best: dict[str, int] = {}
+    for hit in contenders.hits:
+        best.setdefault(hit.doc_id, hit.page)
+    read = contenders.passages([(doc_id, best[doc_id]) for doc_id in shown[:_READ] if doc_id in best])
+    routing = contenders.routing
+    return [
+        Described(
+            contenders.documents[doc_id],
+            routing.reasons.get(doc_id, "") if routing.scores.get(doc_id, 0.0) >= _TELLS else "",
+            best.get(doc_id, 0),
+            read.get(doc_id, ""),
+        )
+        for doc_id in shown
+    ]
 
 
 def preferred(

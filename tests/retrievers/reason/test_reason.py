@@ -93,7 +93,7 @@ def test_the_model_sees_cards_scored_sections_and_expert_knowledge(library: Engi
     assert data(prompt, "Question") == QUESTION
     assert re.search(rf"^D1 · {FILING} · corvane-optics, annual report, 2023 ·", outline, re.MULTILINE)
     assert re.search(
-        r"^  D1\.\d{4} Item 7\. Results of operations · pages 3-5 · score 1\.00, best 3", outline, re.MULTILINE
+        r"^  page 3 · 1\.00 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
     )
     assert "net sales" in data(prompt, "What experts of the field know about such questions")
     assert server.requests[0].schema is not None
@@ -111,7 +111,7 @@ def test_sections_are_opened_and_pages_read_on_request_and_inventions_dropped(li
     passages = data(first, "opened and read so far")
     assert passages.startswith("D1 page 3, a passage: Net sales were $418.2 million") and "holds:" not in passages
     seen = data(second, "opened and read so far")
-    assert "D1.0003 holds:" in seen and "D1.0004 Consolidated balance sheet" in seen
+    assert "D1.0003 holds:" in seen and "  page 4 · Consolidated balance sheet" in seen
     assert "D1 page 4:" in seen and "Inventories" in seen
     assert places(result)[0] == (FILING, 4)
     assert result.reasoning is not None
@@ -201,6 +201,10 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
     assert result.effort.used == "fast" and f"({ended_by})" in result.effort.why
 
 
+def unmetered() -> NoReturn:
+    raise AssertionError("nothing is asked")
+
+
 def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(cache: Cache) -> None:
     slow = Settings(llm_model="m", llm_base_url="http://localhost:1/v1", model_timeout=300)
     for said, strategy, seconds, setting in (
@@ -208,7 +212,7 @@ def test_a_slow_model_has_the_time_of_a_call_for_each_of_its_calls(cache: Cache)
         (slow, "mcts", 9 * 300, "model_timeout"),
         (replace(slow, reason_seconds=45), "outline", 45, "reason_seconds"),
     ):
-        chat = Chat(said, cache)
+        chat = Chat(said, cache, unmetered)
         reasoner = chat.reasoner(cast(Strategy, strategy), None)
         chat.close()
         assert reasoner is not None

@@ -209,7 +209,7 @@ def test_the_command_line_takes_the_route(cli: Cli, library: Engine) -> None:
 # More documents than are described, and fewer tokens than they would take.
 
 MANY = held(*(document(f"report-{n}") for n in range(200)))
-ORDER = [(one, "") for one in MANY.values()]
+ORDER = [by_model.Described(one) for one in MANY.values()]
 
 
 def calls(answer: Rule, tokens: int = 6000) -> tuple[QuestionSession, FakeEndpoint]:

@@ -1,0 +1,264 @@
+"""The outline that a model is shown first: the best pages with their headings, in the sections that hold them.
+
+    D1 · aurora-2023.pdf · Aurora, annual report, 2023 · 120 pages
+      D1.0019 Part II · pages 13-90 · 4 parts not shown
+        D1.0078 Liquidity · pages 43-49
+          page 46 · 1.00 · Cash flows | From investing activities | D1.0088 From financing activities (46-49, 3 parts)
+          page 49 · 0.98 · Free cash flow · [table]
+      other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
+
+What lies on one page needs no name: the page can be read or named. What promises nothing is not shown, but counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.documents import Section
+from retrievers.pages.scores import Place
+from retrievers.query.expert import Role
+from retrievers.reason.board import Board, short
+
+_PAGES = 12  # that have a line
+_ALL, _FEW = 4, 2  # so many of them with all their headings, the others with the first few
+_LIKELY, _FAINT = 0.5, 0.1  # of the best page's value: pages below have a line only among the first, and none
+_FIRST = 6
+_LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and more
+_WHOLE = 0.6  # of a document's pages: a section of more tells nothing
+_SHARE = 0.8  # of the tokens at most for pages, the rest for other parts and documents
+_PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
+_PROMISE = 0.3  # of such a part
+_BESIDE = 0.5  # of the best document's score: others have no line
+_DEEP = 500  # tokens of what is opened, until which the parts of parts are shown too
+_TITLE, _PART = 50, 32  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """``documents`` are the numbers of those it names."""
+
+    text: str
+    documents: frozenset[int]
+
+
+def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Place, str], tokens: int) -> Outline:
+    """At most ``tokens``. ``roles`` are what the pages of a document may be for, whose places are listed whatever their
+    value; ``marks`` say what is drawn on a page.
+    """
+    made = _Lines(board, marks, int(_SHARE * tokens))
+    best = [
+        place
+        for rank, place in enumerate(board.found[:_PAGES])
+        if board.value(*place) >= (_FAINT if rank < _FIRST else _LIKELY)
+    ]
+    for place in best or board.found[:1]:
+        made.add(place)
+    for doc in made.documents():
+        for place in _of_roles(board, doc, roles.get(doc, ())):
+            made.add(place)
+    made.room += tokens - int(_SHARE * tokens)
+    return made.outline()
+
+
+def opened(board: Board, doc: int, at: int, room: int) -> str:
+    """All parts of a section, or of a document (``at`` -1): with the beginnings of their summaries where these fit, and
+    with the parts of those that promise most as far as these do.
+    """
+    children = board.tops(doc) if at < 0 else board.scores[doc].content.children[at]
+    head = f"{board.name((doc, at)) if at >= 0 else f'D{doc + 1}'} holds:"
+    below: set[int] = set()
+    text = head
+    for title, summary in ((90, 120), (90, 0), (_PART, 0)):
+        text = "\n".join([head, *_parts(board, doc, children, title, summary, below)])
+        if estimate(text) <= room:
+            break
+    promises = board.promises(doc)
+    for child in sorted(children, key=lambda one: -promises[one]):
+        if board.children((doc, child)) and promises[child] > 0:
+            deeper = "\n".join([head, *_parts(board, doc, children, title, summary, below | {child})])
+            if estimate(deeper) > min(room, _DEEP):
+                break
+            below, text = below | {child}, deeper
+    return text
+
+
+class _Lines:
+    """What has a line: documents, sections and pages, as far as there is ``room``."""
+
+    def __init__(self, board: Board, marks: Mapping[Place, str], room: int) -> None:
+        self._board, self._marks, self.room = board, marks, room
+        self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
+        self._sections: dict[int, set[int]] = {}
+
+    def documents(self) -> list[int]:
+        return list(self._pages)
+
+    def add(self, place: Place) -> None:
+        """A page with the sections above it, if there is room."""
+        doc, page = place
+        pages, shown = self._pages.get(doc, {}), self._sections.get(doc, set())
+        if page in pages:
+            return
+        most = _ALL * 4 if sum(map(len, self._pages.values())) < _ALL else _FEW
+        above = [at for at in _above(self._board, doc, page) if at not in shown]
+        lines = [self._page(doc, page, most, shown.union(above)), *(self._section(doc, at, 2) for at in above)]
+        if not pages:
+            lines.append(self._board.document_line(doc))
+        size = sum(estimate(line) + 1 for line in lines)
+        if size > self.room and self._pages:
+            return
+        self.room -= size
+        self._pages.setdefault(doc, {})[page] = most
+        self._sections.setdefault(doc, set()).update(above)
+
+    def outline(self) -> Outline:
+        lines: list[str] = []
+        for number, doc in enumerate(sorted(self._pages, key=self.documents().index)):
+            rest = self._rest(doc) if number < _DIVIDED else ""
+            if rest and estimate(rest) > self.room:
+                rest = f"  other parts: expand D{doc + 1}"
+            self.room -= estimate(rest)
+            lines += [self._board.document_line(doc), *self._under(doc), *filter(None, [rest])]
+        named = set(self._pages)
+        scores = [one.candidate.score for one in self._board.scores]
+        for doc, score in enumerate(scores):
+            line = self._board.document_line(doc)
+            if doc not in named and score >= _BESIDE * max(scores):
+                self.room -= estimate(line) + 1
+                if self.room < 0:
+                    break
+                named.add(doc)
+                lines.append(line)
+        return Outline("\n".join(lines), frozenset(named))
+
+    def _under(self, doc: int) -> list[str]:
+        """The sections and pages of a document in its order, each below what holds it."""
+        shown, content = self._sections[doc], self._board.scores[doc].content
+        sections = content.sections
+        found = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
+        lines = []
+        for page, is_page, at in sorted(found):
+            if is_page:
+                above = _above(self._board, doc, page)
+                depth = len(shown.intersection(content.path(above[-1]))) + 1 if above else 1
+                lines.append(self._page(doc, page, self._pages[doc][page], shown, depth))
+            else:
+                lines.append(self._section(doc, at, len(shown.intersection(content.path(at)))))
+        return lines
+
+    def _page(self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2) -> str:
+        titles = _titles(self._board, doc, page, set(shown))
+        value = self._board.value(doc, page)
+        parts = [f"{'  ' * depth}page {page}", *([f"{value:.2f}"] if value > 0 else [])]
+        if titles:
+            parts.append(" | ".join(titles[:most]) + (f" | {len(titles) - most} more" if len(titles) > most else ""))
+        return " · ".join([*parts, *filter(None, [self._marks.get((doc, page), "")])])
+
+    def _section(self, doc: int, at: int, depth: int) -> str:
+        section = self._board.scores[doc].content.sections[at]
+        hidden = sum(not self._is_shown(doc, child) for _, child in self._board.children((doc, at)))
+        parts = [f"{'  ' * depth}{self._board.name((doc, at))} {short(section.title, _TITLE)}"]
+        parts.append(f"pages {section.start_page}-{section.end_page}")
+        return " · ".join([*parts, *([f"{hidden} parts not shown"] if hidden else [])])
+
+    def _is_shown(self, doc: int, at: int) -> bool:
+        return at in self._sections.get(doc, ()) or (
+            self._board.scores[doc].content.sections[at].start_page in self._pages.get(doc, {})
+        )
+
+    def _rest(self, doc: int) -> str:
+        """The other parts of a document: the names of those that promise most, and how many there are."""
+        others = [at for at in self._board.tops(doc) if not self._is_shown(doc, at)]
+        if not others:
+            return ""
+        promises = self._board.promises(doc)
+        likely = [at for at in others if promises[at] >= _PROMISE]
+        kept = sorted(sorted(likely, key=lambda at: -promises[at])[:_PARTS])
+        names = [_named(self._board, doc, at, _PART) for at in kept]
+        more = [f"{len(others) - len(kept)} more: expand D{doc + 1}"] if len(others) > len(kept) else []
+        return "  other parts: " + " | ".join([*names, *more])
+
+
+def _above(board: Board, doc: int, page: int) -> list[int]:
+    """The nearest sections of several pages that hold a page, those first that hold the others; of sections on the same
+    pages the innermost. A section that begins on the page counts where no other holds it.
+    """
+    content = board.scores[doc].content
+    covering, starts = content.covering
+    held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
+    sections, most = content.sections, _WHOLE * content.pages
+    several = [at for at in held if _LONG <= sections[at].end_page - sections[at].start_page + 1 <= max(_LONG, most)]
+    before = [at for at in several if sections[at].start_page < page] or several
+    if not before:
+        return []
+    path = [at for at in content.path(max(before, key=lambda at: (sections[at].level, at))) if at in several]
+    below = [*path[1:], -1]
+    kept = [at for at, other in zip(path, below, strict=True) if other < 0 or not _same(sections, at, other)]
+    return kept[-_LEVELS:]
+
+
+def _titles(board: Board, doc: int, page: int, shown: set[int]) -> list[str]:
+    """The headings that begin on a page, with names where they go on beyond it, but those that have a line."""
+    content = board.scores[doc].content
+    covering, starts = content.covering
+    held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
+    begin = [at for at in held if content.sections[at].start_page == page and at not in shown]
+    return list(dict.fromkeys(
+        short(content.sections[at].title, _TITLE) if content.sections[at].end_page == page
+        else _named(board, doc, at, _TITLE)
+        for at in begin
+    ))  # fmt: skip
+
+
+def _parts(
+    board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
+) -> list[str]:
+    """Sections in order, those that lie on one page together in one line; with their parts those in ``below``."""
+    sections = board.scores[doc].content.sections
+    lines: list[str] = []
+    page = 0  # of the line before
+    for at in children:
+        section, inside = sections[at], board.scores[doc].content.children[at]
+        alone = section.end_page == section.start_page and not inside
+        if alone and section.start_page == page:
+            lines[-1] += f" | {short(section.title, title)}"
+            continue
+        page = section.start_page if alone else 0
+        value = max(board.value(doc, one) for one in board.pages_of((doc, at)))
+        parts = ["  " * depth + (f"page {page}" if alone else f"{board.name((doc, at))} {short(section.title, title)}")]
+        parts += [] if alone else [f"pages {section.start_page}-{section.end_page}"]
+        parts += [f"{len(inside)} parts not shown"] if inside and at not in below else []
+        parts += [f"{value:.2f}"] if alone and value > 0 else []
+        if not alone and value > 0:
+            parts.append(f"{value:.2f}, best {', '.join(map(str, board.best_pages((doc, at))))}")
+        parts += [short(section.title, title)] if alone else []
+        parts += [short(section.summary, summary)] if summary and section.summary else []
+        lines.append(" · ".join(parts))
+        if at in below:
+            lines += _parts(board, doc, inside, title, 0, (), depth + 1)
+    return lines
+
+
+def _named(board: Board, doc: int, at: int, title: int) -> str:
+    section, inside = board.scores[doc].content.sections[at], len(board.children((doc, at)))
+    last = f"-{section.end_page}" if section.end_page > section.start_page else ""
+    parts = f", {inside} parts" if inside else ""
+    return f"{board.name((doc, at))} {short(section.title, title)} ({section.start_page}{last}{parts})"
+
+
+def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:
+    """Where sections called like a role begin: the one that is called hardly anything else."""
+    content = board.scores[doc].content
+    found: dict[Place, None] = {}
+    for role in roles:
+        if titled := content.titled(role.title):
+            shortest = min(titled, key=lambda one: (len(one.title), -board.value(doc, one.start_page)))
+            found[doc, shortest.start_page] = None
+    return list(found)
+
+
+def _same(sections: Sequence[Section], one: int, other: int) -> bool:
+    a, b = sections[one], sections[other]
+    return (a.start_page, a.end_page) == (b.start_page, b.end_page)

@@ -1,0 +1,30 @@
+"""What is drawn on a page, as its text tells: the captions of figures, and whether it holds a table."""
+
+from __future__ import annotations
+
+import re
+
+from hybrid_core.text.table_rows import table_rows
+from retrievers.reason.board import short
+
+_CAPTION = re.compile(
+    r"^\W{0,3}((?:figure|fig\.?|chart|graph|table|exhibit|diagram|map|photo(?:graph)?|image|illustration|plate|scheme"
+    r"|abbildung|abb\.|tabelle|diagramm|foto|tableau|graphique|figura|tabla|gráfico)\s*[A-Z]?\d{1,3}(?:[.\-]\d{1,3})*[.:|–—\s]"
+    r"|[图表]\s*\d{1,3})",
+    re.IGNORECASE,
+)
+_ROWS = 4  # lines that make a table
+_CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
+_WORDS = 25  # fewer leave most of a page to what is drawn
+
+
+def mark(text: str) -> str:
+    """In brackets, "" where nothing tells."""
+    lines = text.split("\n")
+    said = [short(line, _LENGTH) for line in lines if _CAPTION.match(line)][:_CAPTIONS]
+    tables = any(one.lower().startswith(("tab", "表")) for one in said)
+    if not tables and len(table_rows(lines, range(len(lines)))) >= _ROWS:
+        said.append("table")
+    if len(text.split()) < _WORDS and len(text) < 6 * _WORDS:
+        said.append("little text")
+    return f"[{'; '.join(said)}]" if said else ""

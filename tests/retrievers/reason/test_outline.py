@@ -1,0 +1,187 @@
+"""What a model is shown of a long report: an outline within its tokens, then only what it asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from eval.runs.scripted.outline import shown_outline
+from eval.runs.scripted.questions import Oracle
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.token_estimate import estimate
+from hybrid_pageindex import Engine, Settings, run
+from retrievers.pages.going_on import goes_on
+from retrievers.query.pages_wanted import pages_wanted
+from retrievers.reason.page_marks import mark
+from tests.doubles.replies import FakeEndpoint
+from tests.models_over_http import data
+from tests.retrievers.reason.test_reason import page, turn
+
+QUESTION = "How much did Halden spend on turbines?"
+NAME, POLL = "halden-2023.pdf", "poll.pdf"
+NOTES = 6
+SEEN = "opened and read so far"
+EXPERT = """
+roles: {balance sheet: balance sheet, cash flow: cash flows, bank: bank capital}
+primary: [balance sheet, cash flow]
+expand:
+  - when: turbines?
+    phrases: [turbine spending, broker non-votes]
+    headings: [statement of cash flows, capital of banks]
+    roles: [cash flow, bank]
+"""
+
+
+def words(number: int) -> str:
+    """A page that is longer than what is shown of one."""
+    return "\n".join(
+        f"Line {n} of page {number} tells of pumps, weirs and their upkeep over the years." for n in range(58)
+    )
+
+
+@pytest.fixture(scope="module")
+def long_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A report of 60 pages in eight parts with short notes, turbines on pages 20 and 45, and a poll."""
+    folder = tmp_path_factory.mktemp("long")
+    report, toc = pymupdf.open(), []
+    for number in range(1, 61):
+        drawn, title, text = report.new_page(), f"Heading of page {number}", words(number)
+        if (number - 1) % NOTES == 0:
+            part = f"Part {(number - 1) // NOTES + 1} of Halden"
+            drawn.insert_text((40, 30), part, fontsize=18)
+            toc.append([1, part, number])
+        if number in (20, 45):
+            text = f"Figure {number}. Turbines by year\nHalden spent {number} million on turbines.\n" + text
+        if number == 50:
+            title = "Consolidated balance sheet"
+        if number == 51:
+            title, text = "Statement of cash flows", "Turbine spending and other cash of Halden.\n" + text
+        drawn.insert_text((40, 50), title, fontsize=13)
+        drawn.insert_text((40, 70), text, fontsize=7)
+        toc.append([2, title, number])
+    report.set_toc(toc)
+    report.save(folder / NAME)
+    poll = pymupdf.open()
+    for number in (1, 2):
+        poll.new_page().insert_text(
+            (40, 40), f"Do you like turbines?\nPoll, page {number}: most people do.", fontsize=9
+        )
+    poll.save(folder / POLL)
+    engine = Engine(folder / "home")
+    assert [file.status for file in run(engine.index([folder / NAME, folder / POLL])).files] == ["indexed"] * 2
+    yield engine
+    engine.close()
+
+
+def ask(library: Engine, rule: Any, expert: Path | str = "none", **said: Any) -> tuple[Any, list[str]]:
+    endpoint = FakeEndpoint(rule)
+    engine = Engine(settings=Settings(storage_path=library.home, **said), chat=ChatModel(endpoint))
+    try:
+        found = run(engine.search(QUESTION, effort="deep", top_k=20, documents=[NAME], expert=str(expert)))
+    finally:
+        engine.close()
+    return found, [request.messages[-1].text for request in endpoint.requests]
+
+
+async def library_page(library: Engine, doc_id: str) -> str:
+    (read,) = await library.pages(doc_id, [45])
+    return read.text
+
+
+def test_the_outline_names_the_best_pages_and_keeps_within_its_tokens(long_library: Engine) -> None:
+    _, (prompt,) = ask(long_library, lambda _: turn(pages=[page("D1", 20)]))
+    outline = data(prompt, "Outline")
+    assert estimate(outline) <= 1500
+    assert re.search(
+        r"^ +page 20 · [\d.]+ · Heading of page 20 · \[Figure 20\. Turbines by year", outline, re.MULTILINE
+    )
+    assert re.search(r"^ +D1\.\d{4} Part 4 of Halden · pages 19-24 · \d parts not shown$", outline, re.MULTILINE)
+    assert "Name 3 pages at most" in prompt and POLL not in outline
+    assert {name for name, _ in re.findall(r"^(D\d+) page (\d+), a passage", data(prompt, SEEN), re.MULTILINE)} == {
+        "D1"
+    }
+
+
+def test_primary_pages_are_listed_and_hints_that_fit_no_page_are_left_out(long_library: Engine, tmp_path: Path) -> None:
+    expert = tmp_path / "expert.yaml"
+    expert.write_text(EXPERT)
+    _, (prompt,) = ask(long_library, lambda _: turn(pages=[page("D1", 20)]), expert)
+    outline, hints = data(prompt, "Outline"), data(prompt, "What experts of the field know about such questions")
+    assert "Consolidated balance sheet" in outline and "Statement of cash flows" in outline
+    assert "turbine spending" in hints and "statement of cash flows" in hints and ": cash flow." in hints
+    assert "broker" not in hints and "bank" not in hints
+
+
+def test_later_rounds_show_what_was_asked_for_and_nothing_twice(long_library: Engine) -> None:
+    def rule(request: Request) -> dict[str, Any]:
+        text = request.messages[-1].text
+        if "Round 1 of" in text:
+            return turn(expand=["D1"], read=[page("D1", 20), page("D1", 45)], reasoning="Page 20 is likely.")
+        return turn(pages=[page("D1", 45)])
+
+    found, (first, second) = ask(long_library, rule)
+    outline, seen = data(second, "Outline"), data(second, SEEN)
+    assert outline.startswith(f"D1 · {NAME}") and "\n" not in outline and "a passage" not in seen
+    assert "You said: Page 20 is likely." in seen and "D1 holds:" in seen
+    assert all(f"Part {number} of Halden" in seen for number in range(1, 11)), "all parts"
+    texts = re.split(r"^D1 page \d+:$", seen, flags=re.MULTILINE)[1:]
+    assert len(texts) == 2 and all(1400 < len(text) <= 3100 for text in texts)
+    held = {line for result in found.results[:1] for line in run(library_page(long_library, result.doc_id)).split("\n")}
+    assert set(texts[1].strip().split("\n")) <= held | {"…"}, "no line is cut"
+    assert found.results[0].page == 45 and "a passage" in first
+
+
+def test_a_reader_names_a_page_only_after_its_text_was_shown(long_library: Engine) -> None:
+    for reads, calls in ((False, 1), (True, 2)):
+        found, prompts = ask(long_library, Oracle({QUESTION: {(NAME, 45)}}, reads=reads))
+        assert found.results[0].page == 45 and len(prompts) == calls
+    assert "D1 page 45:\n" in prompts[-1] and "D1 page 45:\n" not in prompts[0]
+    hidden, prompts = ask(long_library, Oracle({QUESTION: {(NAME, 9)}}))
+    assert hidden.results[0].page == 9 and len(prompts) > 1, "a page that is not shown has to be looked for"
+
+
+def test_the_way_to_a_page_is_by_the_innermost_section_that_hides_it() -> None:
+    outline = (
+        "D1 · a.pdf · report · 90 pages\n  D1.0002 Part · pages 3-20 · 2 parts not shown\n    page 5 · 0.90 · Title\n"
+        "  other parts: D1.0030 End (80-90, 4 parts) | D1.0040 Coda (70)"
+    )
+    shown = shown_outline(outline, "D1.0002 holds:\n  D1.0003 Inner · pages 10-20\n\nD1 page 7:\ntext")
+    assert [shown.way_to("D1", number) for number in (5, 7, 12, 85, 70, 60)] == ["", "", "", "D1.0030", "", "D1"]
+    assert shown.read == {("D1", 7)}
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        ("What was the net income?", 3), ("Was revenue in 2019 or in 2020 greater?", 4), ("List all endorsers.", 8),
+        ("What do pages 30–35 say?", 6), ("Seiten 4 bis 7 bitte", 4), ("第3页到第9页讲什么？", 7), ("pages 1-90", 12),
+        ("How many charts are in the report?", 8),
+    ],
+)  # fmt: skip
+def test_how_many_pages_may_be_named_follows_the_question(question: str, pages: int) -> None:
+    assert pages_wanted(question, 3) == pages
+
+
+TABLE = "\n".join(f"Site {number}  {number}0.5  {number}1.5" for number in range(1, 9))
+
+
+def test_a_table_or_a_list_that_breaks_off_goes_on_on_the_next_page() -> None:
+    prose = "It rained.\n" * 9
+    assert goes_on(prose + TABLE + "\n12", TABLE + "\n" + prose, heading=False)
+    assert not goes_on(prose + TABLE, TABLE, heading=True) and not goes_on(TABLE + "\n" + prose, TABLE, heading=False)
+    assert goes_on(prose, "Costs (continued)\n" + prose, heading=True)
+    assert goes_on(prose + "• one\n• two", "• three\n• four\n" + prose, heading=False)
+    assert not goes_on(prose, prose, heading=False) and not goes_on("", TABLE, heading=False)
+
+
+def test_captions_and_tables_are_marked() -> None:
+    assert mark("Figure 3: Sales by region\n" + "word " * 40) == "[Figure 3: Sales by region]"
+    assert (
+        mark(TABLE + "\n" + "word " * 40) == "[table]" and mark("word " * 40) == "" and mark("Goals") == "[little text]"
+    )
