@@ -87,6 +87,10 @@ class _IdleEndError(DocumentError):
     """A worker ended itself for want of tasks just when it was given one."""
 
 
+class _FullError(DocumentError):
+    """A worker with models had no memory left for a page after the pages before it."""
+
+
 class WorkerPool:
     """``workers`` processes, each driven by one thread. A worker that dies costs only its task.
 
@@ -167,7 +171,7 @@ class WorkerPool:
             pages = _PagesRead(on_page, told)
             try:
                 return self._once(task, allowance, pages, stretches)
-            except _IdleEndError:
+            except (_IdleEndError, _FullError):
                 continue
             except _SlowPageError:
                 if not isinstance(task, ParseTask):
@@ -181,6 +185,8 @@ class WorkerPool:
         if left <= 0:
             raise self._too_slow(whole_file=True)
         process = self._worker()
+        used = self._local.used
+        self._local.used = True
         with self._lock:
             if stop.asked.is_set():
                 raise _stopped()
@@ -199,6 +205,10 @@ class WorkerPool:
         if reply is None:
             raise _stopped() if stop.asked.is_set() else self._cause(process, verdict, largest, whole_file=left < most)
         if reply.kind == "failed":
+            if self._idle and isinstance(reply.value, LimitError):
+                self._forget(process)
+                if used:
+                    raise _FullError("it was full.")
             raise cast(PageIndexError, reply.value)
         return reply.value
 
@@ -260,7 +270,7 @@ class WorkerPool:
                 process_group=0,  # Ctrl-C on the terminal is for us, who end the workers
             )
             self._processes.add(process)
-        self._local.process = process
+        self._local.process, self._local.used = process, False
         self._watch.begin(process, max(_START_SECONDS, self._limits.seconds_per_file))
         receive(cast(BinaryIO, process.stdout))  # its start is no task's time; where it died, the task will find out
         self._watch.finish(process)
