@@ -165,9 +165,10 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
             for number in range(count + 2):
                 question, asked = _QUESTIONS[number], {"effort": "fast", "libraries": ["bench"], "force": True}
                 talk = client.post("/conversations", json={"libraries": ["bench"]}).json()["id"]
+                other = {"question": f"{question} Which?", "effort": "fast"}
                 for name, path, body in (
                     ("ask_ms", "/ask", {"question": question, **asked}),
-                    ("conversation_ms", f"/conversations/{talk}/messages", {"question": f"{question} Which?"}),
+                    ("conversation_ms", f"/conversations/{talk}/messages", other),
                 ):
                     sent.clear()
                     with client.stream("POST", path, json=body) as answered:

@@ -267,16 +267,24 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: unwatch_folder(self._catalog(), name, folder, forget=forget))
 
+    async def watches(self) -> bool:
+        """Whether any folder is watched."""
+        from hybrid_core.store.catalog.sources import watched_sources
+
+        return bool(await asyncio.to_thread(lambda: watched_sources(self._catalog())))
+
     async def watch(
         self,
         *,
         library: str | None = None,
         concurrency: int | None = None,
+        work: bool = True,
         on_event: Callable[[WatchEvent], None] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> None:
         """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled. It also
-        works: what is found, and whatever else waits in the queue, as ``work`` does.
+        works: what is found, and whatever else waits in the queue, as ``work`` does. Without ``work`` it asks for what
+        is found, and leaves it to whoever works.
 
         Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
         """
@@ -295,6 +303,9 @@ class Engine:
 
             watch_sources(self._catalog(), self.home, name, found, on_event or _not_told, stop)
 
+        if not work:
+            await stoppable(look)
+            return
         working = self.work(concurrency=concurrency, on_progress=on_progress)
         both = [asyncio.ensure_future(one) for one in (stoppable(look), working)]
         try:

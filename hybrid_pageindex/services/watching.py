@@ -80,16 +80,20 @@ class _Found:
 
     def __init__(self, catalog: Catalog, tell: Callable[[WatchEvent], None]) -> None:
         self._reader, self._tell = JobReader(catalog), tell
-        self._after = self._reader.last_event()
+        self._after = 0
         self._expected: dict[tuple[str, str], str] = {}  # the library's name by its id and the file's path
         self._lock = threading.Lock()
 
     def expect(self, name: str, library: str, files: tuple[Path, ...]) -> None:
         with self._lock:
+            if not self._expected:
+                self._after = self._reader.last_event()  # what happens from now on
             self._expected |= {(library, str(file)): name for file in files}
 
     def hear(self, stop: threading.Event) -> None:
         while not stop.wait(_LOOK):
+            if not self._expected:
+                continue
             try:
                 self._look()
             except PageIndexError as error:  # the catalog is busy; what happened is not lost

@@ -45,6 +45,7 @@ from hybrid_pageindex.doors.http.security.rates import Rates, Turns
 from hybrid_pageindex.doors.http.server import Server
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.services.keeping_up import keep_up
 from hybrid_pageindex.services.standby import Standby
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
@@ -123,7 +124,10 @@ def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> Fas
 
 @asynccontextmanager
 async def _lifespan(server: Server, mcp: Mcp, _: FastAPI) -> AsyncIterator[None]:
-    tasks = [asyncio.ensure_future(one) for one in (server.standby.run(), server.feed.run())]
+    tasks = [
+        asyncio.ensure_future(one)
+        for one in (server.standby.run(), server.feed.run(), keep_up(server.engine, server.standby))
+    ]
     try:
         yield
     finally:

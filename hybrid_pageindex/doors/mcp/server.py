@@ -15,9 +15,11 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from pydantic import ValidationError as PydanticValidationError
 
+from hybrid_core.llm.metering import charged
 from hybrid_pageindex import __version__
-from hybrid_pageindex.doors.mcp import finding, jobs, keeping, light, prompts, resources, tasks
+from hybrid_pageindex.doors.mcp import finding, jobs, keeping, light, prompts, resources, talking, tasks
 from hybrid_pageindex.doors.mcp.access import Access
+from hybrid_pageindex.doors.mcp.asking import asking
 from hybrid_pageindex.doors.mcp.budget import BUDGET
 from hybrid_pageindex.doors.mcp.builds import Builds
 from hybrid_pageindex.doors.mcp.door import Door
@@ -59,7 +61,7 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
         middleware=[Heartbeat(), _Calls(turn)],
         mask_error_details=True,  # of errors that are not ours
     )
-    for part in (finding, light, keeping, jobs, resources, prompts):
+    for part in (finding, talking, light, keeping, jobs, resources, prompts):
         part.register(server, door)
     tasks.add(server, builds)
     return server
@@ -81,7 +83,8 @@ class _Calls(Middleware):
             context = context.copy(message=context.message.model_copy(update={"arguments": given}))
         async with nullcontext() if context.message.name in _PATIENT else self._turn:
             try:
-                return await call_next(context)
+                with charged(who=asking().name):
+                    return await call_next(context)
             except ValidationError as error:
                 raise ToolError(_complaint(error)) from error
 

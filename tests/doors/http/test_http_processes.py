@@ -14,6 +14,8 @@ import httpx
 import pytest
 
 from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+from tests.doubles.replies import FakeReply
+from tests.doubles.scripted_server import scripted_server
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +81,43 @@ def test_two_servers_of_one_home_tell_of_the_same_jobs(tmp_path: Path) -> None:
             assert program.get("/libraries").status_code == 200
             here.delete("/tokens/t")
             until(lambda: program.get("/libraries").status_code == 401)
+
+
+def test_folders_are_watched_while_it_serves(tmp_path: Path) -> None:
+    (folder := tmp_path / "watched").mkdir()
+    with serving(tmp_path / "home", "--root", str(tmp_path)) as served, served.client() as client:
+        client.post("/libraries", json={"name": "kept"})
+        assert client.post("/libraries/kept/sources", json={"folder": str(folder)}).status_code == 201
+        (folder / "mill.md").write_text(MILL)
+        until(lambda: client.get("/libraries/kept/documents").json()["total"])
+        until(lambda: client.get("/libraries/kept/documents").json()["documents"][0]["published"])
+
+
+def test_a_server_killed_in_a_turn_leaves_it_to_the_next(tmp_path: Path) -> None:
+    with scripted_server(lambda _: "The mill was sold in 1987 [[source:1]].") as model:
+        settings = {"LLM_MODEL": "m", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
+        said = {f"PAGEINDEX_{name}": value for name, value in settings.items()}
+        with serving(tmp_path, **said) as served, served.client() as client:
+            client.post("/libraries", json={"name": "default"})
+            upload(client, "default", mill=MILL)
+            path = f"/conversations/{client.post('/conversations', json={}).json()['id']}"
+            model.replies.append(FakeReply("The mill was sold. " * 200, wait=0.2))
+            begun = client.post(f"{path}/messages", json={"question": "When was the mill sold?"}).json()
+            events = f"{path}/messages/{begun['id']}/events"
+            with pytest.raises(httpx.TransportError), client.stream("GET", events) as response:
+                for piece in response.iter_text():
+                    if "event: text" in piece:
+                        served.process.kill()
+        with serving(tmp_path, **said) as served, served.client() as client:
+            with client.stream("GET", events) as response:  # until whoever had it is known to be gone
+                assert "event: text" in "".join(response.iter_text())
+            left = client.get(path).json()["messages"][-1]
+            assert left["status"] == "interrupted" and left["text"].startswith("The")
+            client.post(f"{path}/messages/{left['id']}/again", json={})
+            with client.stream("GET", events) as response:
+                assert "event: ended" in "".join(response.iter_text())
+            done = client.get(path).json()["messages"][-1]
+            assert (done["status"], done["text"]) == ("complete", "The mill was sold in 1987 [[source:1]].")
 
 
 def test_sigterm_under_load_ends_in_time_and_tells_streams(tmp_path: Path) -> None:

@@ -195,6 +195,23 @@ async def test_mcp_has_the_rights_of_its_token(served: Serving) -> None:
                     await client.call_tool("add_documents", {"paths": ["/etc/hostname"]})
 
 
+async def test_conversations_over_mcp_are_their_owners(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "talked"})
+        upload(client, "talked", mill="# The mill\n\nThe mill was sold in 1987.\n")
+        secret = client.post("/tokens", json={"name": "talker"}).json()["secret"]
+        mine = client.post("/conversations", json={"libraries": ["talked"]}).json()["id"]
+    async with Client(f"{served.url}/mcp", auth=secret) as reader:
+        asked = await reader.call_tool("ask", {"question": "When was the mill sold?", "library": "talked"})
+        listed = await reader.call_tool("conversations", {})
+        own = asked.structured_content["conversation"]
+        assert [one["conversation"] for one in listed.structured_content["conversations"]] == [own]
+        with pytest.raises(ToolError, match="No conversation"):
+            await reader.call_tool("conversations", {"conversation": mine})
+    with served.client(secret) as reading:
+        assert [one["id"] for one in reading.get("/conversations").json()["conversations"]] == [own]
+
+
 def test_paths_of_the_disk_are_indexed_below_the_roots_alone(served: Serving, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text(MILL)
