@@ -54,10 +54,13 @@ class StoredContents:
             return bool(snapshot.unread(content_id))
 
     def best(self, wanted: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
-        """A stored version that serves; if there is one, that which these models improved."""
+        """A stored version that serves; if there is one, that which these models improved. Where ``wanted`` has a
+        refined tree, only such.
+        """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.versions(wanted.sha256)
         serving = [one for one in sorted(stored, key=_most_made) if self.serves(one, wanted)]
+        serving = [one for one in serving if not wanted.outline or one.version.outline == wanted.outline]
         done = [one for one in serving if tags and one.version.improved_by(tags)]
         return next(iter((*done, *serving)), None)
 

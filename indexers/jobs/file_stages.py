@@ -59,7 +59,7 @@ class FileStages:
             )
 
             self._improver = Improver(
-                catalog, cache, pool, self._publisher, self._stored, options, options.models, tally
+                catalog, cache, pool, self._publisher, self._stored, options, options.models, tally, self._refiner
             )
 
     def lanes(self) -> list[Lane]:

@@ -138,7 +138,8 @@ def _sorted_out(
             inside += further
             tally.files += len(further)
             version = stored.version(document)
-            coarse = options.refine and version is not None and unrefined(version.version)
+            models = bool(options.enrich_needs)
+            coarse = options.refine and version is not None and unrefined(version.version, models)
             if version is None or not (coarse or unimproved(version)):
                 done[file] = result
                 tally.add(size=document.size, finished=result, over=str(file))

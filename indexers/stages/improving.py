@@ -24,6 +24,7 @@ from indexers.formats.registry import named
 from indexers.ocr.find import NoOcr
 from indexers.stages.options import IndexOptions, ModelPlan
 from indexers.stages.publishing import Publisher
+from indexers.stages.refining import Refiner, layout_model, missing
 from indexers.stages.report import FileResult, FileStage, Tally
 from indexers.stages.sight import WorkerSight
 from indexers.stages.turn import Turn
@@ -45,7 +46,9 @@ class Improver:
         options: IndexOptions,
         plan: ModelPlan,
         tally: Tally,
+        refiner: Refiner,
     ) -> None:
+        self._refiner = refiner
         self._catalog, self._pool, self._publisher, self._stored = catalog, pool, publisher, stored
         self._options, self._plan, self._tally = options, plan, tally
         self._closed = threading.Event()
@@ -116,7 +119,7 @@ class Improver:
                 card = self._stored.card(file, best.content_id)
                 result = replace(_noted(before, "the same bytes were improved by models before"), status="indexed")
                 return self._publisher.switch(turn, stamp, best.version, None, card, result)
-            version, base = self._base(turn, sha256, document.content_id, published)
+            version, base = self._base(turn, document, published)
             advice = self._stored.ocr() if any(page.needs_ocr for page in base.pages) else None
             moot = advice.reason if isinstance(advice, NoOcr) else ""
             with ExitStack() as stack:
@@ -147,16 +150,16 @@ class Improver:
             result = replace(result, status="indexed", sections=len(made.content.sections), note=note)
             return self._publisher.switch(turn, stamp, new, made.content, card_of(file, made.content), result)
 
-    def _base(
-        self, turn: Turn, sha256: str, content_id: str, published: ContentVersion
-    ) -> tuple[ContentVersion, IndexedContent]:
-        """What the rules made of a file, from the catalog where that is what is published, else made again."""
+    def _base(self, turn: Turn, document: Document, published: ContentVersion) -> tuple[ContentVersion, IndexedContent]:
+        """What was made of a file without models, from the catalog where that is what is published, else made again."""
         if published.unimproved == published:
             with self._catalog.snapshot() as snapshot:
-                held = snapshot.content(content_id)
+                held = snapshot.content(document.content_id)
             if held is not None:
                 return published, held
-        made = self._publisher.make(turn, sha256, self._options.seconds_per_file, lambda _: None)
+        if published.outline == layout_model() and not missing():
+            return self._refiner.made(turn, document)
+        made = self._publisher.make(turn, document.sha256, self._options.seconds_per_file, lambda _: None)
         return made.version, made.content
 
     def _sight(self, turn: Turn, copy: PrivateCopy, base: IndexedContent) -> Sight:

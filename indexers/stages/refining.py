@@ -15,7 +15,7 @@ from hybrid_core.errors import DocumentError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.regions import lines_read, pack_regions, regions_key, unpack_regions
-from hybrid_core.types.documents import Document
+from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.layouts import PlacedLine, Region, RegionsByPage
 from hybrid_core.types.versions import ContentVersion, StoredVersion
 from indexers.build.stored import StoredContents, card_of
@@ -30,6 +30,7 @@ from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-2"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
+_LACKING = "could not be read by the layout model"
 _SAID = 5  # pages that could not be read which are named
 
 
@@ -53,11 +54,13 @@ def refinable(file: Path) -> bool:
     return format_of(file).regions is not None
 
 
-def unrefined(version: ContentVersion) -> bool:
-    """Whether the layout model has something to say of a content. A tree that a language model went over is left."""
+def unrefined(version: ContentVersion, models: bool) -> bool:
+    """Whether the layout model has something to say of a content. What models said of one is not lost for that: it is
+    left as it is unless there are ``models`` to say it again of the refined tree.
+    """
     found = named(version.format)
     can = found is not None and found.regions is not None
-    return can and version.outline != layout_model() and version.unimproved == version
+    return can and version.outline != layout_model() and (models or version.unimproved == version)
 
 
 class Refiner:
@@ -92,13 +95,13 @@ class Refiner:
 
     def _refined(self, turn: Turn, before: FileResult) -> FileResult:
         found = self._published(before.doc_id)
-        if found is None or not unrefined(found[1].version):
+        if found is None or not unrefined(found[1].version, bool(self._options.enrich_needs)):
             return before
         document, published = found
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
             raise DocumentError(f"{turn.file}: it changed since it was read.", "Index it again.")
-        wanted = replace(published.version, outline=layout_model())
+        wanted = replace(published.version.unimproved, outline=layout_model())
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (held := self._held(wanted)) is not None:
                 with self._catalog.snapshot() as snapshot:
@@ -106,17 +109,22 @@ class Refiner:
                 card = self._stored.card(turn.file, held.content_id)
                 result = replace(before, status="indexed", pages=pages, sections=sections)
                 return self._publisher.switch(turn, stamp, held.version, None, card, result)
-            with self._publisher.parser.copy(turn.file, sha256, turn.source) as copy:
-                regions, said = self._regions(turn, copy, document)
-                made = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
-            content = replace(made.content, warnings=(*made.content.warnings, *said))
+            version, content = self.made(turn, document)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
                 return _noted(before, "it was changed or removed while its pages were read by the layout model")
+            said = [warning for warning in content.warnings if _LACKING in warning]
             note = "; ".join(filter(None, (before.note, *said)))
             result = replace(before, status="indexed", sections=len(content.sections), note=note)
-            refined = replace(made.version, outline=layout_model())
-            return self._publisher.switch(turn, stamp, refined, content, card_of(turn.file, content), result)
+            return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
+
+    def made(self, turn: Turn, document: Document) -> tuple[ContentVersion, IndexedContent]:
+        """A published document made again with a refined tree, without what models said of it."""
+        with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
+            regions, said = self._regions(turn, copy, document)
+            made = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
+        content = replace(made.content, warnings=(*made.content.warnings, *said))
+        return replace(made.version, outline=layout_model()), content
 
     def _published(self, doc_id: str | None) -> tuple[Document, StoredVersion] | None:
         with self._catalog.snapshot() as snapshot:
@@ -144,13 +152,13 @@ class Refiner:
         self._show(turn, document.pages - len(waiting), document.pages)
         for number, told in self._read(turn, copy, waiting, lines):
             if isinstance(told, DocumentError):
-                failed.append(f"page {number} could not be read by the layout model: {str(told).removesuffix('.')}")
+                failed.append(f"page {number} {_LACKING}: {str(told).removesuffix('.')}")
             else:
                 self._cache.put({keys[number]: pack_regions(told)})
                 regions[number] = told
             self._show(turn, len(regions) + len(failed), document.pages)
         if len(failed) > _SAID:
-            failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by the layout model"]
+            failed[_SAID:] = [f"{len(failed) - _SAID} more pages {_LACKING}"]
         return regions, failed
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:

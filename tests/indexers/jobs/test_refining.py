@@ -26,6 +26,7 @@ from indexers.stages import refining
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 from tests import pdfs
+from tests.indexers.enrich.test_stage import thinking
 
 pytestmark = pytest.mark.slow
 
@@ -136,6 +137,25 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
             page_regions(catalog, cache, content, 2)
         cache.clear("regions/")
         assert page_regions(catalog, cache, content, 1) is None
+
+
+def test_what_models_improved_is_refined_where_models_can_say_it_again(tmp_path: Path, read: list[int]) -> None:
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 2, "harbour"), tmp_path / "home"
+    with thinking(home) as (engine, _):
+        run(engine.index(path))
+        assert run(engine.info(path.name)).description == "A handbook of feldspar."
+    enriched = published(home)
+    assert enriched.version.llm and not enriched.version.outline
+    index(home, path, "refined")
+    assert published(home) == enriched and not read  # nobody is there who could say again what would be lost
+    with thinking(home) as (engine, _):
+        run(engine.index(path, outline="refined"))
+        assert run(engine.info(path.name)).description == "A handbook of feldspar."
+    assert published(home).version.llm and published(home).version.outline == refining.layout_model() and read
+    read.clear()
+    with thinking(home) as (engine, _):  # another model improves what is refined
+        run(engine.index(path))
+    assert published(home).version.outline == refining.layout_model() and not read
 
 
 def test_pages_that_were_read_by_ocr_are_shown_to_the_model_as_text(tmp_path: Path) -> None:
