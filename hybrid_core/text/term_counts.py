@@ -99,10 +99,11 @@ class TermCounts:
         return header + b"".join(part.tobytes() for part in parts)
 
     @staticmethod
-    def terms_stored(header: bytes) -> int:
-        """How many terms follow ``HEADER`` bytes of ``to_bytes``: their hashes, then how many pages hold each, both
-        uint32, little-endian."""
-        return int(_HEADER.unpack(header)[2])
+    def stored(header: bytes) -> tuple[int, int]:
+        """Of the first ``HEADER`` bytes of ``to_bytes``: how many pages there are, and how many terms follow: their
+        hashes, then how many pages hold each, both uint32, little-endian."""
+        _, pages, terms, _ = _HEADER.unpack(header)
+        return int(pages), int(terms)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermCounts:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.frequencies import Frequencies
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.query import PageIndex
+from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
@@ -35,7 +37,7 @@ class OpenLibrary:
 class Scope:
     """What a search reads from. ``holders`` are the libraries' names by doc_id, empty where one is searched."""
 
-    index: PageIndex
+    index: WeightedIndex
     view: LibraryView
     vectors: VectorsOf | None
     holders: Mapping[str, str]
@@ -53,7 +55,9 @@ def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
 class Scopes:
     """Joins libraries, and keeps what it joined until one of them changes. Safe for several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._frequencies: dict[tuple[str, ...], tuple[Sequence[int], Frequencies]] = {}
         self._joined: dict[tuple[str, ...], tuple[Sequence[OpenLibrary], Scope]] = {}
 
     def over(
@@ -62,16 +66,27 @@ class Scopes:
         """``opened`` are the libraries as a search with this request and knowledge sees each by itself."""
         if len(opened) == 1:
             (one,) = opened
-            return Scope(one.index, one.view, one.vectors, {})
+            return Scope(self._weighted(one.index, libraries, opened), one.view, one.vectors, {})
         names = tuple(library.name for library in libraries)
         before = self._joined.get((request.expert, *names))
         if before is None or not all(now.same(was) for now, was in zip(opened, before[0], strict=True)):
-            joined = _join(names, opened, request.scoring, knowledge, before[1].view if before else None)
+            index = self._weighted(JoinedIndex([one.index for one in opened]), libraries, opened)
+            joined = _join(index, names, opened, request.scoring, knowledge, before[1].view if before else None)
             before = self._joined[request.expert, *names] = (opened, joined)
         return before[1]
 
+    def _weighted(self, index: PageIndex, libraries: Sequence[Library], opened: Sequence[OpenLibrary]) -> WeightedIndex:
+        """With the frequencies that were read when the libraries were as they are now."""
+        ids = tuple(library.id for library in libraries)
+        positions = [one.view.position for one in opened]
+        known = self._frequencies.get(ids)
+        if known is None or known[0] != positions:
+            known = self._frequencies[ids] = (positions, Frequencies(self._catalog, ids))
+        return WeightedIndex(index, known[1])
+
 
 def _join(
+    index: WeightedIndex,
     names: Sequence[str],
     opened: Sequence[OpenLibrary],
     scoring: ScoringConfig,
@@ -83,7 +98,6 @@ def _join(
     cards = {doc_id: document.card for doc_id, document in documents.items()}
     router = Router(cards, knowledge.aliases, scoring, before.router if before else None)
     view = LibraryView(sum(one.view.position for one in opened), documents, router, before)
-    index = JoinedIndex([(one.index, sum(d.pages for d in one.view.documents.values())) for one in opened])
     holders = {doc_id: name for name, one in zip(names, opened, strict=True) for doc_id in one.view.documents}
     having = [one for one in opened if one.view.documents]
     if len({one.vectors and one.vectors.embedder for one in having}) > 1:

@@ -60,7 +60,7 @@ class Searcher:
         self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
         self._home, self._chat, self._reading, self._stages = home, chat, reading, stages
         self._contents = ContentCache()
-        self._scopes = Scopes()
+        self._scopes = Scopes(catalog)
         self._views = LibraryViews(catalog, self._contents)
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 

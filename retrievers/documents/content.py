@@ -16,7 +16,6 @@ from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
-from retrievers.documents.vocabulary import VocabularyCache
 from retrievers.query.patterns import Pattern
 
 Ints = npt.NDArray[np.int64]
@@ -123,7 +122,6 @@ class ContentCache:
 
     def __init__(self, most_pages: int = 30_000) -> None:
         self._most = most_pages
-        self.vocabulary = VocabularyCache()
         self._held: OrderedDict[str, Content] = OrderedDict()
         self._pages = 0
         self._lock = threading.Lock()

@@ -38,15 +38,18 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
             left = {word: term for (word, term), count in zip(left.items(), found, strict=True) if not count}
     if not left:
         return question.text
-    vocabulary = opened.cache.vocabulary.of(opened.contents, [one.content_id for one in view.documents.values()])
     names = {term for one in view.documents.values() for term in tokenise(" . ".join(one.card.names))}
     text = question.text
     for word in islice(left, _WORDS):
         if opened.expert.knows(word):
             continue
-        if right := corrected(word, vocabulary.holding_each, names, partial(_written, opened)):
+        if right := corrected(word, partial(_holding, opened), names, partial(_written, opened)):
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, text)
     return text
+
+
+def _holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[int]:
+    return opened.index.holding([term_hash(term) for term in terms])
 
 
 def _written(opened: SearchResources, word: str) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.index.query import PageIndex
+from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
@@ -33,7 +33,7 @@ class SearchResources:
     dropped."""
 
     view: LibraryView
-    index: PageIndex
+    index: WeightedIndex
     contents: Contents
     cache: ContentCache
     expert: Expert = Expert()

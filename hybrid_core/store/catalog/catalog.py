@@ -14,6 +14,7 @@ from hybrid_core.cards.as_json import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
 from hybrid_core.store.catalog import originals, rows, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import RENEWED, create_library
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
@@ -99,12 +100,12 @@ class Catalog:
             content_id = rows.content_id_of(connection, version)
             if content_id is None and content is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
-            changed: list[Changed] = []
+            changed, recount = list[Changed](), Recount(connection)
             if content_id is None and content is not None:
                 content_id = version.new_id()
                 rows.insert_content(connection, content_id, version, content)
             elif content_id is not None and content is not None and anew:
-                content_id, changed = replace_content(connection, content_id, version, content)
+                content_id, changed = replace_content(connection, content_id, version, content, recount)
             known = connection.execute(
                 select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id)
             ).one_or_none()
@@ -122,8 +123,12 @@ class Catalog:
             )
             new = insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first)
             connection.execute(new.on_conflict_do_update(index_elements=["doc_id"], set_=values))
+            if before != content_id:
+                recount.subtract(library, before)
+                recount.add(library, content_id)
             if before and before != content_id:
                 drop_unreferenced(connection, [before])
+            recount.write()
             others = [one for one in changed if one.doc_id != doc_id]
             log_changes(connection, [*others, Changed(library, doc_id, content_id)])
             log(connection, happened)
@@ -192,6 +197,7 @@ class Catalog:
         documents = schema.documents.c
         changed: list[Changed] = []
         with self.writing() as connection:
+            recount = Recount(connection)
             for content_id in content_ids:
                 users = connection.execute(
                     select(documents.library, documents.doc_id).where(documents.content_id == content_id)
@@ -199,7 +205,10 @@ class Catalog:
                 values = {"content_id": None, "error": error}
                 connection.execute(update(schema.documents).where(documents.content_id == content_id).values(**values))
                 changed += (Changed(user.library, user.doc_id, None) for user in users)
+                for user in users:
+                    recount.subtract(user.library, content_id)
                 rows.delete_content(connection, content_id)
+            recount.write()
             log_changes(connection, changed)
 
     def remove(self, doc_ids: Sequence[str]) -> None:

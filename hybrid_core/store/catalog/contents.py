@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.snapshot import TermHashes
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import PageText, Section
 
@@ -36,8 +35,3 @@ class Contents:
             held = snapshot.page_texts(wanted)
         self.gone |= {key[0] for key in wanted if key not in held}
         return held
-
-    def terms_held(self, content_ids: Sequence[str]) -> list[tuple[TermHashes, TermHashes]]:
-        """Of each content the hashes of the terms that its pages hold, and how many pages hold each."""
-        with self._catalog.snapshot() as snapshot:
-            return list(snapshot.terms_held(content_ids))

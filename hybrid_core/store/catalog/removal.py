@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.originals import drop_originals, members
 
 
@@ -31,6 +32,7 @@ def at_paths(connection: Connection, library: str, paths: Iterable[str]) -> list
 def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]:
     """Remove documents and all that lies in them. Returns the names of originals that may not be used now."""
     known, contents, files, changed = schema.documents.c, list[str](), set[str](), list[Changed]()
+    recount = Recount(connection)
     for doc_id in with_members(connection, doc_ids):
         row = connection.execute(
             select(known.library, known.path, known.content_id).where(known.doc_id == doc_id)
@@ -40,9 +42,11 @@ def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]
         files |= drop_originals(connection, row.library, [row.path, *members(connection, row.library, row.path)])
         connection.execute(delete(schema.documents).where(known.doc_id == doc_id))
         changed.append(Changed(row.library, doc_id, None))
+        recount.subtract(row.library, row.content_id)
         if row.content_id:
             contents.append(row.content_id)
     drop_unreferenced(connection, contents)
+    recount.write()
     log_changes(connection, changed)
     return files
 

@@ -12,14 +12,13 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
-from hybrid_core.text.term_counts import HEADER, TermCounts
+from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, PageText, Section, StoredEmbedder
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.versions import StoredVersion
 
 Vector = npt.NDArray[np.float32]
-TermHashes = npt.NDArray[np.uint32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
 _KEYS_AT_ONCE = 500
 
@@ -319,19 +318,6 @@ class Snapshot:
             select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
         ).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
-
-    def terms_held(self, content_ids: Sequence[str]) -> Iterator[tuple[TermHashes, TermHashes]]:
-        """The hashes of the terms that each content's pages hold, ascending, and how many pages hold each; a content
-        that is gone is left out. Where the terms stand is not read."""
-        body, key = schema.terms.c.body, schema.terms.c.content_id
-        for at in range(0, len(content_ids), _KEYS_AT_ONCE):
-            ids = content_ids[at : at + _KEYS_AT_ONCE]
-            found = self._connection.execute(select(key, func.substr(body, 1, HEADER)).where(key.in_(ids))).all()
-            for content_id, header in found:
-                count = TermCounts.terms_stored(header)
-                stored = select(func.substr(body, HEADER + 1, 8 * count)).where(key == content_id)
-                both = np.frombuffer(self._connection.execute(stored).scalar_one(), "<u4").astype(np.uint32)
-                yield both[:count], both[count:]
 
 
 def _term_vector(blob: bytes) -> TermVector:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sqlalchemy import Connection
+import numpy as np
+from sqlalchemy import Connection, text
 
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.home import CACHE
+from hybrid_core.text.term_counts import HEADER, TermCounts
 
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
@@ -53,8 +56,8 @@ def _know_chunks_by_their_own_text(connection: Connection, _: Path) -> None:
         "JOIN pages p ON p.content_id = c.content_id AND p.number = c.page "
         "WHERE NOT s.synthetic AND c.content_id IN (SELECT content_id FROM embedded)"
     ).all()
-    for title, summary, llm, text, start, end in chunks:
-        body = text[start:end].strip()
+    for title, summary, llm, page, start, end in chunks:
+        body = page[start:end].strip()
         connection.exec_driver_sql(
             "INSERT OR IGNORE INTO embeddings (fingerprint, text_key, vector, weights) "
             "SELECT fingerprint, ?, vector, weights FROM embeddings WHERE text_key = ? "
@@ -91,6 +94,30 @@ _PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
 _BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"  # chunks stood between them
 
 _VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "models_partly")
+
+
+def _count_frequencies(connection: Connection, _: Path) -> None:
+    """From the beginning of every document's term counts: pages, terms, their hashes, how many pages hold each."""
+    rowid = " WITHOUT ROWID" if connection.dialect.name == "sqlite" else ""
+    connection.exec_driver_sql(
+        "CREATE TABLE IF NOT EXISTS frequencies (library VARCHAR NOT NULL, term BIGINT NOT NULL, pages INTEGER NOT "
+        f"NULL, PRIMARY KEY (library, term)){rowid}"
+    )
+    connection.exec_driver_sql("DELETE FROM frequencies")
+    published = text("SELECT content_id FROM documents WHERE library = :library AND content_id IS NOT NULL")
+    counts = text("SELECT body FROM terms WHERE content_id = :content")
+    row = text("INSERT INTO frequencies (library, term, pages) VALUES (:library, :term, :pages)")
+    for library in connection.execute(text("SELECT id FROM libraries")).scalars().all():
+        held = Counter[int]()
+        for content in connection.execute(published, {"library": library}).scalars().all():
+            body = connection.execute(counts, {"content": content}).scalar_one()
+            pages, terms = TermCounts.stored(body[:HEADER])
+            both = np.frombuffer(body, "<u4", 2 * terms, HEADER).tolist()
+            held.update({-1: pages} | dict(zip(both[:terms], both[terms:], strict=True)))
+        if held:
+            values = [{"library": library, "term": term, "pages": pages} for term, pages in held.items()]
+            connection.execute(row, values)
+
 
 _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     1: (
@@ -256,4 +283,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "NULL, unpriced BIGINT NOT NULL, cost FLOAT NOT NULL, seconds FLOAT NOT NULL, PRIMARY KEY (day, model, "
         "library, who))",
     ),
+    21: (_count_frequencies,),
 }

@@ -14,8 +14,8 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.points import SPARSE
 from hybrid_core.store.index.query import Query
-from hybrid_core.text.bm25 import Bm25, idf
-from hybrid_core.text.term_counts import Ints, TermCounts, Uint32
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_counts import TermCounts, Uint32
 from hybrid_core.types.documents import Hit
 
 Floats = npt.NDArray[np.float64]
@@ -31,12 +31,11 @@ class CountedDocument:
 
 
 class AuxiliaryIndex:
-    """Scores pages from their documents' term counts, as an index of these pages alone would; it has no vectors."""
+    """Scores pages from their documents' term counts, as an index of them would; it has no vectors."""
 
     rebuilt = ""
 
     def __init__(self, documents: Sequence[CountedDocument], bm25: Bm25) -> None:
-        self.pages = sum(document.counts.page_count for document in documents)
         self._documents, self._bm25 = documents, bm25
 
     def search(self, query: Query) -> list[Hit]:
@@ -44,7 +43,7 @@ class AuxiliaryIndex:
         if query.using != SPARSE or query.limit < 1:
             return []
         terms = np.asarray(query.vector[0], np.uint32)
-        weights = np.asarray(query.vector[1], np.float64) * idf(self.pages, self._holding(terms))
+        weights = np.asarray(query.vector[1], np.float64)
         scored = [(document, self._scores(document.counts, terms, weights)) for document in self._searched(query)]
         least = _least_of_best([scores for _, scores in scored], query.limit)
         hits = [
@@ -54,21 +53,11 @@ class AuxiliaryIndex:
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
 
-    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
-        """How many of the pages hold each term; they are counted, whatever ``pages`` says."""
-        return [int(holding) for holding in self._holding(np.asarray(terms, np.uint32))]
-
     def _searched(self, query: Query) -> Iterable[CountedDocument]:
         if query.doc_ids is None:
             return self._documents
         wanted = set(query.doc_ids)
         return (document for document in self._documents if document.doc_id in wanted)
-
-    def _holding(self, terms: Uint32) -> Ints:
-        held = np.zeros(len(terms), np.int64)
-        for document in self._documents:
-            held += document.counts.occurrences(terms).holding
-        return held
 
     def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
         """float64 (pages,), 0 where a page holds none of the terms."""
@@ -99,17 +88,11 @@ class _Reduced:
             return self._index.search(replace(query, without=self._without))
         return self._index.search(replace(query, doc_ids=set(query.doc_ids).difference(self._without)))
 
-    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
-        return self._index.pages_with(terms, pages)
-
 
 def completed(
     index: VectorIndex, changed: Collection[str], documents: Sequence[CountedDocument], bm25: Bm25
 ) -> JoinedIndex:
     """What an index would answer by words if it had taken up the ``changed`` documents, of which ``documents`` are
     published. By meaning it answers without them.
-
-    Until it has, pages that were replaced or removed still count in the idf.
     """
-    auxiliary = AuxiliaryIndex(documents, bm25)
-    return JoinedIndex([(_Reduced(index, changed), index.pages()), (auxiliary, auxiliary.pages)])
+    return JoinedIndex([_Reduced(index, changed), AuxiliaryIndex(documents, bm25)])

@@ -63,10 +63,6 @@ class PointStore(Protocol):
         """The ``limit`` best points of a checked query, best first. Raises ``IndexDamagedError``."""
         ...
 
-    def best_of_term(self, term: int) -> tuple[float, float] | None:
-        """What one term scores on its best page, and what it weighs there; None where no page has it."""
-        ...
-
     def count(self, *kinds: VectorName) -> int:
         """Exact number of vectors of these kinds, or of all."""
         ...

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import Follower, PointStore, translated
@@ -60,12 +59,6 @@ class VectorIndex:
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise
-
-    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
-        """How many of the index's ``pages`` hold each term: what its idf, as ``Query`` has it, was worked out from."""
-        best = [self.store.best_of_term(term) for term in terms]
-        counted = [0 if one is None else round((pages + 1) / math.exp(one[0] / one[1]) - 0.5) for one in best]
-        return [min(count, pages) for count in counted]  # pages are added while a thread follows
 
     def count(self) -> int:
         """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""

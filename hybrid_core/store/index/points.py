@@ -34,7 +34,7 @@ class Point:
 
     A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique,
     in any order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still
-    counts as a page (for idf and for ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding
+    counts as a page (for ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding
     of its summary, None while there is none. ``learned``, the same text's learned term weights as uint32 (n,),
     unique, and float32 (n,), both possibly empty, comes with ``dense`` or is None. A chunk point has these only.
     """
@@ -52,7 +52,7 @@ class Point:
         """The vectors by their names, checked: a bad one in a write-ahead log can make an index unreadable."""
         held: dict[VectorName, list[float] | tuple[list[int], list[float]]] = {}
         if not self.chunk:
-            # An empty vector, not a missing one: only points that have the vector count as N in the idf.
+            # An empty vector, not a missing one: only points that have the vector are counted as pages.
             held[SPARSE] = sparse_lists(self.indices, self.values)
         if self.dense is not None:
             held[DENSE] = dense_list(self.dense, dimension)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -25,11 +25,10 @@ Found = tuple[Mapping[str, Any], float]
 class Query:
     """The ``limit`` best pages by one kind of vector; a page's score is the best of its points', higher is better.
 
-    ``vector`` is numbers (dimension,) for "dense", else unique indices (n,) with their weights (n,). By "bm25" the
-    score is Σ query weight · idf(term) · document weight over the shared terms, with idf = ln(1 + (N − n + 0.5) /
-    (n + 0.5)) over all N pages of the index (also under a filter), n of which hold the term; by the others it is
-    the inner product, and by "learned-sparse" only pages that share a token are found. ``doc_ids`` keeps the pages
-    of these documents only; an empty collection keeps none. Pages of the documents in ``without`` are left out.
+    ``vector`` is numbers (dimension,) for "dense", else unique indices (n,) with their weights (n,). The
+    score is the inner product; by "bm25" and "learned-sparse" only pages that share a term are found. ``doc_ids``
+    keeps the pages of these documents only; an empty collection keeps none. Pages of the documents in ``without``
+    are left out.
     """
 
     using: VectorName
@@ -61,10 +60,6 @@ class PageIndex(Protocol):
         ...
 
     def search(self, query: Query) -> list[Hit]: ...
-
-    def pages_with(self, terms: Sequence[int], pages: int) -> list[int]:
-        """How many of the index's ``pages`` hold each term."""
-        ...
 
 
 def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hit]:

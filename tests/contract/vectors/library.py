@@ -104,10 +104,8 @@ class Library:
             for doc_id, (content_id, pages) in self.versions.items()
             for number, weights in enumerate(pages, 1)
         ]
-        holding = {term: sum(term in weights for *_, weights in pages) for term in query}
-        idf = {term: math.log(1 + (len(pages) - n + 0.5) / (n + 0.5)) for term, n in holding.items()}
         found = [
-            (doc_id, content_id, number, sum(query[t] * idf[t] * weights[t] for t in query if t in weights))
+            (doc_id, content_id, number, sum(query[t] * weights[t] for t in query if t in weights))
             for doc_id, content_id, number, weights in pages
             if (doc_ids is None or doc_id in doc_ids) and not weights.keys().isdisjoint(query)
         ]

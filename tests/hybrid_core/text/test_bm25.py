@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import bm25s
@@ -16,6 +16,7 @@ from rank_bm25 import BM25Okapi
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.points import Point
 from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.term_counts import TermCounts
@@ -84,12 +85,16 @@ class Passages:
     def expected_vectors(self) -> int:
         return self._counts.page_count
 
+    def of(self, terms: Sequence[int]) -> tuple[int, np.ndarray]:
+        return self._counts.page_count, self._counts.occurrences(terms).holding
+
 
 @pytest.mark.parametrize("written", QUERIES)
 def test_edge_scores_equal_bm25s_lucene(passages: list[list[str]], written: str, tmp_path: Path) -> None:
-    index = open_edge(tmp_path / "edge", Passages(passages), {"points": 1})
+    source = Passages(passages)
+    index = open_edge(tmp_path / "edge", source, {"points": 1})
     terms = query(written)
-    hits = index.search(Query("bm25", (list(terms), list(terms.values())), 1000))
+    hits = WeightedIndex(index, source).search(Query("bm25", (list(terms), list(terms.values())), 1000))
     index.close()
     theirs = oracle(passages).get_scores(list(dict.fromkeys(tokens.tokenise(written))))
     assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))

@@ -30,12 +30,11 @@ from hybrid_core.store.index.points import (
 )
 from hybrid_core.store.index.query import Found, Query
 
-LAYOUT = "qdrant-edge-py 0.9.0, layout 1"  # another release or another config: built anew
+LAYOUT = "qdrant-edge-py 0.9.0, layout 2"  # another release or another config: built anew
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
-_CORPUS = edge.IdfParams(corpus=edge.Filter())  # without one the idf counts deleted points until the next load
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
 
 
@@ -45,7 +44,7 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
     Exact search (m=0) is fast enough, loses nothing and needs no graph.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
-    sparse: dict[str, edge.EdgeSparseVectorParams] = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
+    sparse: dict[str, edge.EdgeSparseVectorParams] = {SPARSE: edge.EdgeSparseVectorParams()}
     return edge.EdgeConfig(
         vectors={DENSE: dense} if dimension else None,
         sparse_vectors=sparse | ({LEARNED: edge.EdgeSparseVectorParams()} if learned else {}),
@@ -145,32 +144,15 @@ class Shard:
 
     def nearest(self, query: Query) -> list[Found]:
         """The best points of a checked query."""
-        params = edge.SearchParams(idf=_CORPUS) if query.using == SPARSE else None
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
             filter=_wanted(query),
-            params=params,
             with_payload=True,
         )
         with self._calling() as shard:
             found = shard.query(request)
         return [(point.payload or {}, point.score) for point in found]
-
-    def best_of_term(self, term: int) -> tuple[float, float] | None:
-        """A term's score on its best page, and its weight there."""
-        request = edge.QueryRequest(
-            limit=1,
-            query=edge.Query.Nearest(edge.SparseVector([term], [1.0]), using=SPARSE),
-            params=edge.SearchParams(idf=_CORPUS),
-            with_vector=[SPARSE],
-        )
-        with self._calling() as shard:
-            found = shard.query(request)
-        if not found:
-            return None
-        held: Any = found[0].vector
-        return found[0].score, held[SPARSE].values[held[SPARSE].indices.index(term)]
 
     def count(self, *kinds: VectorName) -> int:
         """Exact number of vectors of these kinds, or of all: not of points, since a damaged shard may lose one without

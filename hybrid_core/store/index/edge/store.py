@@ -155,10 +155,6 @@ class EdgeStore:
         with self._lock:
             return self._open_shard().nearest(query)
 
-    def best_of_term(self, term: int) -> tuple[float, float] | None:
-        with self._lock:
-            return self._open_shard().best_of_term(term)
-
     def count(self, *kinds: VectorName) -> int:
         with self._lock:
             return self._open_shard().count(*kinds)

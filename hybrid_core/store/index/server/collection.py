@@ -6,7 +6,7 @@ A write never replaces a point with a higher ``at``, and a deletion names the ``
 the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did.
 
 Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
-moves forward only. Having no vector it is in no search, no count and no idf.
+moves forward only. Having no vector it is in no search and no count.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 else:
     models = require("qdrant_client.models", EXTRA)
 
-LAYOUT = 1
+LAYOUT = 2
 """Of the points and of the collection; another layout is another collection."""
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
 _TOUCH_SECONDS = 3600.0
-# With a corpus, also one of everything, the idf counts what is there; without, also what was deleted.
-_CORPUS = models.IdfCorpusParams(corpus=models.Filter())
 _STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in one order
 
 
@@ -78,8 +76,6 @@ class CollectionStore:
 
     def nearest(self, query: Query) -> list[Found]:
         self._touch()
-        words = query.using == SPARSE
-        params = models.SearchParams(idf=_CORPUS) if words else models.SearchParams(exact=True)
         with self.server.calling() as client:
             found = client.query_points(
                 self.name,
@@ -87,26 +83,10 @@ class CollectionStore:
                 using=query.using,
                 limit=query.limit,
                 query_filter=_wanted(query),
-                search_params=params,
+                search_params=models.SearchParams(exact=True),
                 with_payload=True,
             )
         return [(point.payload or {}, point.score) for point in found.points]
-
-    def best_of_term(self, term: int) -> tuple[float, float] | None:
-        self._touch()
-        with self.server.calling() as client:
-            found = client.query_points(
-                self.name,
-                query=models.SparseVector(indices=[term], values=[1.0]),
-                using=SPARSE,
-                limit=1,
-                search_params=models.SearchParams(idf=_CORPUS),
-                with_vectors=[SPARSE],
-            ).points
-        if not found:
-            return None
-        held: Any = found[0].vector
-        return found[0].score, held[SPARSE].values[held[SPARSE].indices.index(term)]
 
     def distrust(self, reason: str) -> None:
         self.amiss = reason
@@ -131,7 +111,7 @@ class CollectionStore:
 
     def _create(self) -> None:
         dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
-        sparse: dict[str, models.SparseVectorParams] = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        sparse: dict[str, models.SparseVectorParams] = {SPARSE: models.SparseVectorParams()}
         with self.server.calling() as client:
             client.create_collection(
                 self.name,

@@ -16,6 +16,7 @@ import pytest
 
 from hybrid_core.store.index.query import Query
 from hybrid_core.store.index.server.connection import Server, connect
+from hybrid_core.store.index.weighted import WeightedIndex
 from tests.hybrid_core.store.qdrant_edge import library as shared
 from tests.hybrid_core.store.qdrant_server.opening import opened
 from tests.hybrid_core.text import test_bm25
@@ -31,10 +32,11 @@ def test_scores_equal_bm25s_lucene(stub: Stub, server: Server, backend: str) -> 
     text = test_bm25.LICENCE.read_text(encoding="utf-8")
     passages = [terms for p in text.split("\n\n") if (terms := test_bm25.tokens.tokenise(p))]
     used = server if backend == "local mode" else connect(stub.url, "secret-key")
-    index = opened(used, test_bm25.Passages(passages))
+    source = test_bm25.Passages(passages)
+    index = opened(used, source)
     for written in test_bm25.QUERIES:
         terms = test_bm25.query(written)
-        hits = index.search(Query("bm25", (list(terms), list(terms.values())), 1000))
+        hits = WeightedIndex(index, source).search(Query("bm25", (list(terms), list(terms.values())), 1000))
         asked = list(dict.fromkeys(test_bm25.tokens.tokenise(written)))
         theirs = test_bm25.oracle(passages).get_scores(asked)
         assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))

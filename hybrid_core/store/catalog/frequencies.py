@@ -1,0 +1,140 @@
+"""How many published pages of a library hold each term (document frequencies), kept where its documents are, so that
+scores do not depend on how a search index is divided, or on how far it has come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, func, select, text
+
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.tables import insert_into, metadata
+from hybrid_core.store.text import CleanString as String
+from hybrid_core.text.term_counts import HEADER, TermCounts
+
+Ints = npt.NDArray[np.int64]
+EVERY = -1
+"""In place of a term: the row counts all pages."""
+_TERMS_AT_ONCE = 500
+_ADD_IN_POSTGRES = text(
+    "INSERT INTO frequencies (library, term, pages) "
+    "SELECT :library, unnest(CAST(:terms AS bigint[])), unnest(CAST(:pages AS integer[])) "
+    "ON CONFLICT (library, term) DO UPDATE SET pages = frequencies.pages + excluded.pages"
+)
+
+frequencies = Table(
+    "frequencies", metadata,
+    Column("library", String, primary_key=True),
+    Column("term", BigInteger, primary_key=True, autoincrement=False),  # its hash, or EVERY
+    Column("pages", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+
+class Recount:
+    """The pages that come and go in one transaction. Contents are counted while they are there, so before they are
+    deleted; ``write`` comes once, at the end.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._changes: dict[str, list[tuple[Ints, Ints]]] = defaultdict(list)
+
+    def add(self, library: str, content_id: str | None) -> None:
+        """A document of the library is published in this content."""
+        self._count(library, content_id, 1)
+
+    def subtract(self, library: str, content_id: str | None) -> None:
+        """A document of the library is no more what this content says."""
+        self._count(library, content_id, -1)
+
+    def write(self) -> None:
+        for library, changes in sorted(self._changes.items()):
+            terms, at = np.unique(np.concatenate([terms for terms, _ in changes]), return_inverse=True)
+            more = np.bincount(at, np.concatenate([pages for _, pages in changes]), len(terms)).astype(np.int64)
+            changed = np.flatnonzero(more)
+            self._add(library, terms[changed].tolist(), more[changed].tolist())
+            if len(fewer := terms[more < 0].tolist()):
+                self._drop_empty(library, fewer)
+
+    def _count(self, library: str, content_id: str | None, sign: int) -> None:
+        if content_id is not None:
+            terms, pages = _stored(self._connection, content_id)
+            self._changes[library].append((terms, sign * pages))
+
+    def _add(self, library: str, terms: list[int], pages: list[int]) -> None:
+        if not terms:
+            return
+        if self._connection.dialect.name == "postgresql":  # a statement a term takes a second for a long document
+            self._connection.execute(_ADD_IN_POSTGRES, {"library": library, "terms": terms, "pages": pages})
+            return
+        new = insert_into(self._connection, frequencies)
+        added = new.on_conflict_do_update(
+            index_elements=["library", "term"], set_={"pages": frequencies.c.pages + new.excluded.pages}
+        )
+        rows = [{"library": library, "term": term, "pages": n} for term, n in zip(terms, pages, strict=True)]
+        self._connection.execute(added, rows)
+
+    def _drop_empty(self, library: str, terms: Sequence[int]) -> None:
+        columns = frequencies.c
+        for at in range(0, len(terms), _TERMS_AT_ONCE):
+            some = columns.term.in_(terms[at : at + _TERMS_AT_ONCE])
+            self._connection.execute(delete(frequencies).where(columns.library == library, some, columns.pages == 0))
+
+
+def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
+    """The terms of a content's pages and how many pages hold each, EVERY first. Where they stand is not read."""
+    body, key = schema.terms.c.body, schema.terms.c.content_id == content_id
+    header = connection.execute(select(func.substr(body, 1, HEADER)).where(key)).scalar_one()
+    pages, count = TermCounts.stored(header)
+    held = connection.execute(select(func.substr(body, HEADER + 1, 8 * count)).where(key)).scalar_one()
+    both = np.frombuffer(held, "<u4").astype(np.int64)
+    return np.append(EVERY, both[:count]), np.append(pages, both[count:])
+
+
+def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
+    """How many pages hold each term; those that none holds are left out."""
+    columns, found = frequencies.c, dict[int, int]()
+    for at in range(0, len(terms), _TERMS_AT_ONCE):
+        some = columns.term.in_(terms[at : at + _TERMS_AT_ONCE])
+        rows = connection.execute(select(columns.term, columns.pages).where(columns.library == library, some))
+        found |= {row.term: row.pages for row in rows}
+    return found
+
+
+class Readable(Protocol):
+    """A catalog, as far as frequencies are read from one."""
+
+    def reading(self) -> AbstractContextManager[Connection]: ...
+
+
+class Frequencies:
+    """Those of one library or of several together, each term read once: as they are when it is first asked for. Safe
+    for several threads.
+    """
+
+    def __init__(self, catalog: Readable, libraries: Collection[str]) -> None:
+        self._catalog, self._libraries = catalog, libraries
+        self._lock = threading.Lock()
+        self._known: dict[int, int] = {}
+
+    def of(self, terms: Sequence[int]) -> tuple[int, Ints]:
+        """All pages, and how many of them hold each term: int64 (t,)."""
+        with self._lock:
+            unknown = [term for term in (EVERY, *terms) if term not in self._known]
+            if unknown:
+                self._known |= dict.fromkeys(unknown, 0)
+                with self._catalog.reading() as connection:
+                    for library in self._libraries:
+                        for term, pages in pages_holding(connection, library, unknown).items():
+                            self._known[term] += pages
+            every = self._known[EVERY]
+            # A term that was asked for later may count pages that came since.
+            return every, np.fromiter((min(self._known[term], every) for term in terms), np.int64, len(terms))

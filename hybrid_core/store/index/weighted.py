@@ -1,0 +1,46 @@
+"""An index asked by words as BM25 weighs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.index.points import SPARSE
+from hybrid_core.store.index.query import PageIndex, Query
+from hybrid_core.text.bm25 import idf
+from hybrid_core.types.documents import Hit
+
+
+class PageCounts(Protocol):
+    """How many pages there are, and how many hold a term."""
+
+    def of(self, terms: Sequence[int]) -> tuple[int, npt.NDArray[np.int64]]: ...
+
+
+class WeightedIndex:
+    """Weighs the words of a query by their idf among all pages that are searched, wherever these lie."""
+
+    def __init__(self, index: PageIndex, counts: PageCounts) -> None:
+        self._index, self._counts = index, counts
+
+    @property
+    def rebuilt(self) -> str:
+        """Why the index was made anew, "" where it was not."""
+        return self._index.rebuilt
+
+    def search(self, query: Query) -> list[Hit]:
+        """As ``VectorIndex.search``; by "bm25" the score is Σ query weight · idf(term) · document weight."""
+        if query.using != SPARSE:
+            return self._index.search(query)
+        terms, weights = np.asarray(query.vector[0], np.uint32), np.asarray(query.vector[1], np.float64)
+        pages, holding = self._counts.of(terms.tolist())
+        return self._index.search(replace(query, vector=(terms, (weights * idf(pages, holding)).astype(np.float32))))
+
+    def holding(self, terms: Sequence[int]) -> list[int]:
+        """How many pages hold each term."""
+        found: list[int] = self._counts.of(terms)[1].tolist()
+        return found
