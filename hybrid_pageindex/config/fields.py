@@ -55,6 +55,8 @@ class StorageSettings:
         "pageindex-", "of the collections on that server", pattern=r"^[A-Za-z0-9_-]{0,40}$",
         advice="Use letters, digits, - and _, 40 at most.",
     )  # fmt: skip
+    qdrant_shards: int = setting(1, "that a collection made from now on is divided into", least=1, most=128)
+    qdrant_replicas: int = setting(1, "nodes of a cluster that hold each of its shards", least=1, most=16)
 
 
 @dataclass(frozen=True)

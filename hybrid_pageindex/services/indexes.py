@@ -49,6 +49,8 @@ class ServerAddress:
     url: str = ""
     api_key: str = field(default="", repr=False)
     prefix: str = "pageindex-"
+    shards: int = 1
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,8 @@ class Indexes:
             if self._server is None:
                 from hybrid_core.store.index.server.connection import connect
 
-                self._server = connect(self._address.url, self._address.api_key)
+                to = self._address
+                self._server = connect(to.url, to.api_key, shards=to.shards, replicas=to.replicas)
             return self._server
 
 

@@ -35,7 +35,10 @@ class Parts:
         """Whether this process ends: jobs that it stops waiting for stay."""
         self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url)
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
-        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix)
+        address = ServerAddress(
+            settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, settings.qdrant_shards,
+            settings.qdrant_replicas,
+        )  # fmt: skip
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         self.pages = PageWork(self.catalog, self.cache, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,9 @@ def _running() -> Iterator[None]:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Open:
-    if request.param == "server (real)":
+    if request.param.startswith("server (real"):
         SERVERS["real"] = request.getfixturevalue("qdrant")
+        SERVERS["sharded"] = replace(SERVERS["real"], shards=4)
     return BACKENDS[request.param]
 
 

@@ -119,7 +119,9 @@ class CollectionStore:
                 sparse_vectors_config=sparse | ({LEARNED: models.SparseVectorParams()} if self.learned else {}),
                 # Exact search (m=0), as embedded: it loses nothing and needs no graph.
                 hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
-                shard_number=1,  # each shard has an idf of its own
+                shard_number=self.server.shards,
+                replication_factor=self.server.replicas,
+                write_consistency_factor=self.server.replicas // 2 + 1,  # one of them may be away
             )
 
     def drop(self) -> None:

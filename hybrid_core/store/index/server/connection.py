@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 EXTRA = "qdrant"
-_LEAST = (1, 19)  # the first with an idf over what is there now; conditional writes came before, with 1.16
+_LEAST = (1, 19)  # the oldest that is tested; conditional writes came with 1.16
 _SECONDS = 60
 _AGAIN = "See that it runs and can be reached from here, then try again."
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A client together with the address that messages name, which never holds a key or a password."""
+    """A client together with the address that messages name, which never holds a key or a password. Collections are
+    made with so many ``shards``, and each shard on so many nodes as there are ``replicas``.
+    """
 
     client: QdrantClient
     url: str
+    shards: int = 1
+    replicas: int = 1
 
     def version(self) -> str:
         """The server's version. Raises ``StoreError`` where it cannot be used."""
@@ -101,7 +105,7 @@ class Server:
         )
 
 
-def connect(url: str, api_key: str = "") -> Server:
+def connect(url: str, api_key: str = "", *, shards: int = 1, replicas: int = 1) -> Server:
     """A connection to ``http(s)://HOST[:PORT][/PATH]``; the port is 6333 unless it says otherwise.
 
     Raises ``StoreError`` where the address or the key cannot be one, the server cannot be reached, does not
@@ -117,7 +121,7 @@ def connect(url: str, api_key: str = "") -> Server:
         headers={"api-key": api_key} if api_key else None,
         check_compatibility=False,  # done below, with an error instead of a warning
     )
-    server = Server(client, shown)
+    server = Server(client, shown, shards, replicas)
     try:
         server.version()
     except BaseException:
