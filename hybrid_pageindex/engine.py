@@ -834,6 +834,7 @@ class Engine:
 
         self.settings = await asyncio.to_thread(lambda: changed(self.settings, wanted))
         self._parts().spending.settings = self.settings
+        self.conversations.use(self.settings)
         return self.setting_views()
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:

@@ -53,11 +53,13 @@ class Conversations:
         self._catalog = parts.catalog
         self._reader, self._writer = ConversationReader(self._catalog), ConversationWriter(self._catalog)
         self._turns = Turns(self._catalog)
-        self._maker = TurnMaker(
-            self._catalog, parts.searcher, parts.chat, settings.answer_evidence, settings.answer_tokens
-        )  # fmt: skip
+        self._maker = TurnMaker(self._catalog, parts.searcher, parts.chat, settings)
         self._runner = TurnRunner(self._catalog, self._maker, parts.chat, settings, self._news)
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+
+    def use(self, settings: Settings) -> None:
+        """Turns that begin from now on go by these."""
+        self._settings = self._maker.settings = self._runner.settings = settings
 
     async def create(
         self,

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 class TurnRunner:
     def __init__(self, catalog: Catalog, maker: TurnMaker, chat: Chat, settings: Settings, news: News) -> None:
-        self._catalog, self._maker, self._chat, self._settings, self._news = catalog, maker, chat, settings, news
+        self._catalog, self._maker, self._chat, self.settings, self._news = catalog, maker, chat, settings, news
         self._turns, self._reader, self._writer = (
             Turns(catalog),
             ConversationReader(catalog),
@@ -98,7 +98,7 @@ class TurnRunner:
             self._name(conversation, path, keeper, fence)
             memory = self._memory(path[:-2])
             request, note = request_in(self._catalog, conversation.scope, asked.text, fields)
-            complete = request.completed(usual_fields(self._settings))
+            complete = request.completed(usual_fields(self.settings))
             turn = self._maker.make(complete, memory, keeper, keeper.stopped, note)
             keeper.flush()
             end("complete", turn.text, turn.result, turn.citations)
@@ -123,7 +123,7 @@ class TurnRunner:
 
     def _memory(self, path: list[ConversationMessage]) -> Memory:
         summary = self._reader.summary([one.id for one in path])
-        return remember(exchanges(path), self._settings.conversation_tokens, summary)
+        return remember(exchanges(path), self.settings.conversation_tokens, summary)
 
     def _name(
         self, conversation: Conversation, path: list[ConversationMessage], keeper: TurnKeeper, fence: TurnFence
@@ -143,7 +143,7 @@ class TurnRunner:
         path = self._reader.path(fence.conversation, fence.message)
         if path[-1].status != "complete":
             return
-        if len(path) == 2 and self._settings.conversation_titles == "model":
+        if len(path) == 2 and self.settings.conversation_titles == "model":
             self._writer.name(fence.conversation, title_by(model, path[0].text), "model")
         memory = self._memory(path)
         if memory.fallen:

@@ -16,6 +16,7 @@ from hybrid_core.types.answers import Answer
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.answering import AskOptions, answer
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.conversations.memory import Memory
@@ -76,10 +77,8 @@ class Turn:
 class TurnMaker:
     """Makes turns over the libraries of one home. Safe for several threads."""
 
-    def __init__(self, catalog: Catalog, searcher: Searcher, chat: Chat, least: str, tokens: int) -> None:
-        """``least`` and ``tokens`` as in ``AskOptions``."""
-        self._catalog, self._searcher, self._chat = catalog, searcher, chat
-        self._least, self._tokens = least, tokens
+    def __init__(self, catalog: Catalog, searcher: Searcher, chat: Chat, settings: Settings) -> None:
+        self._catalog, self._searcher, self._chat, self.settings = catalog, searcher, chat, settings
 
     def make(
         self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
@@ -101,8 +100,8 @@ class TurnMaker:
         cited = self._citations(found)
         listener.found(cited)
         options = AskOptions(
-            least=self._least, tokens=self._tokens, on_text=listener.text, question=request.question,
-            conversation=memory.text, stopped=stopped,
+            least=self.settings.answer_evidence, tokens=self.settings.answer_tokens, on_text=listener.text,
+            question=request.question, conversation=memory.text, stopped=stopped,
         )  # fmt: skip
         said = answer(found, self._catalog, model, options)
         _check(stopped)

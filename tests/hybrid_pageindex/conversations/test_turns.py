@@ -107,6 +107,13 @@ def test_without_a_model_a_turn_gives_the_pages_well_set_out(plain: Engine) -> N
     assert nothing.result.outcome == "not_in_library"
 
 
+def test_settings_that_are_changed_are_those_of_the_next_turn(plain: Engine) -> None:
+    talk = run(plain.conversations.create())
+    few = {"top_k": 1}
+    run(plain.change_settings(few))
+    assert len(asked(plain, talk.id, "What were the net sales in fiscal 2022?").citations) == 1
+
+
 def test_pages_of_the_last_answer_are_candidates(plain: Engine) -> None:
     found = plain._searcher().search(plain.request("net sales", top_k=3, effort="fast"))
     last = plain._searcher().search(plain.request("net sales", top_k=20, effort="fast")).results[-1]
