@@ -50,7 +50,7 @@ def test_no_request_that_fits_the_description_is_a_defect(tmp_path: Path) -> Non
              "-H", f"Authorization: Bearer {START}", "--checks", "not_a_server_error", "--max-examples", "10",
              "--phases", "examples,coverage,fuzzing", "--exclude-path-regex", "events|/session|/clear",
              "--exclude-method", "DELETE"],
-            capture_output=True, text=True,
+            capture_output=True, text=True, cwd=tmp_path,  # where it keeps what it found
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-5000:]
         with served.client() as client:
