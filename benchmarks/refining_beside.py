@@ -1,0 +1,83 @@
+"""How much slower searches are while section trees are refined, and how fast that goes.
+
+    python benchmarks/refining_beside.py FILE --home HOME [--searches 40] [--json]
+
+``HOME`` is one with an index, which is searched for its documents' titles, alone and while a command of its own has the
+PDF's pages read by the layout model. ``clock`` and ``cpu`` are medians in milliseconds of a search, ``cpu``
+what the searching process computed for it; pages a second are those of the clock, and of a core that all processes
+of the command kept busy from beginning to end (parsing and loading the model are in it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+
+from hybrid_pageindex import Engine, Settings, run
+
+
+def searched(engine: Engine, questions: Iterator[str], goes_on: Callable[[int], bool]) -> dict[str, float]:
+    clock: list[float] = []
+    cpu: list[float] = []
+    while goes_on(len(clock)):
+        began, before = time.perf_counter(), time.process_time()
+        run(engine.search(next(questions)))
+        clock.append(1000 * (time.perf_counter() - began))
+        cpu.append(1000 * (time.process_time() - before))
+    return {"searches": len(clock), "clock": round(median(clock), 1), "cpu": round(median(cpu), 1)}
+
+
+def read(home: Path) -> int:
+    """Pages that the layout model has read."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{home / 'cache.sqlite'}?mode=ro", uri=True)) as cache:
+        return int(cache.execute("SELECT count(*) FROM entries WHERE key LIKE 'regions/%'").fetchone()[0])
+    return 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--searches", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with closing(Engine(settings=Settings(storage_path=asked.home))) as engine, tempfile.TemporaryDirectory() as folder:
+        questions = cycle([document.title for document in run(engine.documents())])
+        searched(engine, questions, lambda done: done < 5)
+        alone = searched(engine, questions, lambda done: done < asked.searches)
+        scratch, before = Path(folder) / "home", resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(scratch), "index", str(asked.file),
+                   "--outline", "refined"]  # fmt: skip
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not read(scratch):
+            time.sleep(0.2)
+        began, first = time.monotonic(), read(scratch)
+        beside = searched(engine, questions, lambda done: process.poll() is None and done < asked.searches)
+        process.wait()
+        seconds, pages = time.monotonic() - began, read(scratch)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        again = searched(engine, questions, lambda done: done < asked.searches)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    told = {
+        "alone": alone, "beside": beside, "alone again": again, "pages": pages,
+        "pages a second": round((pages - first) / seconds, 2), "pages a second of a core": round(pages / used, 2),
+    }  # fmt: skip
+    for name, value in told.items() if not asked.json else ():
+        print(f"{name:26} {value}")
+    if asked.json:
+        print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
