@@ -57,7 +57,7 @@ def published(home: Path) -> StoredVersion:
 def index(home: Path, path: Path, outline: str) -> tuple[str, list[tuple[str, str, int]]]:
     """What became of the file, and its tree."""
     with closing(Engine(settings=Settings(storage_path=home))) as engine:
-        [file] = run(engine.index(path, outline=outline)).files
+        [file] = run(engine.index(path, outline=outline, workers=1)).files
         sections = [node.section for node in run(engine.outline(path.name)).nodes]
     return file.status, [(section.node_id, section.title, section.start_page) for section in sections]
 
@@ -89,6 +89,8 @@ def test_a_killed_run_loses_no_page_that_was_read(tmp_path: Path, read: list[int
         str(path),
         "--outline",
         "refined",
+        "--workers",
+        "1",
     ]
     began = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
     until = time.monotonic() + 90
@@ -126,7 +128,7 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
     with closing(Engine(settings=Settings(storage_path=home))) as engine:
         run(engine.index(path))
         assert run(engine.layout(path.name, 1)).regions is None  # nobody has looked
-        run(engine.index(path, outline="refined"))
+        run(engine.index(path, outline="refined", workers=1))
         regions = run(engine.layout(path.name, 1)).regions or ()
     assert {"text", "caption", "figure"} == {region.kind for region in regions}
     with closing(Catalog(home / "catalog.sqlite")) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
@@ -149,7 +151,7 @@ def test_what_models_improved_is_refined_where_models_can_say_it_again(tmp_path:
     index(home, path, "refined")
     assert published(home) == enriched and not read  # nobody is there who could say again what would be lost
     with thinking(home) as (engine, _):
-        run(engine.index(path, outline="refined"))
+        run(engine.index(path, outline="refined", workers=1))
         assert run(engine.info(path.name)).description == "A handbook of feldspar."
     assert published(home).version.llm and published(home).version.outline == refining.layout_model() and read
     read.clear()
@@ -185,7 +187,7 @@ def test_without_what_runs_the_model_one_sentence_says_so(tmp_path: Path, monkey
     monkeypatch.setattr(refining, "find_spec", lambda _: None)
     path = pdfs.bookmarked(tmp_path / "book.pdf")
     with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
-        report = run(engine.index(path, outline="refined"))
+        report = run(engine.index(path, outline="refined", workers=1))
     assert [note for note in report.notes if "onnxruntime" in note] == [refining.missing()]
     assert report.files[0].status == "indexed" and not published(tmp_path / "home").version.outline
 
