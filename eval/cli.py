@@ -12,7 +12,7 @@ from typing import get_args
 from eval.report import baseline, judging
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
-from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, Plan
+from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, VISION, Plan
 from hybrid_core.types.documents import Effort, Fusion, Strategy
 
 HEADLINE = (
@@ -95,6 +95,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--strategy", choices=get_args(Strategy), default="outline", help="how a model searches (default: outline)")
     add("--model", default="", metavar="M", help=f"{' or '.join(MODELS)} (ceiling, floor); without one your own")
     add("--answers", action="store_true", help="have the model answer each question, and judge the answers")
+    add("--vision", choices=VISION, default="", help="pictures of pages for the answering model (default: its own)")
+    add("--parallel", type=int, default=1, metavar="N", help="questions asked at once, for slow models (default: 1)")
     add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
     add("--wording", metavar="W", help="of cuad: official (default) or short")
     add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
@@ -116,6 +118,7 @@ def _measure(options: argparse.Namespace) -> int:
     from eval.records.runs import RUN_FILE
     from eval.report import tables
     from eval.report.answers import answer_tables, missing
+    from eval.report.degraded import degradation
     from eval.report.left_out import unusable
     from eval.report.summary import summary
     from eval.report.table import show
@@ -129,7 +132,8 @@ def _measure(options: argparse.Namespace) -> int:
         questions=options.questions, fusion=options.fusion, effort=options.effort,
         strategy=options.strategy, model=options.model, answers=options.answers, judge_model=options.judge_model,
         wording=options.wording, paraphrases=options.paraphrases, misspelt=options.misspelt,
-        hide_names=options.hide_names, data=options.data, home=getattr(options, "home", None), out=options.out,
+        vision=options.vision, parallel=options.parallel, hide_names=options.hide_names,
+        data=options.data, home=getattr(options, "home", None), out=options.out,
     )  # fmt: skip
     run = measure(plan, Progress())
     one = summary(run.name, run)
@@ -138,7 +142,7 @@ def _measure(options: argparse.Namespace) -> int:
     if options.json:
         dump({"folder": str(run.folder), **asdict(one), "fell_short": short})
     else:
-        shown = tables.attributions([one]) if one.attribution else []
+        shown = [degradation([one]), *(tables.attributions([one]) if one.attribution else [])]
         headline = {name: value for name, value in one.measures.items() if name in (*HEADLINE, *ANSWERS)}
         shown += [
             tables.measures([replace(one, measures=headline)]),

@@ -93,13 +93,14 @@ def _report(options: argparse.Namespace) -> int:
     from eval.measures.compare import compare, names_of
     from eval.report import tables
     from eval.report.answers import answer_tables, judges, missing
+    from eval.report.degraded import degradation
     from eval.report.summary import summary
 
     runs = _read(options.runs)
     asked = all(run.questions for run in runs)
     summaries = [summary(name, run) for name, run in zip(names_of(runs), runs, strict=True)]
     compared = compare(runs) if len(runs) > 1 and asked else None
-    shown = tables.attributions(summaries)
+    shown = [degradation(summaries), *tables.attributions(summaries)]
     shown.append(tables.compared(compared, options.all) if compared else tables.measures(summaries, options.all))
     shown += answer_tables(summaries)
     shown += [tables.kinds(summaries), tables.latency(summaries), tables.steps(summaries)]

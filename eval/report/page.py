@@ -11,6 +11,7 @@ from eval.measures.compare import Comparison
 from eval.records.runs import Run
 from eval.report import plots, tables
 from eval.report.answers import answer_tables, missing
+from eval.report.degraded import degradation
 from eval.report.markup import Markup, element, join
 from eval.report.questions import questions
 from eval.report.summary import HIT, Summary
@@ -53,7 +54,7 @@ def _sections(
     runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None
 ) -> list[tuple[str, str, Markup]]:
     """(id, name in the navigation, content), those without content left out; where questions were lost comes first."""
-    lost = tables.attributions(summaries)
+    lost = [table for table in (degradation(summaries), *tables.attributions(summaries)) if table.rows or table.note]
     traced, untraced = ([_table(table) for table in lost if bool(table.rows) is known] for known in (True, False))
     parts: list[tuple[str, str, list[Markup]]] = [
         ("lost", "Where questions were lost", [*traced, *_stages(summaries), *untraced]),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from eval.measures.answer_figures import AnswerFigures, figures
 from eval.measures.attribution import FIRST, Loss, losses
 from eval.measures.retrieval import Values, mean, per_question, summarise, summarise_kinds, summarise_trees
+from eval.records.degraded import Degraded, degraded
 from eval.records.runs import QuestionRecord, Run, RunHead
 from hybrid_core.types.usage import Usage
 
 HIT = f"hit@{FIRST}"
-_FAILED = "the model failed"  # as the engine's notes begin where it went on without
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Summary:
     ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
     ``search_tokens`` and ``search_cost`` are sums over the questions; ``answers`` is None where none were asked for.
     ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` says for each question whose
-    search went on without its model why.
+    search went on without its model why; ``degraded`` holds what records lack.
     """
 
     run: str
@@ -51,6 +51,7 @@ class Summary:
     search_cost: float
     answers: AnswerFigures | None
     unreasoned: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -70,6 +71,7 @@ def summary(name: str, run: Run) -> Summary:
     values = per_question(records)
     times = tuple(_total(record.timings_ms) for record in records if record.timings_ms)
     kinds = summarise_kinds(records)
+    lacking = list(map(degraded, records))
     return Summary(
         run=name,
         head=run.head,
@@ -86,12 +88,9 @@ def summary(name: str, run: Run) -> Summary:
         search_tokens=sum(record.tokens for record in records),
         search_cost=sum(record.cost for record in records),
         answers=figures(records),
-        unreasoned=tuple(filter(None, (_failure(record.notes) for record in records))),
+        unreasoned=tuple(one.search for one in lacking if one.search),
+        degraded=tuple(filter(None, lacking)),
     )
-
-
-def _failure(notes: Sequence[str]) -> str:
-    return next((note for note in notes if note.startswith(_FAILED)), "")
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:

@@ -26,14 +26,23 @@ class Answerer:
     ``force``: a model is asked whatever the evidence; so it is for pages of rankers that judge none.
     """
 
-    def __init__(self, engine: Engine, corpus: Corpus, judge: Judge | None, *, force: bool, pages: int | None) -> None:
-        """``pages`` are so many as sources, None: all of the ranking."""
+    def __init__(
+        self, engine: Engine, corpus: Corpus, judge: Judge | None, *, force: bool, pages: int | None, vision: str = ""
+    ) -> None:
+        """``pages`` are so many as sources, None: all of the ranking. ``vision`` is "always" or "never" for pictures of
+        the pages, "" for what the engine does by itself.
+        """
         self._engine, self._corpus, self._judge, self._force, self._pages = engine, corpus, judge, force, pages
+        self._vision = vision
 
     def answer(self, question: EvalQuestion, ranking: Ranking) -> tuple[AnswerRecord, float]:
         """The answer with its judgements, and the milliseconds that writing and checking it took."""
         found = self._found(question.text, ranking)
-        made = run(self._engine.answer(found, force=self._force or ranking.evidence is None))
+        force = self._force or ranking.evidence is None
+        if self._vision:
+            made = run(self._engine.answer(found, force=force, vision=self._vision == "always"))
+        else:
+            made = run(self._engine.answer(found, force=force))
         answered = AnswerRecord(
             text=made.text, status=made.status, why=made.why, claims=made.claims, usage=made.usage, notes=made.notes,
             sources=tuple(SourceGiven(source.number, source.doc_name, source.page) for source in made.sources),

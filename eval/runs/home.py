@@ -14,7 +14,7 @@ from eval.runs.machine import folder_bytes, indexing_code
 from hybrid_core.errors import UsageError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.documents import Document
-from hybrid_pageindex import Engine, run
+from hybrid_pageindex import Engine, Settings, run
 
 _MADE = "made-by-eval.json"
 _FIRST_QUESTION = "What is this document about?"
@@ -42,15 +42,17 @@ def prepare(
     *,
     ours: bool,
     chat: ChatModel | None = None,
+    settings: Settings | None = None,
 ) -> RunHome:
     """Index what is not yet indexed, and embed it where an embedder is named.
 
     ``ours`` is True for a home that the harness chose: if other indexing code made it, it is made again. In any other
-    home nothing is deleted. Raises UsageError where the home holds documents that are not of this run.
+    home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raises UsageError where the home
+    holds documents that are not of this run.
     """
     made = home / _MADE
     held = json.loads(made.read_text(encoding="utf-8")) if made.exists() else {}
-    engine = Engine(home, chat=chat)
+    engine = Engine(home, chat=chat) if settings is None else Engine(settings=settings, chat=chat)
     try:
         if held and held.get("code") != indexing_code() and ours:
             progress.say(f"{home} was indexed by another state of the code: it is indexed again.")

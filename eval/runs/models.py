@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eval.measures.judges.model import Judge, load_judge
@@ -15,6 +15,9 @@ from hybrid_pageindex.services.models import Models
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
+
+
+_MINUTES = 600.0  # seconds of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class RunModels:
         for model in (self.engine, self.tree, self.judge):
             if model is not None:
                 model.close()
+
+
+def patient(settings: Settings) -> Settings:
+    """With minutes for each call of a model, where nobody has said how long one may take: no one waits for a run."""
+    usual = Settings().model_timeout
+    return replace(settings, model_timeout=_MINUTES) if settings.model_timeout == usual else settings
 
 
 def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answers: Mapping[str, str]) -> RunModels:

@@ -17,10 +17,11 @@ from hybrid_core.types.requests import SearchFields
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
 MODELS = ("scripted:oracle", "scripted:reader", "scripted:random")
+VISION = ("always", "never")
 DEPTH = 20
 RUNS = "eval-runs"
 """The folder of runs and homes, below the current one, unless another is named."""
-_PLACES = ("home", "out", "data")  # where a run lies does not decide what it finds
+_PLACES = ("home", "out", "data", "parallel")  # where a run lies, and how fast it goes, decides nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Plan:
     ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
     ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
     answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether
-    the answer is right; "" is the settings' model itself.
+    the answer is right; "" is the settings' model itself. ``vision`` says whether it sees pictures of the pages, "" as
+    the engine decides. ``parallel`` questions are asked at once.
     """
 
     dataset: str
@@ -49,6 +51,7 @@ class Plan:
     scoring: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     answers: bool = False
+    vision: str = ""
     judge_model: str = ""
     sample: int = 0
     seed: int = 0
@@ -65,6 +68,7 @@ class Plan:
     data: Path | None = None
     home: Path | None = None
     out: Path | None = None
+    parallel: int = 1
 
     def __post_init__(self) -> None:
         if self.setting not in SETTINGS:
@@ -77,6 +81,12 @@ class Plan:
             raise UsageError(
                 f"There is no model '{self.model}' here.", f"Choose {' or '.join(MODELS)}; leave it out to use yours."
             )
+        if self.vision not in ("", *VISION):
+            raise UsageError(f"There is no vision '{self.vision}'.", f"Choose {' or '.join(VISION)}, or leave it out.")
+        if self.vision and not self.answers:
+            raise UsageError("--vision is for answers, and none are asked for.", "Add --answers.")
+        if not 1 <= self.parallel <= 64:
+            raise UsageError(f"{self.parallel} questions cannot be asked at once.", "Choose 1 to 64.")
         if self.judge_model and not self.answers:
             raise UsageError("--judge-model judges answers, and none are asked for.", "Add --answers.")
         if self.sample < 0 or self.min_pages < 0 or self.misspelt < 0:
@@ -94,7 +104,7 @@ class Plan:
         """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
         paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
-        usual = {name for name in ("scoring", "misspelt") if not written[name]}
+        usual = {name for name in ("scoring", "misspelt", "vision") if not written[name]}
         made = written | paths | {"kinds": list(self.kinds)}
         return {name: value for name, value in made.items() if name not in usual}
 

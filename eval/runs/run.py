@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -18,29 +17,27 @@ from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import load
 from eval.datasets.sampling import sample
 from eval.measures import retrieval
-from eval.measures.attribution import stage
+from eval.records.degraded import degraded
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, EvalQuestion
 from eval.records.rankings import Ranker
 from eval.records.runs import (
     GoldPlace,
-    QuestionRecord,
     Run,
     RunHead,
-    append,
     read_run,
     write_head,
 )
 from eval.runs.answers import Answerer
+from eval.runs.asking import Asking
 from eval.runs.home import RunHome, prepare
 from eval.runs.machine import engine_code, machine, settings_that_matter
-from eval.runs.models import RunModels, load_models
+from eval.runs.models import RunModels, load_models, patient
 from eval.runs.plan import Plan
 from eval.runs.rankers import make_ranker
 from eval.runs.resume import resumed
-from eval.runs.scope import ask
 from eval.runs.scripted.questions import Pages
-from hybrid_core.errors import DocumentError, PageIndexError, UsageError
+from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.system.extras import require
 from hybrid_pageindex import run
 from hybrid_pageindex.config.settings import load_settings
@@ -66,7 +63,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
 
         return measure_trees(plan, dataset, folder, progress)
     held = resumed(folder, plan)
-    if held and held.finished:
+    if held and held.finished and not (_left_to_mend(folder) and held.engine == engine_code()):
         other = "" if held.engine == engine_code() else " It was made with another state of the engine."
         progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
         return read_run(folder)
@@ -74,8 +71,9 @@ def measure(plan: Plan, progress: Progress) -> Run:
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
     known: dict[str, Pages] = {}
-    models = load_models(plan, load_settings(home), known, {q.text: q.answer for q in dataset.questions})
-    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=models.engine)
+    settings = patient(load_settings(home))
+    models = load_models(plan, settings, known, {q.text: q.answer for q in dataset.questions})
+    prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=models.engine, settings=settings)
     with closing(prepared.engine), closing(models):
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
@@ -97,12 +95,17 @@ def measure(plan: Plan, progress: Progress) -> Run:
                 plan.setting == "oracle-pages"
             )  # a reader of the right pages reads them all, whatever their evidence
             most = None if oracle else prepared.engine.settings.top_k
-            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=most)
-        _ask_all(plan, folder, ranker, answerer, corpus, questions, gold, progress)
+            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=most, vision=plan.vision)
+        Asking(plan, ranker, answerer, corpus, gold).ask_all(folder, questions, progress)
     records = read_run(folder).questions
     measured = {"all": retrieval.summarise(records), "kinds": retrieval.summarise_kinds(records)}
     write_head(folder, replace(head, measures=measured, finished=_now()))
     return read_run(folder)
+
+
+def _left_to_mend(folder: Path) -> bool:
+    """Whether a model failed at questions of a run."""
+    return any(degraded(record).by_model for record in read_run(folder).questions)
 
 
 def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
@@ -181,57 +184,6 @@ def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tup
             lost=gold.page is None and (told.page is not None or bool(told.text)),
         )
         for told, gold in zip(question.evidence, located.evidence, strict=True)
-    )  # fmt: skip
-
-
-def _ask_all(
-    plan: Plan,
-    folder: Path,
-    ranker: Ranker,
-    answerer: Answerer | None,
-    corpus: Corpus,
-    questions: Sequence[EvalQuestion],
-    gold: dict[str, tuple[GoldPlace, ...]],
-    progress: Progress,
-) -> None:
-    done = {record.id for record in read_run(folder).questions}
-    with progress.bar(f"{plan.dataset}, {plan.setting}, {plan.ranker}", len(questions), len(done)) as step:
-        for question in questions:
-            if question.id not in done:
-                append(folder, _asked(plan, ranker, answerer, corpus, question, gold[question.id]))
-                step()
-
-
-def _asked(
-    plan: Plan,
-    ranker: Ranker,
-    answerer: Answerer | None,
-    corpus: Corpus,
-    question: EvalQuestion,
-    gold: tuple[GoldPlace, ...],
-) -> QuestionRecord:
-    record = QuestionRecord(
-        id=question.id, question=question.text, kind=question.kind, group=question.group,
-        answerable=question.answerable, gold_answer=question.answer, gold=gold,
-    )  # fmt: skip
-    began = time.perf_counter()
-    try:
-        given, ranking = ask(ranker, corpus, question, gold, plan.setting, plan.depth)
-        spent = {"total": round((time.perf_counter() - began) * 1000, 3), **ranking.timings_ms}
-        answer = None
-        if answerer:
-            answer, spent["answer"] = answerer.answer(question, ranking)
-            spent["total"] = round(spent["total"] + spent["answer"], 3)
-    except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
-        said = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
-        failed = None if answerer is None else answerer.failed(question, said)
-        return replace(record, error=said, stage="failed" if question.answerable else "", answer=failed)
-    by_page = any(place.page is not None or place.lost for place in gold)
-    ended = stage(gold, ranking.pages, ranking.trace, corpus.ids, corpus.sections_on) if by_page else ""
-    return replace(
-        record, given=given, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence, stage=ended,
-        receipts=ranking.receipts, notes=ranking.notes, timings_ms=spent, tokens=ranking.tokens,
-        cost=ranking.cost, answer=answer,
     )  # fmt: skip
 
 
