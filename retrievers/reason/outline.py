@@ -31,7 +31,7 @@ _SHARE = 0.8  # of the tokens at most for pages, the rest for other parts and do
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
 _BESIDE = 0.5  # of the best document's score: others have no line
-_DEEP = 500  # tokens of what is opened, until which the parts of parts are shown too
+_DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
 
 
@@ -67,7 +67,11 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
     with the parts of those that promise most as far as these do.
     """
     children = board.tops(doc) if at < 0 else board.scores[doc].content.children[at]
-    head = f"{board.name((doc, at)) if at >= 0 else f'D{doc + 1}'} holds:"
+    head = f"D{doc + 1} holds:"
+    if at >= 0:
+        section = board.scores[doc].content.sections[at]
+        span = f"pages {section.start_page}-{section.end_page}"
+        head = f"{board.name((doc, at))} {short(section.title, _TITLE)} · {span} · holds:"
     below: set[int] = set()
     text = head
     for title, summary in ((90, 120), (90, 0), (_PART, 0)):

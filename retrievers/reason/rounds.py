@@ -19,7 +19,7 @@ from retrievers.reason.outline import opened, outline
 from retrievers.reason.verdict import Verdict, unique
 
 _PROMPT = "tree-outline"
-_OUTLINE, _PASSAGES = 0.25, 0.06  # of all tokens at most, for the outline, and for passages of the best pages
+_OUTLINE, _PASSAGES = 0.25, 0.05  # of all tokens at most, for the outline, and for passages of the best pages
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most

@@ -9,7 +9,7 @@ _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ")
 _SECTION = re.compile(r"^\s*(?:\d+\. )?((D\d+)\.\d+) .*? · pages? (\d+)(?:-(\d+))?(?= ·|$)(.*)")
 _PAGE = re.compile(r"^\s*page (\d+)(?: · |$)")
 _INLINE = re.compile(r"((D\d+)\.\d+) [^|]*? \((\d+)(?:-(\d+))?(?:, (\d+) parts)?\)(?= \||$| · \[)")
-_HOLDS = re.compile(r"^(D\d+)(\.\d+)? holds:$")
+_HOLDS = re.compile(r"^(D\d+)(\.\d+)?(?: .*·)? holds:$")
 _READ = re.compile(r"^(D\d+) page (\d+):$", re.MULTILINE)
 _READ_BEFORE = re.compile(r"^Read before this round: (.*)$", re.MULTILINE)
 _ONE = re.compile(r"(D\d+) page (\d+)")
@@ -54,6 +54,9 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
         if held := _HOLDS.match(line):
             document = held[1]
             found.opened.add(held[1] + (held[2] or ""))
+            if section := _SECTION.match(line):
+                name, of, first, last, _ = section.groups()
+                found.sections[name] = ShownSection(name, of, _range(first, last), False)
         elif said := _DOCUMENT.match(line):
             document = said[1]
             found.names[said[1]] = said[2]

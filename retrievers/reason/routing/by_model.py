@@ -21,8 +21,8 @@ _REPLY = 600  # tokens that a reply may have
 _KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 _NAMED = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
-_ABOUT, _PASSAGE = 80, 140  # characters
-_ALL = 1500  # tokens of all of them together
+_ABOUT, _PASSAGE = 80, 120  # characters
+_ALL = 1000  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
 

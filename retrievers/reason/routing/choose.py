@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_READ = 6  # of the documents that are described, with their best passage
+_READ = 4  # of the documents that are described, with their best passage
 _TELLS = 0.4  # a card's score from which what matched is a reason
 _WHY = 200  # characters of what a model says of its choice
 

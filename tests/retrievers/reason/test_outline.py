@@ -151,7 +151,9 @@ def test_the_way_to_a_page_is_by_the_innermost_section_that_hides_it() -> None:
         "D1 · a.pdf · report · 90 pages\n  D1.0002 Part · pages 3-20 · 2 parts not shown\n    page 5 · 0.90 · Title\n"
         "  other parts: D1.0030 End (80-90, 4 parts) | D1.0040 Coda (70)"
     )
-    shown = shown_outline(outline, "D1.0002 holds:\n  D1.0003 Inner · pages 10-20\n\nD1 page 7:\ntext")
+    shown = shown_outline(
+        outline, "D1.0002 Part · pages 3-20 · holds:\n  D1.0003 Inner · pages 10-20\n\nD1 page 7:\ntext"
+    )
     assert [shown.way_to("D1", number) for number in (5, 7, 12, 85, 70, 60)] == ["", "", "", "D1.0030", "", "D1"]
     assert shown.read == {("D1", 7)}
 
