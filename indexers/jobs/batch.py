@@ -58,8 +58,12 @@ class Batch:
         if turn.job.id not in self._known:
             self._add(turn.job)
         file = self._left.get(turn.job.id)
-        if file is not None and advance.status in _ENDS:
+        if file is not None and advance.status in _ENDS and not self._goes_on(turn.job.id):
             self._close(turn.job.id, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether it was asked for again while it ran."""
+        return any(not job.ended for job in self._reader.jobs([number]))
 
     def _find_more(self) -> None:
         """Jobs that came of those that are known: of what lies in archives and mails."""
@@ -89,8 +93,8 @@ class Batch:
                 continue
             if event.kind == "progress":
                 self._show(event, file)
-            elif event.kind in (*_ENDS, "stage") and (job := rows.get(event.job)):
-                self._move(job, file, event.kind)
+            elif (job := rows.get(event.job)) and (event.kind == "stage" or (event.kind in _ENDS and job.ended)):
+                self._move(job, file, event.kind)  # one that was asked for again goes on
 
     def _hear_of_rows(self) -> None:
         there = {job.id: job for job in self._reader.jobs(list(self._left))}
