@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.report.table import Table, number, share, text
 from eval.runs.plan import DEPTH
 
 if TYPE_CHECKING:
+    from eval.report.table import Table
     from eval.runs.baseline import BaselinePair
 
 
@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def table(pairs: Sequence[BaselinePair]) -> Table:
     """A row for each measure of each set, setting and expert."""
+    from eval.report.table import Table, number, share, text
     from eval.report.tables import difference
 
     rows = [
