@@ -30,6 +30,7 @@ from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.database import Database
 from hybrid_core.store.home import open_home
+from hybrid_core.store.partial_index import partial_index
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
@@ -154,7 +155,7 @@ pages = Table(
 UNREAD = text("(needs_ocr OR pictures > 0)")
 """Of pages that show what was not read; as text, so that the index is seen to hold them."""
 
-Index("pages_unread", pages.c.content_id, sqlite_where=UNREAD, postgresql_where=UNREAD)
+partial_index("pages_unread", pages.c.content_id, where=UNREAD)
 
 sections = Table(
     "sections", metadata,

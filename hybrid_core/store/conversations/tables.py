@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, literal_column
 
+from hybrid_core.store.partial_index import partial_index
 from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
@@ -56,7 +57,7 @@ messages = Table(
 # Written out, not bound: only so is it seen that an index over such rows serves.
 IS_RUNNING = messages.c.status == literal_column("'running'")
 
-Index("messages_running", messages.c.conversation, unique=True, sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING)
+partial_index("messages_running", messages.c.conversation, unique=True, where=IS_RUNNING)
 Index("messages_by_end", messages.c.finished_at)
 
 citations = Table(

@@ -122,7 +122,7 @@ def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
         return [], []
     if terms.dtype.kind not in "iu" or int(terms.min()) < 0 or int(terms.max()) > 0xFFFFFFFF:
         raise StoreError("A sparse vector has an index that is not a 32-bit unsigned number.")
-    if len(np.unique(terms)) != len(terms):
+    if len(set(terms.tolist())) != len(terms):  # np.unique would import numpy.ma
         raise StoreError("A sparse vector holds the same index twice.")
     if not np.isfinite(weights).all():
         raise StoreError("A sparse vector holds a value that is not finite.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Select, Table, literal_column, select
 
+from hybrid_core.store.partial_index import partial_index
 from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
@@ -50,14 +51,14 @@ IS_RUNNING = jobs.c.status == literal_column("'running'")
 IS_ACTIVE = jobs.c.status.in_([literal_column("'waiting'"), literal_column("'running'")])
 IS_ENDED = jobs.c.finished_at > literal_column("0")
 
-Index("jobs_active_key", jobs.c.key, unique=True, sqlite_where=IS_ACTIVE, postgresql_where=IS_ACTIVE)
-Index(
+partial_index("jobs_active_key", jobs.c.key, unique=True, where=IS_ACTIVE)
+partial_index(
     "jobs_in_order", jobs.c.priority.desc(), jobs.c.turn, jobs.c.id, jobs.c.needs,
-    sqlite_where=IS_WAITING, postgresql_where=IS_WAITING,
+    where=IS_WAITING,
 )  # fmt: skip
-Index("jobs_by_needs", jobs.c.needs, sqlite_where=IS_WAITING, postgresql_where=IS_WAITING)
-Index("jobs_by_lease", jobs.c.lease_until, sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING)
-Index("jobs_by_end", jobs.c.finished_at, jobs.c.id, sqlite_where=IS_ENDED, postgresql_where=IS_ENDED)
+partial_index("jobs_by_needs", jobs.c.needs, where=IS_WAITING)
+partial_index("jobs_by_lease", jobs.c.lease_until, where=IS_RUNNING)
+partial_index("jobs_by_end", jobs.c.finished_at, jobs.c.id, where=IS_ENDED)
 Index("jobs_by_library", jobs.c.library, jobs.c.status)
 
 job_events = Table(

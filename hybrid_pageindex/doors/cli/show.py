@@ -22,15 +22,15 @@ from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.cli.grouped import grouped
 from hybrid_pageindex.doors.cli.highlight import highlit
 from hybrid_pageindex.doors.cli.output import visible
-from hybrid_pageindex.services.migrating import CatalogCopy, Migration
-from hybrid_pageindex.services.outline import Outline
-from hybrid_pageindex.services.reading import PageRead
-from hybrid_pageindex.services.upkeep import Health
 
 if TYPE_CHECKING:
     from hybrid_core.embed.export import ExportReport
+    from hybrid_pageindex.services.migrating import CatalogCopy, Migration
+    from hybrid_pageindex.services.outline import Outline
     from hybrid_pageindex.services.places import PlaceFound
+    from hybrid_pageindex.services.reading import PageRead
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
+    from hybrid_pageindex.services.upkeep import Health
     from indexers.build.embed import EmbedReport
     from indexers.stages.report import IndexReport
 
