@@ -324,7 +324,7 @@ async def test_cancelling_keeps_what_was_made(engine: Engine, tmp_path: Path) ->
 
 def test_kill_9_while_embedding(tmp_path: Path, cli: Cli) -> None:
     home = tmp_path / "home"
-    for path in written(tmp_path, 40, pages=12):
+    for path in written(tmp_path, 24, pages=12):
         assert path.exists()
     assert cli("index", tmp_path).returncode == 0
     program = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "embed", "--embedder", "hashed:512"]
@@ -335,7 +335,7 @@ def test_kill_9_while_embedding(tmp_path: Path, cli: Cli) -> None:
             _, coming = snapshot.embedder("default")
             return len(snapshot.embedded(coming.fingerprint)) if coming else -1
 
-    for least in (0, 8, 20):
+    for least in (0, 4, 12):
         engine = Engine(home)
         process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and done() < least:
