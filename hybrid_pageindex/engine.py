@@ -402,7 +402,7 @@ class Engine:
         question: str | SearchRequest,
         *,
         force: bool = False,
-        vision: bool = False,
+        vision: bool | None = None,
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
@@ -411,13 +411,15 @@ class Engine:
 
         Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
         the pages or ``force`` is set.
-        ``vision`` sends pictures of the pages along. ``on_text`` is called from a worker thread with each piece
-        of the answer. ``fields`` and ``on_step`` are those of ``search``. Without a model, and where it fails, the
+        ``vision`` has pictures of all pages sent along, or of none; None is what the setting ``answer_vision`` says, by
+        itself three at most that show what their text does not hold. ``on_text`` is called from a worker
+        thread with each piece of the answer, ``on_step`` with what a model does before it. ``fields`` are those of
+        ``search``. Without a model, and where it fails, the
         answer has no text but the sources, and its ``status`` says so. Raises what ``search`` raises.
         """
         request = self.request(question, **fields)
         return await in_the_background(
-            lambda: self._answer(self._searcher().search(request, on_step), force, vision, on_text)
+            lambda: self._answer(self._searcher().search(request, on_step), request, force, vision, on_text, on_step)
         )
 
     async def answer(
@@ -425,37 +427,28 @@ class Engine:
         found: SearchResult,
         *,
         force: bool = False,
-        vision: bool = False,
+        vision: bool | None = None,
         on_text: Callable[[str], None] | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> Answer:
         """The second half of ``ask``: an answer from the pages of a search, or from those left in it."""
-        return await in_the_background(lambda: self._answer(found, force, vision, on_text))
+        return await in_the_background(lambda: self._answer(found, None, force, vision, on_text, on_step))
 
-    def _answer(self, found: SearchResult, force: bool, vision: bool, on_text: Callable[[str], None] | None) -> Answer:
-        from hybrid_pageindex.services.answering import (  # with pydantic, which search does not wait for
-            AskOptions,
-            answer,
+    def _answer(
+        self,
+        found: SearchResult,
+        request: SearchRequest | None,
+        force: bool,
+        vision: bool | None,
+        on_text: Callable[[str], None] | None,
+        on_step: Callable[[ReasoningStep], None] | None,
+    ) -> Answer:
+        from hybrid_pageindex.services.answering.asking import Answerer  # with pydantic, which search does not wait for
+
+        parts = self._parts()
+        return Answerer(parts, self.settings).answer(
+            found, parts.chat.model(), request=request, force=force, vision=vision, on_text=on_text, on_step=on_step
         )
-        from indexers.formats.drawing import Picture
-
-        catalog, settings = self._catalog(), self.settings
-        holders = {page.doc_id: page.library for page in found.results}
-
-        def image(document: str, page: int) -> bytes:
-            library = holders.get(document) or found.library
-            return self._pictures().draw(library, document, [page], Picture(settings.image_dpi), None)
-
-        chat = self._parts().chat
-        sees = chat.model(vision=True) if vision else None
-        options = AskOptions(
-            least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
-            image=image if sees is not None else None,
-        )  # fmt: skip
-        answered = answer(found, catalog, sees or chat.model(), options)
-        if vision and sees is None:
-            note = "no vision model is configured (vlm_model), so no pictures were sent"
-            return replace(answered, notes=(*answered.notes, note))
-        return answered
 
     @property
     def conversations(self) -> Conversations:

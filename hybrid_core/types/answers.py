@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from hybrid_core.types.results import EffortUsed, Evidence
+from hybrid_core.types.results import EffortUsed, Evidence, ReasoningStep
 from hybrid_core.types.usage import Usage
 
-AnswerStatus = Literal["answered", "not_in_library", "no_model", "model_failed"]
+AnswerStatus = Literal["answered", "not_in_library", "which_document", "no_model", "model_failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A page as the model was given it. ``text`` is the page's, or its lines that match best where ``cut``, "" where
-    there was no room for it; ``snippet`` is the best passage. ``image``: the picture of the page was sent too.
-    ``short_path`` as in PageFound.
+    there was no room for it; ``snippet`` is the best passage. ``image``: the picture of the page, or of its
+    figures, was sent too; ``figures``: it shows what its text does not hold. ``short_path`` as in PageFound.
     """
 
     number: int
@@ -32,6 +32,7 @@ class Source:
     short_path: str = ""
     library: str = ""  # where several are searched
     place: str = ""  # as in PageFound
+    figures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Claim:
 class Answer:
     """``text`` is the answer with citations as ``[[source:n]]``, n being a source's number; those to sources that were
     not given are taken out. ``why`` says what happened where ``status`` is not ``answered``. ``sources`` are there
-    with each status: they are the best pages that were found. ``usage`` includes what the search spent.
+    with each status: they are the best pages that were found, and those that the model asked to read. ``steps`` are
+    what was done besides one call of the model. ``usage`` includes what the search spent.
     """
 
     query: str
@@ -68,6 +70,7 @@ class Answer:
     usage: Usage
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    steps: tuple[ReasoningStep, ...] = ()
 
     @property
     def unsupported(self) -> tuple[Claim, ...]:

@@ -68,13 +68,15 @@ class Client:
         question: str | SearchRequest,
         *,
         force: bool = False,
-        vision: bool = False,
+        vision: bool | None = None,
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
         **given: Unpack[SearchFields],
     ) -> Answer:
         """As ``Engine.ask``."""
-        body = self._asked(question, given) | {"force": force, "vision": vision}
+        body = self._asked(question, given) | (
+            {"force": force} if vision is None else {"force": force, "vision": vision}
+        )
         if on_text is None and on_step is None:
             return read_as(Answer, await self._wire.json("POST", "/ask", json=body))
         return read_as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))

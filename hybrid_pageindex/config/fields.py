@@ -192,6 +192,9 @@ class AnswerSettings:
     answer_evidence: Literal["strong", "weak", "none"] = setting(
         "weak", 'below it ask calls no model where none has looked; "none": always'
     )
+    answer_vision: Literal["auto", "always", "never"] = setting(
+        "auto", "pages that a model which sees is sent as pictures: those whose text lacks what they show, all, none"
+    )
     conversation_tokens: int = setting(
         3000, "of what was said before that a turn of a conversation is shown; the rest is summarised", least=200
     )

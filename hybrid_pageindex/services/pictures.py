@@ -38,7 +38,8 @@ class Pictures:
             reading.check_inside(pages, found)
             own = format_of_document(found).show is not None
             texts = () if own else tuple((page.number, page.text) for page in snapshot.pages(found.content_id, pages))
-        shape = f"{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
+        part = f"{picture.clip}-{picture.title}-" if picture.clip or picture.title else ""
+        shape = f"{part}{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
         place = f"image/{found.sha256}/{','.join(map(str, pages))}/"
         if own:
             return self._kept(place + shape, lambda: self._drawn(held, found, pages, picture, password))

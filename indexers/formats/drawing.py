@@ -26,13 +26,16 @@ class Drawing:
 @dataclass(frozen=True, slots=True)
 class Picture:
     """``side`` is the most pixels of the longer side and ``most_bytes`` of the file, which only JPEG keeps to; 0: as
-    large as ``dpi`` makes it.
+    large as ``dpi`` makes it. ``clip`` is the part of a single page that is drawn, None: all of it; ``title`` stands in
+    a strip above it.
     """
 
     dpi: int = 150
     format: ImageFormat = "png"
     side: int = 0
     most_bytes: int = 0
+    clip: tuple[float, float, float, float] | None = None
+    title: str = ""
 
 
 def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:

@@ -7,7 +7,7 @@ the words stand on a cited page. A claim that passes may still say something els
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hybrid_core.text import tokens as words
 from hybrid_core.types.answers import Claim
@@ -31,11 +31,13 @@ _TELLING_DIGITS = 3  # a number with fewer must stand there as it is
 _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
-def check(answer: str, pages: Mapping[int, str], question: str) -> tuple[str, tuple[Claim, ...], tuple[str, ...]]:
+def check(
+    answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()
+) -> tuple[str, tuple[Claim, ...], tuple[str, ...]]:
     """The answer with its citations in one form, its claims, and the citations that were taken out.
 
     ``pages`` are the texts that were given, by the sources' numbers. Numbers that the question holds need not stand
-    there.
+    there. What a claim has from a source that was ``pictured`` too cannot be compared, which it says.
     """
     dropped: list[str] = []
 
@@ -48,7 +50,9 @@ def check(answer: str, pages: Mapping[int, str], question: str) -> tuple[str, tu
 
     tidied = _TO_TIDY.sub(tidy, answer).strip()
     allowed = set(_numbers(question))
-    claims = tuple(_claim(part, pages, allowed) for part in split(tidied) if re.search(r"\w", _CITED.sub("", part)))
+    claims = tuple(
+        _claim(part, pages, allowed, pictured) for part in split(tidied) if re.search(r"\w", _CITED.sub("", part))
+    )
     return tidied, claims, tuple(dict.fromkeys(dropped))
 
 
@@ -71,12 +75,14 @@ def split(answer: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _claim(sentence: str, pages: Mapping[int, str], allowed: set[str]) -> Claim:
+def _claim(sentence: str, pages: Mapping[int, str], allowed: set[str], pictured: Collection[int]) -> Claim:
     cited = tuple(dict.fromkeys(int(match[1]) for match in re.finditer(r"\[\[source:(\d+)\]\]", sentence)))
     said = re.sub(r"\s+(?=[.,;:!?]|$)", "", _CITED.sub("", sentence))
     if not cited:
         return Claim(said, (), supported=False, why="it cites no source")
     why = _missing(said, "\n".join(pages[number] for number in cited), allowed)
+    if why and any(number in pictured for number in cited):
+        why = f"{why}; its picture, which was sent, is not compared"
     return Claim(said, cited, supported=not why, why=why)
 
 

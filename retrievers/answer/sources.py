@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import Source
@@ -14,15 +14,20 @@ _KEPT = 150  # tokens of a page's best lines that stay where there is no room fo
 _KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
-def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[Source]:
+def sources(
+    question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = ()
+) -> list[Source]:
     """Pages numbered from 1 in their order; ``texts`` are their full texts.
 
-    Together they have at most ``budget`` tokens by estimate. Pages that a model named and then the best are whole; of
-    the others the lines that match best are kept, of the last ones nothing where even for these there is no room.
+    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers, those that a model
+    named and then the best are whole; of the others the lines that match best are kept, of the last ones nothing where
+    even for these there is no room.
     """
     asked = read_question(question)
     numbered = []
-    for number, (page, text, tokens) in enumerate(zip(found, texts, _shares(found, texts, budget), strict=True), 1):
+    for number, (page, text, tokens) in enumerate(
+        zip(found, texts, _shares(found, texts, budget, asked_for), strict=True), 1
+    ):
         weights = snippet.weights(asked.terms, page.receipt.terms)
         shown = snippet.excerpt(text, weights, tokens, numeric=asked.numeric) if tokens else ""
         numbered.append(
@@ -35,12 +40,12 @@ def sources(question: str, found: Sequence[PageFound], texts: Sequence[str], bud
     return numbered
 
 
-def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int) -> list[int]:
+def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
     """The tokens of each page: what its best lines need, and in the order of their worth what is left for all of it."""
     wanted = [estimate(text) for text in texts]
     if sum(wanted) <= budget:
         return wanted
-    order = sorted(range(len(found)), key=lambda at: found[at].receipt.reasoning is None)  # the named ones first
+    order = sorted(range(len(found)), key=lambda at: (at + 1 not in asked_for, found[at].receipt.reasoning is None))
     given = [0] * len(found)
     kept = int(_KEPT_SHARE * budget)
     for at in order:

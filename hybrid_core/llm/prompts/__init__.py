@@ -31,7 +31,8 @@ class Prompt:
     turns: tuple[tuple[Role, str], ...]
 
     def messages(self, values: Mapping[str, str]) -> list[Message]:
-        """The turns with their values. Where there is data, the first turn begins by saying what that means.
+        """The turns with their values. Where there is data, the first turn ends by saying what that means: what
+        all calls have in common stands before it, so that endpoints can keep it.
 
         Equal values give equal messages, so that replies can be cached. Raises UsageError where a value is missing or
         is asked for nowhere.
@@ -50,7 +51,7 @@ class Prompt:
 
         made = [Message(role, _PLACE.sub(put, text)) for role, text in self.turns]
         if data:
-            made[0] = Message(made[0].role, f"{RULE.format(open=open_, close=close)}\n\n{made[0].text}")
+            made[0] = Message(made[0].role, f"{made[0].text}\n\n{RULE.format(open=open_, close=close)}")
         return made
 
 

@@ -102,7 +102,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
     search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
     ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
-    ask.add_argument("--vision", action="store_true", help="send pictures of the pages along")
+    ask.add_argument(
+        "--vision", action=argparse.BooleanOptionalAction, help="send pictures of all pages along, or of none"
+    )
     ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")
 
     chat = commands.add_parser("chat", parents=[common], help="ask questions that go on from each other; they are kept")

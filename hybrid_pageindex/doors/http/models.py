@@ -68,7 +68,7 @@ _SearchBody = create_model(  # a new field of SearchRequest is one of the API at
 _AskBody = create_model(
     "AskBody", __base__=_SearchBody, __doc__="A question to be answered.",
     force=(bool, Field(False, description="ask the model also where there is no evidence")),
-    vision=(bool, Field(False, description="send pictures of the pages along")),
+    vision=(bool | None, Field(None, description="send pictures of all pages along, or of none")),
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ class Conversations:
         self._catalog = parts.catalog
         self._reader, self._writer = ConversationReader(self._catalog), ConversationWriter(self._catalog)
         self._turns = Turns(self._catalog)
-        self._maker = TurnMaker(self._catalog, parts.searcher, parts.chat, settings)
+        self._maker = TurnMaker(parts, settings)
         self._runner = TurnRunner(self._catalog, self._maker, parts.chat, settings, self._news)
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
 

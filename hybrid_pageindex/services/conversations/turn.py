@@ -12,18 +12,18 @@ from typing import Protocol
 from hybrid_core.errors import Cancelled, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.types.answers import Answer
+from hybrid_core.types.answers import Answer, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_core.types.results import ReasoningStep
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.answering import AskOptions, answer
-from hybrid_pageindex.services.chatting import Chat
+from hybrid_pageindex.services.answering.asking import Answerer
 from hybrid_pageindex.services.conversations.memory import Memory
 from hybrid_pageindex.services.conversations.passages import passages
 from hybrid_pageindex.services.conversations.questions import stand_alone
+from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.scope import libraries_of
-from hybrid_pageindex.services.searching import Searcher, charged_to
+from hybrid_pageindex.services.searching import charged_to
 
 
 class Listener(Protocol):
@@ -77,8 +77,9 @@ class Turn:
 class TurnMaker:
     """Makes turns over the libraries of one home. Safe for several threads."""
 
-    def __init__(self, catalog: Catalog, searcher: Searcher, chat: Chat, settings: Settings) -> None:
-        self._catalog, self._searcher, self._chat, self.settings = catalog, searcher, chat, settings
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts, self.settings = parts, settings
+        self._catalog, self._searcher, self._chat = parts.catalog, parts.searcher, parts.chat
 
     def make(
         self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
@@ -94,16 +95,19 @@ class TurnMaker:
             _check(stopped)
             listener.step(one)
 
+        def sources(given: Sequence[Source]) -> None:
+            _check(stopped)
+            listener.found(self._citations(given))
+
         earlier = memory.last.pages if memory.last else ()
-        found = self._searcher.search(replace(request, question=searched), step, earlier)
+        search = replace(request, question=searched)
+        found = self._searcher.search(search, step, earlier)
         _check(stopped)
-        cited = self._citations(found)
-        listener.found(cited)
-        options = AskOptions(
-            least=self.settings.answer_evidence, tokens=self.settings.answer_tokens, on_text=listener.text,
+        said = Answerer(self._parts, self.settings).answer(
+            found, model, request=search, on_text=listener.text, on_step=step, on_sources=sources,
             question=request.question, conversation=memory.text, stopped=stopped,
         )  # fmt: skip
-        said = answer(found, self._catalog, model, options)
+        cited = self._citations(said.sources)
         _check(stopped)
         notes = tuple(one for one in (note, failed, why) if one)
         said = replace(said, usage=said.usage + spent, notes=(*said.notes, *notes))
@@ -123,20 +127,20 @@ class TurnMaker:
         except PageIndexError as error:
             return None, f"the language model cannot be used: {error}"
 
-    def _citations(self, found: SearchResult) -> list[Citation]:
-        """The pages as sources with what they are, to be kept."""
+    def _citations(self, sources: Sequence[Source]) -> list[Citation]:
+        """The sources with what they are, to be kept."""
         with self._catalog.snapshot() as snapshot:
-            documents = {page.doc_id: snapshot.document(page.doc_id) for page in found.results}
+            documents = {one.doc_id: snapshot.document(one.doc_id) for one in sources}
         cited = []
-        for number, page in enumerate(found.results, 1):
-            document = documents[page.doc_id]
+        for one in sources:
+            document = documents[one.doc_id]
             library, content, sha256 = ("", "", "") if document is None else (
                 document.library, document.content_id, document.sha256
             )  # fmt: skip
             cited.append(
                 Citation(
-                    number, library, page.doc_id, page.doc_name, content, sha256, page.page, page.label,
-                    page.section.path, page.snippet, cited=False,
+                    one.number, library, one.doc_id, one.doc_name, content, sha256, one.page, one.label,
+                    one.section_path, one.snippet, cited=False,
                 )
             )  # fmt: skip
         return cited

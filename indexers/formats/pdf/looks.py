@@ -16,6 +16,7 @@ from indexers.formats.pdf.read import open_pdf
 _MOST_SHAPES = 2_000  # of a page: a map has more, and is a figure by then
 _LEAST_SIDE = 6.0  # points; a filled bar that is thinner is a rule
 _SLANT = 2.0  # points in both directions: a line that is neither level nor upright
+_COLOUR = 0.1  # between the strongest and the weakest part of a colour that is no grey
 _WORDED = 0.25  # share of a shape that its words cover, above which it is a box around them
 
 
@@ -47,12 +48,15 @@ def look_at(page: pymupdf.Page, number: int) -> PageLook:
         if box is not None:
             pictures.append((f"xref {image['xref']}" if image["xref"] else f"at {box}", box))
     lines = [pymupdf.Rect(block[:4]) for block in page.get_text("blocks") if block[6] == 0]
-    shapes = []
+    shapes: list[Box] = []
+    labelled: list[Box] = []
     for path in page.get_cdrawings()[:_MOST_SHAPES]:
         box = _box(pymupdf.Rect(path["rect"]) & whole)
         if box is not None and _drawn(path, box, lines):
             shapes.append(box)
-    return PageLook(number, float(whole.width), float(whole.height), tuple(pictures), tuple(shapes))
+        elif box is not None and _coloured(path, box):
+            labelled.append(box)
+    return PageLook(number, float(whole.width), float(whole.height), tuple(pictures), tuple(shapes), tuple(labelled))
 
 
 def _drawn(path: dict[str, Any], box: Box, lines: Sequence[pymupdf.Rect]) -> bool:
@@ -64,6 +68,12 @@ def _drawn(path: dict[str, Any], box: Box, lines: Sequence[pymupdf.Rect]) -> boo
         return False
     area = (box[2] - box[0]) * (box[3] - box[1])
     return sum(_overlap(box, line) for line in lines) <= _WORDED * max(area, 1)
+
+
+def _coloured(path: dict[str, Any], box: Box) -> bool:
+    fill = path.get("fill")
+    bar = box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
+    return bool(bar and fill is not None and "f" in path["type"] and max(fill) - min(fill) >= _COLOUR)
 
 
 def _slanting(item: Sequence[Any]) -> bool:

@@ -55,8 +55,11 @@ def _named(pages: Sequence[int]) -> str:
 
 
 def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
-    if len(pages) == 1:
+    if len(pages) == 1 and not how.clip and not how.title:
         return _encoded(pages[0][1], how)
+    if len(pages) == 1:
+        with pymupdf.open() as made:
+            return _encoded(_titled(made, pages[0][1], how), how)
     with pymupdf.open() as made:
         return _encoded(_sheet(made, pages, how.side), how)
 
@@ -75,6 +78,21 @@ def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
             if not how.most_bytes or len(image) <= how.most_bytes or min(pixmap.width, pixmap.height) < 2:
                 return image
         dpi *= _COARSER
+
+
+def _titled(made: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf.Page:
+    """A page of ``made`` with a part of another, or all of it, below a strip that says what it is."""
+    part = page.rect if how.clip is None else pymupdf.Rect(how.clip) & page.rect
+    if part.is_empty:
+        part = page.rect
+    dpi = min(how.dpi, 72 * (_MOST_PIXELS / max(1.0, part.width * part.height)) ** 0.5)
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(dpi / 72, dpi / 72), clip=part, alpha=False)
+    strip = _NUMBER if how.title else 0.0
+    titled = made.new_page(width=max(part.width, 1.0), height=max(part.height, 1.0) + strip)
+    if how.title:
+        titled.insert_text((_GAP, strip - _GAP - 1), how.title, fontsize=_NUMBER - 6, fontname="hebo")
+    titled.insert_image(pymupdf.Rect(0, strip, titled.rect.width, titled.rect.height), pixmap=pixmap)
+    return titled
 
 
 def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], side: int) -> pymupdf.Page:

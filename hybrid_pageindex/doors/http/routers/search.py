@@ -66,7 +66,7 @@ async def ask(request: Request, server: At, body: AskBody) -> Response:
     it last.
     """
     fields, question = await searched(request, server, body), body.question
-    more = {name: fields.pop(name, False) for name in ("force", "vision")}
+    more = {"force": fields.pop("force", False), "vision": fields.pop("vision", None)}
 
     async def work(tell: Callable[[Event], None]) -> Event:
         answered = await server.turn(

@@ -1,0 +1,352 @@
+"""Answers: a search, its pages as numbered sources, a model's answer, and every citation in it checked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hybrid_core.errors import ChatError, PageIndexError
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.metering import charged
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.answers import Answer, AnswerStatus, Claim, Source
+from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.services.answering.library_pages import LibraryPages, outline
+from hybrid_pageindex.services.answering.page_pictures import TOKENS, PagePictures
+from hybrid_pageindex.services.answering.streaming import NOT_THERE, HeldBack
+from retrievers.answer import citations
+from retrievers.answer.far import near
+from retrievers.answer.showing import MOST, Showing, pictured
+from retrievers.answer.sources import sources
+from retrievers.answer.wishes import wishes
+from retrievers.query.unnamed_document import unnamed_document
+
+NO_MODEL = "no language model is configured: these are the best passages"
+Vision = Literal["auto", "always", "never"]
+_REFUSED = {
+    "none": "Not in the library: none of the pages holds enough of what the question asks for",
+    "weak": "Not in the library: the best pages hold only part of what the question asks for",
+}
+_LOOKED = "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
+_REPLY = 1500  # tokens that an answer may have
+_READS = 2  # rounds in which the model may ask for more
+_OUTLINE = 0.1  # of the sources' tokens, for the outlines of their documents
+_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
+_LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
+_MANY = 5  # documents of a library from which «this document» says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """``least`` is the evidence below which no model is asked unless ``force`` is set or one has looked for the pages;
+    ``tokens`` are for all sources together, pictures included. ``on_text`` hears the answer as it comes, ``on_step``
+    what is done besides, ``on_sources`` the sources before each call. ``sees`` is the model that is asked where pages
+    are sent as pictures, which ``pictures`` draws; ``vision`` says which.
+
+    ``question`` is what is answered where that is not what was searched for, and ``conversation`` what was said before
+    it. ``deeper`` searches again with a model that looks through the trees, None where that would be the same.
+    ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call, with
+    Cancelled.
+    """
+
+    least: str = "weak"
+    tokens: int = 8000
+    force: bool = False
+    on_text: Callable[[str], None] | None = None
+    on_step: Callable[[ReasoningStep], None] | None = None
+    on_sources: Callable[[Sequence[Source]], None] | None = None
+    sees: ChatModel | None = None
+    pictures: PagePictures | None = None
+    vision: Vision = "auto"
+    question: str = ""
+    conversation: str = ""
+    deeper: Callable[[], SearchResult] | None = None
+    documents: Callable[[], int] | None = None
+    stopped: threading.Event | None = None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What becomes an Answer."""
+
+    status: AnswerStatus
+    why: str = ""
+    text: str = ""
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
+    """What a model answers from the pages of a search; without one, and where it fails, only the sources."""
+    began = time.perf_counter()
+    work = _Answering(found, LibraryPages(catalog), model, options)
+    draft = work.draft()
+    found = work.found
+    spent = round((time.perf_counter() - began) * 1000, 3)
+    total = round(found.timings_ms.get("total", 0.0) + spent, 3)
+    asked = work.asked or model
+    return Answer(
+        query=options.question or found.query,
+        library=found.library,
+        status=draft.status,
+        text=draft.text,
+        why=draft.why,
+        claims=draft.claims,
+        sources=tuple(work.sources),
+        evidence=found.evidence,
+        effort=found.effort,
+        model="" if asked is None else asked.name,
+        usage=found.usage + work.usage,
+        notes=tuple(dict.fromkeys((*found.notes, *work.notes, *draft.notes))),
+        timings_ms={**found.timings_ms, "answer": spent, "total": total},
+        steps=tuple(work.steps),
+    )
+
+
+class _Answering:
+    """One question's way to its answer."""
+
+    def __init__(
+        self, found: SearchResult, library: LibraryPages, model: ChatModel | None, options: AskOptions
+    ) -> None:
+        self.found, self._library, self._model, self._options = found, library, model, options
+        self.asked: ChatModel | None = None  # the one that answered
+        self.usage = Usage()
+        self.notes: list[str] = []
+        self.steps: list[ReasoningStep] = []
+        self.sources: list[Source] = []
+        self._pages = list(near(found.results))
+        self._whole: set[int] = set()  # sources to be given whole
+        self._showing: dict[tuple[str, int], Showing | None] = {}
+        self._deeper = options.deeper if found.reasoning is None and found.effort.asked == "auto" else None
+        self._scope = CallScope(stopped=options.stopped)
+
+    def draft(self) -> _Draft:
+        if which := self._which():
+            self._told()
+            return _Draft("which_document", which)
+        usable = self._model is not None or self._options.sees is not None
+        if usable and self._pages and self.found.evidence.level == "weak":
+            self._search_deeper("the evidence is weak")
+        if refusal := self._refusal():
+            self._told()
+            return _Draft("not_in_library", refusal)
+        if not usable:
+            self._told()
+            return _Draft("no_model", NO_MODEL)
+        try:
+            draft = self._answered()
+            if draft.status == "not_in_library" and self._search_deeper("the pages found do not answer it"):
+                draft = self._answered()
+        except ChatError as error:
+            self.usage += self._scope.usage
+            return _Draft("model_failed", f"the model failed ({error}): these are the best passages")
+        self.usage += self._scope.usage
+        return draft
+
+    def _told(self, given: Sequence[Source] | None = None) -> None:
+        """The sources as they are now, which whoever listens hears of."""
+        texts, gone = self._library.texts(self._pages)
+        self.notes += gone
+        plain = sources(self.found.query, self._pages, texts, self._options.tokens) if given is None else given
+        self.sources = list(plain)
+        if self._options.on_sources is not None:
+            self._options.on_sources(self.sources)
+
+    def _which(self) -> str:
+        """What is asked back of a question that could mean any document, "" where it tells which."""
+        count = self._options.documents
+        if count is None or self._options.conversation or not unnamed_document(self.found.query):
+            return ""
+        ranked = self.found.documents
+        if any(one.routing >= _NAMED for one in ranked) or (many := count()) < _MANY:
+            return ""
+        likely = list(dict.fromkeys(one.doc_name for one in ranked))[:_LIKELY]
+        offered = f"; the likeliest are {', '.join(likely)}" if likely else ""
+        return (
+            f"Which document is meant? The question names none of the {many} that were searched{offered}. "
+            "Name it in the question, or ask of it alone (documents, --doc)"
+        )
+
+    def _search_deeper(self, why: str) -> bool:
+        """Go back to the trees, once; whether that brought other pages."""
+        deeper, self._deeper = self._deeper, None
+        if deeper is None:
+            return False
+        self._step("asked", f"to look through the section trees: {why}")
+        before, spent = {(page.doc_id, page.page) for page in self._pages}, self.found.usage
+        found = deeper()
+        self.found = replace(found, usage=found.usage + spent)
+        self._pages, self._whole = list(near(found.results)), set()
+        return not {(page.doc_id, page.page) for page in self._pages} <= before
+
+    def _refusal(self) -> str:
+        """Why no model is asked to answer, "" where one is.
+
+        The measure of words decides by itself only where no model was asked for the pages: one that named some has
+        looked closer, and one that failed has said nothing against them. Of an unclear question it says nothing: «what
+        is this about?» can be answered from the pages of one document. Nor does it of what only pictures show.
+        """
+        found, options = self.found, self._options
+        if not found.results:
+            unclear = f"Nothing was found: {found.evidence.hint}"
+            return unclear if found.evidence.level == "unclear" else _REFUSED["none"]
+        looked_in_vain = found.reasoning is not None and found.reasoning.outcome == "nothing"
+        if found.evidence.level == "unclear":
+            return _LOOKED if looked_in_vain and not options.force else ""
+        enough = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
+        if options.force or found.evidence.level in enough[options.least] or self._chosen(self._pages):
+            return ""
+        if found.reasoning is None:
+            return _REFUSED[found.evidence.level]
+        return _LOOKED if looked_in_vain else ""
+
+    def _answered(self) -> _Draft:
+        """Raises ChatError."""
+        for left in range(_READS, -1, -1):
+            text, finished, held = self._said(left)
+            wanted = wishes(text) if left else ()
+            if not wanted or not self._read(text):
+                break
+        if text.strip().upper().startswith(NOT_THERE):
+            reason = text.strip()[len(NOT_THERE) :].strip(" .:—–-\n")
+            why = "Not in the library: the model found no answer in the sources"
+            return _Draft("not_in_library", f"{why}: {reason}" if reason else why)
+        if wishes(text):
+            return _Draft("not_in_library", "Not in the library: the model asked for more than it may read")
+        question = f"{self._options.question or self.found.query}\n{self.found.query}"
+        seen = [source.number for source in self.sources if source.image]
+        text, claims, dropped = citations.check(text, held, question, seen)
+        cut = () if finished else ("the answer was cut off at its longest length",)
+        notes = (f"citations of sources that were not given were taken out: {', '.join(dropped)}",) if dropped else ()
+        return _Draft("answered", "", text, claims, (*cut, *notes))
+
+    def _read(self, text: str) -> bool:
+        """Take in what the model asked for; whether there is anything new."""
+        listed = self._library.listed(self._pages)
+        new, whole, lost = self._library.wished(wishes(text), listed, self._pages)
+        fresh = [number for number in whole if number not in self._whole]
+        self._whole |= {*whole, *range(len(self._pages) + 1, len(self._pages) + 1 + len(new))}
+        self._pages += new
+        if lost:
+            self._step("dropped", f"what does not exist: {', '.join(lost)}")
+        taken = [f"{page.doc_name} page {page.page}" for page in new]
+        taken += [f"all of source {number}" for number in fresh]
+        if taken:
+            self._step("read", f"as the model asked before it answers: {', '.join(taken)}")
+        return bool(taken)
+
+    def _said(self, left: int) -> tuple[str, bool, dict[int, str]]:
+        """A reply, whether it is whole, and what of each source it can be compared with."""
+        options, found = self._options, self.found
+        texts, gone = self._library.texts(self._pages)
+        self.notes += gone
+        chosen = self._chosen(self._pages)
+        by_eyes = bool(chosen) or options.vision == "always" or self._model is None
+        model = (options.sees if by_eyes else None) or self._model
+        if model is None:
+            raise ChatError("no model is left.", failure="model")
+        self.asked = model
+        room = int(options.tokens * (1 - _OUTLINE))
+        if options.vision == "auto":
+            room -= TOKENS * len(chosen)
+        given = sources(found.query, self._pages, texts, room, self._whole)
+        given, images = self._pictured(given, chosen)
+        shown = [source for source in given if source.image or source.text or not source.cut]
+        if missing := len(given) - len(shown):
+            self.notes.append(
+                f"{missing} of {len(given)} pages were not given to the model: answer_tokens has no room for them"
+            )
+        self._told(given)
+        held = {one.number: texts[one.number - 1] if one.image else one.text for one in shown}
+        listed = outline(self._library.listed(self._pages), int(options.tokens * _OUTLINE))
+        written = prompt("follow-up-answer" if options.conversation else "answer")
+        question = options.question or found.query
+        pictures = [source.number for source in shown if source.image]
+        values = {
+            "question": question, "evidence": _rated(found), "documents": listed,
+            "sources": "\n\n".join(_shown(source, pictures) for source in shown),
+            "reading": f"You may read more {left} times." if left > 1 else "You may read more once."
+            if left else "You cannot read more: answer now.",
+        }  # fmt: skip
+        if options.conversation:
+            values["conversation"] = options.conversation
+        messages = written.messages(values)
+        if images:
+            messages[-1] = replace(messages[-1], images=tuple(images))
+        heard = None if options.on_text is None else HeldBack(options.on_text)
+        with charged(library=self._library.library(self._pages)):
+            reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
+        said = reply.text.strip()
+        if heard is not None and not said.upper().startswith(NOT_THERE) and not wishes(said):
+            heard.release()
+        return reply.text, reply.finished, held
+
+    def _chosen(self, pages: Sequence[PageFound]) -> dict[int, Showing | None]:
+        """The sources (numbers) that are sent as pictures."""
+        options = self._options
+        if options.sees is None or options.pictures is None or options.vision == "never":
+            return {}
+        if options.vision == "always":
+            return dict.fromkeys(range(1, len(pages) + 1))
+        most = min(MOST, int(options.tokens * _PICTURES) // TOKENS)
+        seen = [self._shows(page) for page in pages]
+        return {at + 1: seen[at] for at in pictured(seen, most)}
+
+    def _shows(self, page: PageFound) -> Showing | None:
+        key = (page.doc_id, page.page)
+        if key not in self._showing:
+            pictures = self._options.pictures
+            self._showing[key] = None if pictures is None else pictures.showing(page)
+        return self._showing[key]
+
+    def _pictured(self, given: Sequence[Source], chosen: dict[int, Showing | None]) -> tuple[list[Source], list[bytes]]:
+        """The sources with their pages drawn; those that cannot be drawn stay text, and it is said why."""
+        made: list[Source] = []
+        images: list[bytes] = []
+        pictures, always = self._options.pictures, self._options.vision == "always"
+        for source, page in zip(given, self._pages, strict=True):
+            showing = self._showing.get((page.doc_id, page.page))
+            marked = replace(source, figures=showing is not None and showing.unread)
+            if source.number not in chosen or pictures is None:
+                made.append(marked)
+                continue
+            try:
+                clip = showing.clip if showing is not None and not always else None
+                images.append(pictures.draw(page, source.number, clip=clip, whole_size=always))
+                made.append(replace(marked, image=True))
+            except PageIndexError as error:
+                made.append(marked)
+                self.notes.append(f"source {source.number} was sent as text only: {error}")
+        return made, images
+
+    def _step(self, kind: StepKind, text: str) -> None:
+        step = ReasoningStep(kind, text)
+        self.steps.append(step)
+        if self._options.on_step is not None:
+            self._options.on_step(step)
+
+
+def _rated(found: SearchResult) -> str:
+    """What the search says of its pages, for a model."""
+    named = [str(number) for number, page in enumerate(found.results, 1) if page.receipt.reasoning is not None]
+    looked = f"; a model that looked through the documents named source {', '.join(named)}" if named else ""
+    return f"{found.evidence.level}{looked}"
+
+
+def _shown(source: Source, pictures: Sequence[int]) -> str:
+    label = f" ({source.label})" if source.label and source.label != str(source.page) else ""
+    where = f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}"
+    seen = ""
+    if source.image:
+        at = pictures.index(source.number) + 1
+        seen = f"\n(picture {at} shows this page" + ("; its figures are in the picture)" if source.figures else ")")
+    elif source.figures:
+        seen = "\n(it has figures or pictures that this text lacks, and they are not shown)"
+    return f"Source {source.number}: {where}{seen}\n{source.text}"

@@ -1,0 +1,84 @@
+"""What an answer is asked with: the models that the settings name, what draws its pages, and a deeper search."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.types.answers import Answer, Source
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.answering.answering import AskOptions, Vision, answer
+from hybrid_pageindex.services.answering.page_pictures import PagePictures
+from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.scope import libraries_of
+
+
+class Answerer:
+    """Answers from the pages of searches over one home. Safe for several threads."""
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts, self._settings = parts, settings
+
+    def answer(
+        self,
+        found: SearchResult,
+        model: ChatModel | None,
+        *,
+        request: SearchRequest | None = None,
+        force: bool = False,
+        vision: bool | None = None,
+        on_text: Callable[[str], None] | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        on_sources: Callable[[Sequence[Source]], None] | None = None,
+        question: str = "",
+        conversation: str = "",
+        stopped: threading.Event | None = None,
+    ) -> Answer:
+        """``request`` is what was searched for, completed; without it there is no deeper search, and no asking back
+        which document is meant. ``vision``: pictures of all pages, or of none. The rest is as in ``AskOptions``.
+        """
+        settings, parts = self._settings, self._parts
+        wished: Vision = settings.answer_vision if vision is None else "always" if vision else "never"
+        sees, notes = self._sees(wished)
+        holders = {page.doc_id: page.library for page in found.results if page.library}
+        pictures = PagePictures(parts.pages, found.library, holders)
+        deeper: Callable[[], SearchResult] | None = None
+        documents: Callable[[], int] | None = None
+        if request is not None:
+            again = replace(request, effort="deep")
+            if model is not None and settings.reason_below > 0:
+                deeper = lambda: parts.searcher.search(again, on_step)  # noqa: E731
+            if request.documents is None and not request.where:
+                documents = lambda: self._count(request)  # noqa: E731
+        options = AskOptions(
+            least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
+            on_step=on_step, on_sources=on_sources, sees=sees, pictures=pictures, vision=wished, question=question,
+            conversation=conversation, deeper=deeper, documents=documents, stopped=stopped,
+        )  # fmt: skip
+        made = answer(found, parts.catalog, model, options)
+        return replace(made, notes=(*made.notes, *notes)) if notes else made
+
+    def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
+        """The model that sees, None where there is none or no picture is wished; and what to say of that."""
+        chat = self._parts.chat
+        if vision == "never" or (vision == "auto" and not chat.named("vlm")):
+            return None, ()
+        try:
+            model = chat.model(vision=True)
+        except PageIndexError as error:
+            if vision == "always":
+                raise
+            return None, (f"the vision model cannot be used: {error}",)
+        if model is None:
+            return None, ("no vision model is configured (vlm_model), so no pictures were sent",)
+        return model, ()
+
+    def _count(self, request: SearchRequest) -> int:
+        libraries = libraries_of(self._parts.catalog, request)
+        with self._parts.catalog.snapshot() as snapshot:
+            return sum(len(snapshot.published(library.id)) for library in libraries)
