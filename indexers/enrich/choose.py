@@ -37,6 +37,12 @@ def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> 
     ]
 
 
+def scans(pages: Sequence[Page], looks: Iterable[PageLook]) -> frozenset[int]:
+    """The pages whose text was read from their pictures, by OCR here or in a layer behind the scan."""
+    whole = {one.number for one in looks if covered([box for _, box in one.pictures], one.width, one.height) >= _WHOLE}
+    return frozenset(page.number for page in pages if page.text.strip() and (page.number in whole or page.ocr))
+
+
 def _shows(page: Page, seen: PageLook, furniture: frozenset[object]) -> bool:
     pictures = [box for what, box in seen.pictures if what not in furniture]
     pictured = covered(pictures, seen.width, seen.height)

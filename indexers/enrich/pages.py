@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -27,12 +28,20 @@ _REFUSED = "page-refused"  # the kind of what is kept of pages that a model does
 _AHEAD = 4  # pages drawn before anybody takes them
 _SHOWN = 4_000  # tokens of a page's text that go along
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
-_SUMMARY, _LINE, _TERM, _TEXT = 900, 600, 60, 60_000  # characters kept
+_SUMMARY, _LINE, _TERM, _TEXT = 900, 1_200, 60, 60_000  # characters kept
 _TERMS, _LINES = 12, 12
-_WANTED = "all text of the page as it stands there, in reading order, a line for each line; rows of tables as lines"
-_UNWANTED = '"" (it is known)'
+_FEW, _MOST = 4, 0.6  # pages with text from which it can be said what stands on most of them, and their share
+_WANTED, _SCANNED, _KNOWN = "its text is wanted", "it was read from a scan", "it is known"
+_CORRECTIONS = 40  # of a page
 
 Drawn = Callable[[int], "Future[object]"]
+
+
+class Correction(BaseModel):
+    """What a scan's text says and its picture shows."""
+
+    written: str
+    shown: str
 
 
 class PageSaid(BaseModel):
@@ -43,6 +52,7 @@ class PageSaid(BaseModel):
     figures: list[str] = []
     tables: list[str] = []
     text: str = ""
+    corrections: list[Correction] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +60,13 @@ class PageDescriptions:
     """All pages, those described changed. ``failed`` says why by number, and so does ``refused`` of
     those that the model declines or cannot answer for, which it is not asked again.
 
-    ``read`` had no readable text and have that of their pictures now.
+    ``read`` had no readable text and have that of their pictures now; ``corrected`` had some of theirs put right.
     """
 
     pages: tuple[Page, ...]
     described: tuple[int, ...]
     read: tuple[int, ...]
+    corrected: tuple[int, ...]
     failed: Mapping[int, str]
     refused: Mapping[int, str]
 
@@ -66,18 +77,23 @@ def describe_pages(
     pages: Sequence[Page],
     chosen: Sequence[int],
     drawn: Drawn,
+    places: Mapping[int, str],
+    scans: Collection[int],
     at_once: Executor,
     on_page: Callable[[], None],
 ) -> PageDescriptions:
     """Describe the pages ``chosen`` (1-based), as many side by side as ``at_once`` has threads.
 
-    ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no model's and no
-    document's failure is raised (Cancelled).
+    ``places`` say what each of them belongs to. The text of ``scans`` was read from their pictures, so that a model may
+    put it right. ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no
+    model's and no document's failure is raised (Cancelled).
     """
     by_number = {page.number: page for page in pages}
     ahead = _Ahead(drawn, chosen)
     session = Session(model, scope)
-    running = {at_once.submit(_described, session, by_number[n], ahead): n for n in chosen}
+    running = {
+        at_once.submit(_described, session, by_number[n], ahead, places.get(n, ""), n in scans): n for n in chosen
+    }
     said: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
     refused: dict[int, str] = {}
@@ -95,10 +111,18 @@ def describe_pages(
         for future in running:
             future.cancel()
         ahead.close()
-    read = tuple(sorted(n for n, page in said.items() if by_number[n].needs_ocr and page.text.strip()))
-    changed = tuple(_with(page, said[page.number]) if page.number in said else page for page in pages)
+    read = tuple(sorted(n for n, page in said.items() if _textless(by_number[n]) and page.text.strip()))
+    common = _Common(pages)
+    changed = tuple(
+        _with(page, said[page.number], common, page.number in scans) if page.number in said else page for page in pages
+    )
+    corrected = tuple(
+        after.number
+        for before, after in zip(pages, changed, strict=True)
+        if before.text != after.text and after.number not in read
+    )
     return PageDescriptions(
-        changed, tuple(sorted(said)), read, dict(sorted(failed.items())), dict(sorted(refused.items()))
+        changed, tuple(sorted(said)), read, corrected, dict(sorted(failed.items())), dict(sorted(refused.items()))
     )
 
 
@@ -143,15 +167,32 @@ class _Ahead:
             self._begun[number] = self._drawn(number)
 
 
-def _described(session: Session, page: Page, ahead: _Ahead) -> PageSaid:
+def _textless(page: Page) -> bool:
+    return page.needs_ocr or not page.text.strip()
+
+
+class _Common:
+    """The words that stand on most pages of a document: they tell none of them from the others."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._texts = [page.text.casefold() for page in pages if page.text.strip()]
+
+    def __call__(self, term: str) -> bool:
+        if len(self._texts) < _FEW:
+            return False
+        wanted = term.casefold()
+        return sum(wanted in text for text in self._texts) > _MOST * len(self._texts)
+
+
+def _described(session: Session, page: Page, ahead: _Ahead, place: str, scan: bool) -> PageSaid:
     """What the model says of a page, or said of it before. Raises _RefusedError, ChatError, DocumentError."""
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
     text = cut(page.text, _SHOWN)
-    wanted = _WANTED if page.needs_ocr else _UNWANTED
-    key = session.key(PROMPT, wanted, text, *images, kind="page")
-    refused_key = session.key(PROMPT, wanted, text, *images, kind=_REFUSED)
+    wanted = _WANTED if _textless(page) else _SCANNED if scan else _KNOWN
+    key = session.key(PROMPT, wanted, place, text, *images, kind="page")
+    refused_key = session.key(PROMPT, wanted, place, text, *images, kind=_REFUSED)
     if (held := session.held(key)) is not None:
         with contextlib.suppress(ValidationError):  # kept before the shape changed
             said = PageSaid.model_validate_json(held)
@@ -159,9 +200,10 @@ def _described(session: Session, page: Page, ahead: _Ahead) -> PageSaid:
             return said
     if (why := session.held(refused_key)) is not None:
         raise _RefusedError(why)
-    most = _REPLY_WITH_TEXT if page.needs_ocr else _REPLY
+    most = _REPLY_WITH_TEXT if wanted == _WANTED else _REPLY
+    values = {"place": place, "wanted": wanted, "page": text}
     try:
-        said = session.ask(PROMPT, PageSaid, {"text": wanted, "page": text}, tokens=most, images=images)
+        said = session.ask(PROMPT, PageSaid, values, tokens=most, images=images)
     except ChatError as error:
         if error.failure != "refusal" and not isinstance(error, ReplyError):
             raise
@@ -171,18 +213,38 @@ def _described(session: Session, page: Page, ahead: _Ahead) -> PageSaid:
     return said
 
 
-def _with(page: Page, said: PageSaid) -> Page:
-    """The page with what was said; its own text is never replaced where it can be read."""
+def _with(page: Page, said: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
+    """The page with what was said; its own text is never replaced where it can be read, and put right where it was
+    read from a scan.
+    """
     summary = _short(said.summary, _SUMMARY)
-    terms = "; ".join(list(dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms))))[:_TERMS])
+    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms)))
+    terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     seen = [f"Figure: {line}" for one in said.figures[:_LINES] if (line := _short(one, _LINE))]
     seen += [f"Table: {line}" for one in said.tables[:_LINES] if (line := _short(one, _LINE))]
     described = "\n".join(filter(None, (terms, *seen)))
     text = "\n".join(map(_line, said.text[:_TEXT].splitlines()))
-    if not page.needs_ocr or not text.strip():
+    if scan and not _textless(page):
+        put_right, changes = _corrected(page.text, said.corrections)
+        described = "\n".join(filter(None, (described, *changes)))
+        return replace(page, text=put_right, summary=summary, described=described)
+    if not _textless(page) or not text.strip():
         return replace(page, summary=summary, described=described)
     page = replace(page, text=text.strip("\n"), boxes=(), ocr=True, needs_ocr=False)
     return replace(page, summary=summary, described=described)
+
+
+def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[str]]:
+    """A text with what stands in it once put right, line for line, and a line for each change that says so."""
+    changes = []
+    for one in corrections[:_CORRECTIONS]:
+        written, shown = one.written.strip(), _short(one.shown, _TERM * 2)
+        whole = re.compile(rf"(?<!\w){re.escape(written)}(?!\w)")
+        if not written or not shown or written == shown or "\n" in written or len(whole.findall(text)) != 1:
+            continue
+        text = whole.sub(lambda _, shown=shown: shown, text)  # type: ignore[misc]
+        changes.append(f"Corrected from the picture: {shown} (the scan's text: {written})")
+    return text, changes
 
 
 def _line(line: str) -> str:

@@ -13,11 +13,19 @@ from indexers.build.content import heading_terms, text_warnings
 from indexers.build.spool import PageTerms, TermsByPage
 
 
-def within(sections: Sequence[Section], pages: Sequence[Page]) -> tuple[Section, ...]:
-    """Sections whose anchors lie within the texts of their pages, which may have become others."""
+def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
+    """Sections whose anchors lie within the texts of their pages, which may have become others: at the same line where
+    the lines are as many as ``before``.
+    """
 
     def inside(page: int, anchor: int) -> int:
-        return min(anchor, len(pages[page - 1].text))
+        text, old = pages[page - 1].text, before[page - 1].text
+        if text != old and text.count("\n") == old.count("\n"):
+            line = old.count("\n", 0, anchor)
+            column = anchor - (old.rfind("\n", 0, anchor) + 1)
+            lines = text.split("\n")
+            return sum(len(one) + 1 for one in lines[:line]) + min(column, len(lines[line]))
+        return min(anchor, len(text))
 
     return tuple(
         replace(

@@ -24,11 +24,12 @@ from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.versions import Kind
 from indexers.build.content import ranges
-from indexers.enrich.choose import choose
+from indexers.enrich.choose import choose, scans
 from indexers.enrich.compose import compose
 from indexers.enrich.describe import describe_document
 from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.pages import describe_pages
+from indexers.enrich.place import place_of_page
 from indexers.enrich.rebuild import rebuilt, within
 from indexers.enrich.sections import summarise_sections
 from indexers.enrich.steps import Stage, StepDone, StepName
@@ -143,8 +144,8 @@ class Enricher:
         pages, sections, description = base.pages, base.sections, base.description
         seen: tuple[int, ...] = ()
         if "vlm" in tags and sight is not None:
-            pages, seen = self._pages(work, base.pages, sight, told)
-            sections = within(sections, pages)
+            pages, seen = self._pages(work, base, sight, told)
+            sections = within(sections, pages, base.pages)
         if "llm" in tags:
             told("tree", 0, 0)
             sections = work.step("tree", "llm", sections, partial(_tree, base, pages, sections))
@@ -163,21 +164,25 @@ class Enricher:
         )  # fmt: skip
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 
-    def _pages(self, work: _Work, pages: Pages, sight: Sight, told: Told) -> tuple[Pages, tuple[int, ...]]:
+    def _pages(self, work: _Work, base: IndexedContent, sight: Sight, told: Told) -> tuple[Pages, tuple[int, ...]]:
         """The pages, and the numbers of those that were described."""
-        vision = self._options.vision
+        vision, pages = self._options.vision, base.pages
 
         def describe(model: ChatModel, scope: CallScope) -> _Made[tuple[Pages, tuple[int, ...]]]:
-            chosen = choose(pages, sight.looks() if vision == "auto" else (), vision)
+            looks = sight.looks()
+            chosen = choose(pages, looks, vision)
+            places = {number: place_of_page(base.title, pages, base.sections, number) for number in chosen}
             done = itertools.count(1)
             told("describe", 0, len(chosen))
             found = describe_pages(
-                model, scope, pages, chosen, sight.drawn, self._threads,
+                model, scope, pages, chosen, sight.drawn, places, scans(pages, looks), self._threads,
                 lambda: told("describe", next(done), len(chosen)),
             )  # fmt: skip
             refused, failed = len(found.refused), len(found.failed) + len(found.refused)
             notes = [_undescribed(found.failed)] if found.failed else []
             notes += [_undescribed(found.refused, _NOT_AGAIN)] if refused else []
+            if found.corrected:
+                notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(found.corrected))}")
             return _Made((found.pages, found.described), len(found.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())

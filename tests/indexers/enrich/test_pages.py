@@ -377,3 +377,38 @@ def test_descriptions_are_embedded_and_change_what_was(tmp_path: Path) -> None:
         assert again is not None and again.serving and (again.documents, again.vectors) == (0, 0)
     page = Page(1, "", 9, 9, "text", "summary", described="seen")
     assert [one.text for one in page_texts([page])] == ["summary\nseen"]
+
+
+def test_a_page_is_told_what_it_belongs_to_and_a_scan_may_be_put_right(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.pdf"
+    with pymupdf.open() as document:
+        for number, line in enumerate(("Airous fleet plan", "Goals", "Fleet in 2012", "Marl fleet", "Fleet notes")):
+            page = document.new_page()
+            if number == 1:  # a scan with a layer of text behind it
+                page.insert_image(page.rect, pixmap=pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 60, 80), False))
+                page.insert_text((72, 72), "Airous flies 42 fleet aircraft", render_mode=3)
+            page.insert_text((72, 120), line)
+        document.save(path)
+
+    def answer(request: Request) -> dict[str, Any] | str:
+        if "Text of the page" not in request.messages[-1].text:
+            return describing(request)
+        corrections = [
+            {"written": "Airous flies 42", "shown": "Airbus flies 12"},
+            {"written": "nowhere", "shown": "there"},
+        ]
+        return {"summary": "Goals of Airbus.", "key_terms": ["fleet", "Airbus"], "corrections": corrections}
+
+    with seeing(tmp_path / "home", answer) as (engine, server):
+        only(engine, path, vision="always")
+        second = next(one for one in described(server) if "42 fleet" in one.messages[-1].text)
+        place = data(second.messages[-1].text, "Where it stands")
+        assert "document: " in place and "page before: Airous fleet plan" in place and "after: Fleet in" in place
+        assert (
+            second.messages[0].text.split("Text between")[0]
+            == described(server)[0].messages[0].text.split("Text between")[0]
+        ), "what all calls have in common stands first"
+        pages = run(engine.pages("fleet.pdf", [1, 2]))
+        assert "Airbus flies 12 fleet aircraft" in pages[1].text and "Airous" in pages[0].text
+        assert "Corrected from the picture: Airbus flies 12 (the scan's text: Airous flies 42)" in pages[1].described
+        assert pages[1].described.startswith("Airbus\n"), "what stands on most pages is no key term"
