@@ -11,7 +11,6 @@ from typing import Protocol
 
 from hybrid_core.errors import Cancelled, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
 from hybrid_core.types.requests import SearchRequest
