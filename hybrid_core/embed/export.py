@@ -31,7 +31,7 @@ _TRIED = (
     "The company reported higher revenue in the second quarter, because customers bought more machines.",
     "Who has to pay the tax where goods are returned within fourteen days?",
     "Section 4.2  Limitation of liability. Neither party is liable for indirect damages.",
-    "Long-term debt of $1,577 million was repaid before it was due.",
+    "Long-term debt of $4,210 million was repaid before it was due.",
     "Add the eggs, a little salt and the flour, and stir.",
     "Figure 3 shows how the error falls with the number of layers.",
     "Der Mieter hat die Wohnung in gutem Zustand zu hinterlassen.",

@@ -5,7 +5,7 @@ The rule for terms (recorded in each index as ``TOKENISER``):
 * Unicode NFKC, case-folded, accents removed; a word broken by a hyphen at a line end is joined.
 * Latin-script words are stemmed with Snowball English; possessive endings are dropped.
 * Runs of Chinese characters, kana, Thai, Lao, Khmer and Burmese become overlapping bigrams.
-* Numbers lose their thousands separators and trailing decimal zeros (``1,577.00`` -> ``1577``).
+* Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``).
   ``FY18``, ``FY2018`` and ``'18`` after FY become the year 2018.
 * English stop words are dropped.
 """
@@ -90,7 +90,7 @@ def stem(word: str) -> str:
 
 
 def number_term(digits: str) -> str:
-    """A number as one term: ``1,577.00`` -> ``1577``; ``8.70`` -> ``8.7``; ``2.4.1`` stays."""
+    """A number as one term: ``4,210.00`` -> ``4210``; ``8.70`` -> ``8.7``; ``2.4.1`` stays."""
     plain = digits.replace(",", "").rstrip(".")
     if plain.count(".") == 1:
         plain = plain.rstrip("0").rstrip(".")

@@ -103,7 +103,7 @@ def _missing(said: str, page: str, allowed: set[str]) -> str:
 
 
 def _numbers(text: str) -> dict[str, None]:
-    """The numbers in a text in plain form («1,577.0» -> «1577»), in order."""
+    """The numbers in a text in plain form («4,210.0» -> «4210»), in order."""
     return dict.fromkeys(words.number_term(match.group()) for match in _NUMBER.finditer(text))
 
 

@@ -28,7 +28,7 @@ _SHARES = (0, 2, -2)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``digits`` in plain form («1577», «8.7»); ``scale`` is a power of ten (6: millions, -2: percent), None where
+    """``digits`` in plain form («4210», «8.7»); ``scale`` is a power of ten (6: millions, -2: percent), None where
     nothing says one.
     """
 
