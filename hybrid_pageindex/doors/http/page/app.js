@@ -5,16 +5,18 @@ import { usePlace } from "./router.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Conversation } from "./components/conversation/Conversation.js";
 import { Viewer } from "./components/viewer/Viewer.js";
+import { Home } from "./components/Home.js";
+import { Jobs } from "./components/Jobs.js";
+import { Library } from "./components/Library.js";
 import { Frame } from "./components/Frame.js";
 import { SignIn } from "./components/SignIn.js";
 
 /** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+if (token) history.replaceState(null, "", location.pathname);
+
 async function signIn() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) {
-    history.replaceState(null, "", location.pathname);
-    await post("/session", { token }).catch(() => null);
-  }
+  if (token) await post("/session", { token }).catch(() => null);
   return get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
 }
 
@@ -26,6 +28,9 @@ function view({ name, parts, given }) {
       highlight=${given.get("hl") ?? undefined} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
+  if (name === "") return html`<${Home} />`;
+  if (name === "library") return html`<${Library} key=${parts[0]} name=${parts[0]} />`;
+  if (name === "jobs") return html`<${Jobs} />`;
   return html`<p>${t("nothing_here")}</p>`;
 }
 
