@@ -401,7 +401,7 @@ def test_a_page_is_told_what_it_belongs_to_and_a_scan_may_be_put_right(tmp_path:
 
     with seeing(tmp_path / "home", answer) as (engine, server):
         only(engine, path, vision="always")
-        second = next(one for one in described(server) if "page before: Airous" in one.messages[-1].text)
+        second = next(one for one in described(server) if "page before: Airous fleet plan" in one.messages[-1].text)
         place = data(second.messages[-1].text, "Where it stands")
         assert "document: " in place and "page before: Airous fleet plan" in place and "after: Fleet in" in place
         assert (
