@@ -95,7 +95,7 @@ def test_a_language_model_summarises_sections_and_describes_the_document(tmp_pat
         assert run(engine.search("chapter 2")).results[0].section.gaps == ("Annex to the chapter",)
         asked = len(server.requests)
         assert run(engine.index(path)).files[0].status == "unchanged"
-        assert len(titles(server)) == file.usage.calls and len(server.requests) == asked + 1, "the trial only"
+        assert len(titles(server)) == file.usage.calls and len(server.requests) <= asked + 1, "at most a trial"
 
 
 def test_one_changed_page_costs_three_calls_at_most(tmp_path: Path) -> None:
