@@ -120,6 +120,13 @@ class ConversationsClient:
         await self._wire.json("PATCH", _path(id), json={"leaf": answer})
         return await self.messages(id)
 
+    async def turn_to_branch(self, id: str, message: int) -> list[ConversationMessage]:
+        await self._wire.json("PATCH", _path(id), json={"branch": message})
+        return await self.messages(id)
+
+    async def narrow(self, id: str, documents: Sequence[str] = ()) -> Conversation:
+        return read_as(Conversation, await self._wire.json("PATCH", _path(id), json={"documents": list(documents)}))
+
     async def remove(self, id: str) -> Conversation:
         found = await self.get(id)
         await self._wire.json("DELETE", _path(id))

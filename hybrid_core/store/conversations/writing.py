@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert, select, update
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.conversations.reading import ConversationReader, message_row, no_conversation
@@ -14,6 +14,7 @@ from hybrid_core.store.conversations.tables import (
     conversation_libraries,
     conversation_summaries,
     conversations,
+    messages,
 )
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.store import JobStore
@@ -62,6 +63,32 @@ class ConversationWriter:
             if (row.conversation, row.role) != (id, "assistant"):
                 raise UsageError(f"Message {leaf} is no answer of this conversation.", "Name one that is.")
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
+
+    def turn_to_branch(self, id: str, message: int) -> None:
+        """End a conversation with the newest answer that follows from a message. Raises NotFoundError, UsageError."""
+        with self._store.writing() as connection:
+            row = message_row(connection, message)
+            if row.conversation != id:
+                raise UsageError(f"Message {message} is none of this conversation.", "Name one that is.")
+            known = messages.c
+            last = {row.id: row.role}
+            for one in connection.execute(select(known.id, known.parent, known.role).where(
+                known.conversation == id, known.id > message
+            ).order_by(known.id)):  # fmt: skip
+                if one.parent in last:
+                    last[one.id] = one.role
+            answers = [one for one, role in last.items() if role == "assistant"]
+            if not answers:
+                raise UsageError(f"Nothing answers message {message}.", "Name one of another branch.")
+            connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
+
+    def narrow(self, id: str, documents: Sequence[str]) -> None:
+        """Search only these documents (ids) from now on, () for all of its libraries. Raises NotFoundError."""
+        known = conversations.c
+        changed = update(conversations).where(known.id == id).values(documents=to_json(documents))
+        with self._store.writing() as connection:
+            if connection.execute(changed.returning(known.id)).one_or_none() is None:
+                raise no_conversation(id)
 
     def remove(self, ids: Sequence[str]) -> None:
         """With all that was said. A turn under way finds that it is nobody's any more, and ends."""

@@ -212,6 +212,24 @@ class Conversations:
         await asyncio.to_thread(lambda: self._writer.turn_to(id, answer))
         return await self.messages(id)
 
+    async def turn_to_branch(self, id: str, message: int) -> list[ConversationMessage]:
+        """Let a conversation end with the newest answer that follows from a message, a question of a branch, say."""
+        await asyncio.to_thread(lambda: self._writer.turn_to_branch(id, message))
+        return await self.messages(id)
+
+    async def narrow(self, id: str, documents: Sequence[str] = ()) -> Conversation:
+        """Search only these documents of its libraries from the next question on; () for all of them."""
+
+        def made() -> None:
+            scope = self._reader.conversation(id).scope
+            with self._catalog.snapshot() as snapshot:
+                names = [one.name for one in snapshot.named_libraries() if one.id in scope.libraries]
+            kept = scope_of(self._catalog, names, documents, everything=not scope.libraries)
+            self._writer.narrow(id, kept.documents)
+
+        await asyncio.to_thread(made)
+        return await self.get(id)
+
     async def remove(self, id: str) -> Conversation:
         """With all that was said; an answer that is being made ends."""
         found = await self.get(id)

@@ -39,10 +39,15 @@ class NewConversation(Body):
 
 
 class ConversationChange(Body):
-    """What is left out stays. ``leaf`` is the answer of any branch that it ends with from now on."""
+    """What is left out stays. ``leaf`` is the answer of any branch that it ends with from now on; ``branch`` a message,
+    so that it ends with the newest answer that follows from it. ``documents`` are those that are searched, of its
+    libraries; none for all of them.
+    """
 
     title: Annotated[Text, Field(min_length=1, max_length=500)] | None = None
     leaf: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    branch: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    documents: Names | None = None
 
 
 class Asking(Body):
@@ -131,6 +136,10 @@ async def change_conversation(server: At, conversation: Owned, body: Conversatio
     kept = server.engine.conversations
     if body.leaf is not None:
         await kept.turn_to(conversation.id, body.leaf)
+    if body.branch is not None:
+        await kept.turn_to_branch(conversation.id, body.branch)
+    if body.documents is not None:
+        await kept.narrow(conversation.id, body.documents)
     if body.title is not None:
         await kept.rename(conversation.id, body.title)
     return said(await kept.get(conversation.id))

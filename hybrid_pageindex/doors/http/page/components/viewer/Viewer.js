@@ -1,8 +1,154 @@
-import { at } from "../../api.js";
-import { html } from "../../ui.js";
+import { t } from "../../i18n.js";
+import { pageLink } from "../../router.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
+import { address, documentPath, pictureOf } from "./addresses.js";
+import { FindBar } from "./FindBar.js";
+import { IconButton } from "./Icons.js";
+import { KeysHelp, actionOf } from "./Keys.js";
+import { PageText } from "./PageText.js";
+import { placesOf, selectedText } from "./placing.js";
+import { useDocument, useFind, usePage, useQuote } from "./reading.js";
+import { Sheet } from "./Sheet.js";
+import { State } from "./State.js";
+import { Tables } from "./Tables.js";
+import { Thumbnails } from "./Thumbnails.js";
+import { Toolbar } from "./Toolbar.js";
 
-/** @param {{ library: string, doc: string, page: number, highlight?: string }} props */
-export function Viewer({ library, doc, page }) {
-  const picture = `/api/v1${at("libraries", library, "documents", doc, "pages", page, "picture")}`;
-  return html`<div class="placeholder"><img class="page-picture" src=${picture} alt="" /></div>`;
+const A4 = { width: 595, height: 842 };
+const STEPS = [0.25, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4];
+const ROOM = 32; // CSS pixels beside a page
+
+/** A document's pages, one at a time.
+ * `highlight`: words that are marked on the page it opens with, "…" for words left out; `boxes`: their places, where these are known.
+ * `embedded`: beside something else, so that the address of this page is not its own. `note` is said above the page. Another `visit` turns to its page again. */
+export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = null, embedded = false, note = "", visit = 0, onClose }) {
+  const base = documentPath(library, doc), { state, info, newer, error, look } = useDocument(base);
+  const [page, setPage] = useState(Number(asked) || 1), [opened, setOpened] = useState(page);
+  const [size, setSize] = useState(A4), [fit, setFit] = useState("calm"), [turn, setTurn] = useState(0), [view, setView] = useState("page");
+  const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [finding, setFinding] = useState(false), [words, setWords] = useState("");
+  const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState("");
+  const [room, setRoom] = useState({ width: 800, height: 900 });
+  const root = useRef(null), stage = useRef(null);
+
+  useEffect(() => {
+    setPage(Number(asked) || 1);
+    setOpened(Number(asked) || 1);
+  }, [base, asked, highlight, visit]);
+  const last = info?.pages || 1e6, number = Math.min(Math.max(page, 1), last);
+  const turnTo = (wanted) => setPage(Math.min(Math.max(wanted, 1), last));
+  const { read, layout, failed } = usePage(base, info, number);
+  const found = useFind(base, words, number, turnTo);
+  const cited = useQuote(base, number, boxes ? "" : highlight, state === "ready" && number === opened && view === "page");
+  const marks = (number === opened && (boxes || cited)) || [];
+
+  useEffect(() => {
+    if (layout?.width) setSize({ width: layout.width, height: layout.height });
+  }, [layout]);
+  useEffect(() => {
+    if (!embedded && state === "ready") history.replaceState(history.state, "", pageLink(library, doc, number, number === opened ? highlight : ""));
+  }, [number, state]);
+  useEffect(() => {
+    if (!stage.current) return;
+    const watch = new ResizeObserver(([entry]) => setRoom({ width: entry.contentRect.width, height: entry.contentRect.height }));
+    watch.observe(stage.current);
+    return () => watch.disconnect();
+  }, [state]);
+  useEffect(() => {
+    if (stage.current && !marks.length) stage.current.scrollTop = 0;
+  }, [number]);
+  useEffect(() => { // what will be turned to next is drawn before
+    if (state !== "ready" || !read) return;
+    const timer = setTimeout(() => [number + 1, number - 1].forEach((one) => {
+      if (one >= 1 && one <= info.pages) new Image().src = pictureOf(base, one, info.content_id, 1);
+    }), 150);
+    return () => clearTimeout(timer);
+  }, [read]);
+
+  const here = found.matches.filter((match) => match.page === number), now = found.matches[found.at];
+  const places = useMemo(() => (layout?.words.length ? placesOf(layout.words, words) : []), [layout, words]);
+  const current = now?.page === number ? places[Math.min(here.indexOf(now), places.length - 1)] || [] : [];
+  const counts = useMemo(() => {
+    const made = new Map();
+    for (const match of found.matches) made.set(match.page, (made.get(match.page) || 0) + 1);
+    if ((highlight || boxes?.length) && !made.has(opened)) made.set(opened, 1);
+    return made;
+  }, [found.matches, highlight, opened]);
+
+  const natural = (size.width * 96) / 72, sideways = turn % 180 !== 0;
+  const wide = Math.max(room.width - ROOM, 120), high = Math.max(room.height - ROOM, 120);
+  const ratio = size.height / size.width;
+  const fits = { calm: Math.min(sideways ? wide / ratio : wide, natural * 1.3), width: sideways ? wide / ratio : wide, page: sideways ? Math.min(high, wide / ratio) : Math.min(wide, high / ratio) };
+  const width = typeof fit === "number" ? natural * fit : Math.min(fits[fit], natural * 2.5);
+  const scale = width / natural;
+  const zoom = (by) => setFit(by > 0 ? STEPS.find((one) => one > scale + 0.01) || 4 : [...STEPS].reverse().find((one) => one < scale - 0.01) || 0.25);
+  const say = (text) => {
+    setTold(text);
+    setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500);
+  };
+  const copy = (text) => navigator.clipboard.writeText(text).then(() => say(t("viewer.copied")), () => say(t("viewer.not_copied")));
+  const cite = () => {
+    const words = selectedText(root.current?.querySelector(".text-layer"), layout?.words || []) || (view === "text" ? String(document.getSelection()) : "");
+    const quoted = words || (number === opened ? highlight : "") || now?.snippet || "";
+    const path = read?.sections.at(-1)?.path.join(" › "), link = location.href.split("#")[0] + pageLink(library, doc, number, quoted.slice(0, 300));
+    const label = read?.label && read.label !== String(number) ? ` (${read.label})` : "";
+    copy(`${quoted ? `“${quoted.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
+  };
+  const act = {
+    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, original: address(`${base}/original`),
+    strip: () => setStrip(!strip), find: () => setFinding(true), keys: () => setHelp(true),
+  };
+  useEffect(() => {
+    const keys = (event) => {
+      if (embedded && !root.current?.contains(event.target)) return;
+      const action = state === "ready" && actionOf(event);
+      const does = action && {
+        next: () => turnTo(number + 1), previous: () => turnTo(number - 1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
+        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, cite,
+        view_text: () => setView(view === "text" ? "page" : "text"), view_tables: () => setView(view === "tables" ? "page" : "tables"),
+        hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
+        find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },
+        leave: () => (finding ? leaveFind() : onClose?.()),
+      }[action];
+      if (!does) return;
+      event.preventDefault();
+      does();
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  });
+  const leaveFind = () => {
+    setFinding(false);
+    setWords("");
+    stage.current?.focus();
+  };
+
+  if (state !== "ready") return html`<section class="viewer" ref=${root}><${State} state=${state} info=${info} error=${error} library=${library} onAgain=${() => look(true)} onClose=${onClose} /></section>`;
+  const silent = read && !read.text.trim(), bare = blind === `${number}`, path = read?.sections.at(-1)?.path || [];
+  const shown = view === "page" && bare ? "text" : view;
+  return html`<section class=${`viewer${embedded ? " embedded" : ""}`} ref=${root} aria-label=${t("viewer.name", { name: info.name })}>
+    <header class="heading">
+      <div class="title"><h1 title=${info.path}>${info.title || info.name}</h1>
+        <p class="path">${path.length ? path.join(" › ") : info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: read.label })}</span>` : null}</p></div>
+      ${onClose && html`<${IconButton} icon="close" label=${t("viewer.close")} keys="Esc" onClick=${onClose} />`}
+    </header>
+    <${Toolbar} info=${info} page=${number} view=${shown} tables=${layout?.tables.length || 0} act=${act} zoom=${Math.round(scale * 100)} strip=${strip} embedded=${embedded} />
+    ${finding && html`<${FindBar} words=${words} found=${found} onWords=${setWords} onClose=${leaveFind} />`}
+    ${newer && html`<p class="notice" role="status">${t("viewer.changed")} <button type="button" class="quiet-button" onClick=${() => look(true)}>${t("viewer.show_newer")}</button></p>`}
+    ${!note && cited === null && html`<p class="notice" role="status">${t("viewer.quote_not_here")}</p>`}
+    ${note && html`<p class="notice" role="status">${note}</p>`}
+    <div class="body">
+      ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} onPage=${turnTo} />`}
+      <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })}>
+        ${failed && html`<p class="notice">${failed.message} ${failed.advice || ""}</p>`}
+        ${shown === "page" && html`<${Sheet} base=${base} info=${info} number=${number} layout=${layout?.width ? layout : null} size=${size} onSize=${setSize} width=${width}
+          turn=${turn} marks=${marks} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
+        ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} />`}
+        ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
+        ${silent && html`<p class="notice under">${t(read.needs_ocr ? "viewer.no_text_ocr" : "viewer.no_text")}</p>`}
+        ${read?.read_by && shown !== "tables" && html`<p class="quiet under">${t("viewer.read_by", { who: read.read_by })}</p>`}
+      </div>
+    </div>
+    <p class="toast" role="status" aria-live="polite">${told}</p>
+    ${help && html`<${KeysHelp} onClose=${() => setHelp(false)} />`}
+  </section>`;
 }

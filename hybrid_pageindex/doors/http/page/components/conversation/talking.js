@@ -1,0 +1,99 @@
+// A conversation as the server keeps it, and the answer that is being made: whoever reloads hears it from its events.
+import { at, change, follow, get, post } from "../../api.js";
+import { useCallback, useEffect, useRef, useState } from "../../ui.js";
+
+/** What is known of an answer while it is made. */
+const fresh = (message) => ({ ...message, text: "", steps: [], phase: "searching" });
+
+/** @param {any} answer @param {string} kind @param {any} data */
+export function heard(answer, kind, data) {
+  switch (kind) {
+    case "begun": return fresh(answer);
+    case "question": return { ...answer, searched: data.text, searched_from: data.from };
+    case "step": return { ...answer, steps: [...(answer.steps || []), data] };
+    case "sources": return { ...answer, phase: "reading", citations: data.sources };
+    case "text": return { ...answer, phase: "writing", text: answer.text + data.text };
+    case "state": case "ended": return { ...data, steps: answer.steps || [], phase: data.status === "running" ? "writing" : "" };
+    default: return answer;
+  }
+}
+
+/** @param {string} id */
+export function useTalk(id) {
+  const [talk, setTalk] = useState(/** @type {any} */ ({ state: "loading", messages: [] }));
+  const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const stop = useRef(/** @type {null | (() => void)} */ (null)), following = useRef(0);
+  const path = at("conversations", id);
+
+  const amend = useCallback((message, tell) => setTalk((before) => ({
+    ...before, messages: before.messages.map((one) => (one.id === message ? tell(one) : one)),
+  })), []);
+
+  const listen = useCallback((message) => {
+    if (following.current === message.id) return;
+    stop.current?.();
+    following.current = message.id;
+    let said = [], waiting = 0;
+    const flush = () => { // many pieces of text become one change of the page
+      waiting = 0;
+      const heardNow = said;
+      said = [];
+      amend(message.id, (one) => heardNow.reduce((answer, [kind, data]) => heard(answer, kind, data), one));
+    };
+    const over = () => { following.current = 0; stop.current = null; };
+    stop.current = follow(`${path}/messages/${message.id}/events`, (kind, data) => {
+      if (kind === "title") return setTalk((before) => ({ ...before, title: data.title ?? before.title }));
+      if (kind === "error") return setProblem(data);
+      said.push([kind, data]);
+      if (kind === "ended") { cancelAnimationFrame(waiting); flush(); } else waiting ||= requestAnimationFrame(flush);
+    }, { once: true, ended: (error) => { over(); if (error) setProblem(error); } });
+  }, [path]);
+
+  const load = useCallback(async () => {
+    try {
+      const found = await get(path);
+      setTalk((before) => {
+        const steps = new Map(before.messages.map((one) => [one.id, one]));
+        const messages = found.messages.map((one) => (one.status === "running"
+          ? (following.current === one.id && steps.get(one.id)) || fresh(one) : { ...one, steps: steps.get(one.id)?.steps || [] }));
+        return { ...found, state: "ready", messages };
+      });
+      const running = found.messages.find((one) => one.status === "running");
+      if (running) listen(running);
+    } catch (error) {
+      if (error.status === 404 || error.status === 403) setTalk({ state: "lost", messages: [] });
+      else setProblem(error);
+    }
+  }, [path]);
+
+  useEffect(() => {
+    load();
+    const back = () => document.visibilityState === "visible" && load();
+    addEventListener("focus", back);
+    return () => { removeEventListener("focus", back); stop.current?.(); stop.current = null; following.current = 0; };
+  }, [path]);
+
+  const doing = (work) => async (...given) => {
+    setProblem(null);
+    try {
+      const made = await work(...given);
+      await load();
+      return made || true;
+    } catch (error) {
+      setProblem(error);
+      if (error.status === 409) load();
+      return false;
+    }
+  };
+  return {
+    talk, problem, dismiss: () => setProblem(null), path,
+    ask: doing((question, effort) => post(`${path}/messages`, { question, effort })),
+    edit: doing((message, question, effort) => post(`${path}/messages/${message}/edit`, { question, effort })),
+    again: doing((message, effort) => post(`${path}/messages/${message}/again`, { effort })),
+    cancel: doing((message) => post(`${path}/messages/${message}/cancel`, {})),
+    branch: doing((message) => change("PATCH", path, { branch: message })),
+    rename: doing((title) => change("PATCH", path, { title })),
+    narrow: doing((documents) => change("PATCH", path, { documents })),
+    remove: () => change("DELETE", path),
+  };
+}

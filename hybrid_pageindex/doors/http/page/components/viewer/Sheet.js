@@ -1,0 +1,43 @@
+import { html, useEffect, useRef, useState } from "../../ui.js";
+import { t } from "../../i18n.js";
+import { pictureOf } from "./addresses.js";
+import { TextLayer } from "./TextLayer.js";
+
+const percent = (value, whole) => `${(100 * value) / whole}%`;
+
+function Boxes({ boxes, kind, size }) {
+  return boxes.map(([x0, y0, x1, y1]) => html`<div class="box ${kind}" aria-hidden="true" style=${{
+    left: percent(x0, size.width), top: percent(y0, size.height),
+    width: percent(x1 - x0, size.width), height: percent(y1 - y0, size.height),
+  }} />`);
+}
+
+/** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. */
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, onFail }) {
+  const [shown, setShown] = useState(""), [sharp, setSharp] = useState("");
+  const sheet = useRef(null);
+  const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
+  const wanted = shown === plain && width * devicePixelRatio > size.width * (96 / 72) * 1.15;
+  const sideways = turn % 180 !== 0, height = (width * size.height) / size.width;
+  const drawn = (event) => {
+    setShown(plain);
+    onSize({ width: (event.target.naturalWidth * 72) / 96, height: (event.target.naturalHeight * 72) / 96 });
+  };
+  const first = now[0] || marks[0];
+  useEffect(() => {
+    if (first) sheet.current?.querySelector(".box.now, .box.mark")?.scrollIntoView({ block: "center", inline: "nearest" });
+  }, [number, first && first.join()]);
+  return html`<div class="sheet-room" style=${{ width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
+    <div class="sheet" ref=${sheet} data-page=${number} data-ready=${shown === plain ? "" : undefined}
+      style=${{ width: `${width}px`, height: `${height}px`, transform: turn ? `translate(-50%, -50%) rotate(${turn}deg)` : "translate(-50%, -50%)" }}>
+      ${shown !== plain && html`<div class="skeleton" />`}
+      <img key=${plain} class="picture" src=${plain} alt=${t("viewer.picture", { page: number, name: info.name })} draggable=${false}
+        onLoad=${drawn} onError=${onFail} />
+      ${wanted && html`<img key=${fine} class=${`picture fine${sharp === fine ? " there" : ""}`} src=${fine} alt="" draggable=${false} onLoad=${() => setSharp(fine)} />`}
+      <${Boxes} boxes=${marks} kind="mark" size=${size} />
+      <${Boxes} boxes=${hits} kind="hit" size=${size} />
+      <${Boxes} boxes=${now} kind="hit now" size=${size} />
+      ${layout && html`<${TextLayer} layout=${layout} />`}
+    </div>
+  </div>`;
+}

@@ -1,0 +1,96 @@
+import { useEffect, useRef, useState } from "../../ui.js";
+import { get, query } from "../../api.js";
+
+/** What is known of a document, asked again when the person comes back to the page: somebody may have changed it.
+ * `newer` is the document as it is now, where that is another content than what is shown. */
+export function useDocument(base) {
+  const [held, setHeld] = useState({ state: "loading" });
+  const look = async (fresh) => {
+    try {
+      const info = await get(base);
+      setHeld((before) => {
+        if (!fresh && before.info && before.info.content_id !== info.content_id) return { ...before, state: "ready", newer: info };
+        if (!fresh && before.state === "ready" && before.info?.content_id === info.content_id) return before;
+        return { state: info.published ? "ready" : "failed", info };
+      });
+    } catch (error) {
+      setHeld((before) => ({ ...before, state: error.status === 404 ? "gone" : before.info ? before.state : "error", error }));
+    }
+  };
+  useEffect(() => {
+    setHeld({ state: "loading" });
+    look(true);
+    const back = () => document.visibilityState === "visible" && look(false);
+    addEventListener("focus", back);
+    document.addEventListener("visibilitychange", back);
+    return () => {
+      removeEventListener("focus", back);
+      document.removeEventListener("visibilitychange", back);
+    };
+  }, [base]);
+  return { ...held, look };
+}
+
+const KEPT = 60; // pages
+
+/** The text and the layout of a page; those of the last pages are kept. */
+export function usePage(base, info, number) {
+  const pages = useRef(new Map()), [, redraw] = useState(0);
+  const key = `${base} ${info?.content_id} ${number}`;
+  useEffect(() => {
+    if (!info?.published || pages.current.has(key)) return;
+    const kept = pages.current, held = { read: null, layout: null, failed: null };
+    const came = (name) => (value) => {
+      held[name] = value;
+      redraw((times) => times + 1);
+    };
+    kept.set(key, held);
+    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+    get(`${base}/pages/${number}`).then(came("read"), came("failed"));
+    get(`${base}/pages/${number}/layout`).then(came("layout"), () => came("layout")({ width: 0, height: 0, words: [], figures: [], tables: [] }));
+  }, [key]);
+  return pages.current.get(key) || { read: null, layout: null, failed: null };
+}
+
+/** Where quoted words stand on a page, as the server finds them; null where they do not. */
+export function useQuote(base, number, quote, ready) {
+  const [boxes, setBoxes] = useState(/** @type {number[][] | null} */ ([]));
+  useEffect(() => {
+    setBoxes([]);
+    if (!ready || !quote) return;
+    let here = true;
+    get(`${base}/pages/${number}/boxes${query({ quote: quote.slice(0, 5000) })}`).then((found) => here && setBoxes(found.boxes), (error) => here && error.status === 404 && setBoxes(null));
+    return () => { here = false; };
+  }, [base, number, quote, ready]);
+  return boxes;
+}
+
+/** Words looked for in the document: its matches in order, and which of them is shown. */
+export function useFind(base, words, page, onPage) {
+  const none = { matches: [], more: false, at: -1, state: "idle" };
+  const [found, setFound] = useState(none);
+  useEffect(() => {
+    if (!words.trim()) return setFound(none);
+    let here = true;
+    setFound((before) => ({ ...before, state: "looking" }));
+    const timer = setTimeout(async () => {
+      try {
+        const { matches, more } = await get(`${base}/find${query({ q: words, most: 1000 })}`);
+        if (!here) return;
+        const at = matches.length ? Math.max(matches.findIndex((one) => one.page >= page), 0) : -1;
+        setFound({ matches, more, at, state: "done" });
+        if (at >= 0) onPage(matches[at].page);
+      } catch (error) {
+        if (here) setFound({ ...none, state: "error", error });
+      }
+    }, 200);
+    return () => { here = false; clearTimeout(timer); };
+  }, [base, words]);
+  const step = (by) => setFound((before) => {
+    if (!before.matches.length) return before;
+    const at = (before.at + by + before.matches.length) % before.matches.length;
+    onPage(before.matches[at].page);
+    return { ...before, at };
+  });
+  return { ...found, step };
+}
