@@ -22,6 +22,7 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Page
 from hybrid_core.types.usage import Usage
+from indexers.enrich.place import PagePlace
 
 PROMPT = "page-description"
 _REFUSED = "page-refused"  # the kind of what is kept of pages that a model does not describe
@@ -77,7 +78,7 @@ def describe_pages(
     pages: Sequence[Page],
     chosen: Sequence[int],
     drawn: Drawn,
-    places: Mapping[int, str],
+    places: Mapping[int, PagePlace],
     scans: Collection[int],
     at_once: Executor,
     on_page: Callable[[], None],
@@ -92,7 +93,8 @@ def describe_pages(
     ahead = _Ahead(drawn, chosen)
     session = Session(model, scope)
     running = {
-        at_once.submit(_described, session, by_number[n], ahead, places.get(n, ""), n in scans): n for n in chosen
+        at_once.submit(_described, session, by_number[n], ahead, places.get(n, PagePlace()), n in scans): n
+        for n in chosen
     }
     said: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
@@ -184,15 +186,15 @@ class _Common:
         return sum(wanted in text for text in self._texts) > _MOST * len(self._texts)
 
 
-def _described(session: Session, page: Page, ahead: _Ahead, place: str, scan: bool) -> PageSaid:
+def _described(session: Session, page: Page, ahead: _Ahead, place: PagePlace, scan: bool) -> PageSaid:
     """What the model says of a page, or said of it before. Raises _RefusedError, ChatError, DocumentError."""
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
     text = cut(page.text, _SHOWN)
     wanted = _WANTED if _textless(page) else _SCANNED if scan else _KNOWN
-    key = session.key(PROMPT, wanted, place, text, *images, kind="page")
-    refused_key = session.key(PROMPT, wanted, place, text, *images, kind=_REFUSED)
+    key = session.key(PROMPT, wanted, place.own, text, *images, kind="page")
+    refused_key = session.key(PROMPT, wanted, place.own, text, *images, kind=_REFUSED)
     if (held := session.held(key)) is not None:
         with contextlib.suppress(ValidationError):  # kept before the shape changed
             said = PageSaid.model_validate_json(held)
@@ -201,7 +203,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, place: str, scan: bo
     if (why := session.held(refused_key)) is not None:
         raise _RefusedError(why)
     most = _REPLY_WITH_TEXT if wanted == _WANTED else _REPLY
-    values = {"place": place, "wanted": wanted, "page": text}
+    values = {"place": str(place), "wanted": wanted, "page": text}
     try:
         said = session.ask(PROMPT, PageSaid, values, tokens=most, images=images)
     except ChatError as error:

@@ -125,7 +125,8 @@ class _Answering:
         self._whole: set[int] = set()  # sources to be given whole
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if found.reasoning is None and found.effort.asked == "auto" else None
-        self._scope = CallScope(stopped=options.stopped)
+        with charged(library=library.library(self._pages)):
+            self._scope = CallScope(stopped=options.stopped)
 
     def draft(self) -> _Draft:
         if which := self._which():
@@ -281,8 +282,7 @@ class _Answering:
         if images:
             messages[-1] = replace(messages[-1], images=tuple(images))
         heard = None if options.on_text is None else HeldBack(options.on_text)
-        with charged(library=self._library.library(self._pages)):
-            reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
+        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
         said = reply.text.strip()
         if heard is not None and not said.upper().startswith(NOT_THERE) and not wishes(said):
             heard.release()
