@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def unquoted(question: str) -> str:
 def share_quoted(quoted: Sequence[str], text: str) -> float:
     """The share of the quotations that stand in a text word for word."""
     folded, plain, found = fold(text), "", 0
-    for quotation in map(_plain, quoted):
+    for quotation in map(_plain_quotation, quoted):
         if all(word in folded for word in quotation.split(" ")):  # few pages have them all
             plain = plain or f" {_plain(text)} "
             found += f" {quotation} " in plain
@@ -96,3 +97,6 @@ def _pages_with(content: Content, quotation: str) -> set[int]:
 def _plain(text: str) -> str:
     """Its words with one space between them; characters of East Asian scripts are words of their own."""
     return " ".join(_WORD.findall(join_words(fold(text))))
+
+
+_plain_quotation = lru_cache(maxsize=64)(_plain)  # the same for each page that is looked at

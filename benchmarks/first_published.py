@@ -1,0 +1,85 @@
+"""How soon files are found where their section trees are refined afterwards, and where they are not.
+
+    python benchmarks/first_published.py FOLDER [--runs 3] [--json]
+
+A folder is indexed in turn with each kind of tree. Medians of the seconds until the first and the last of its
+documents are published, and how many were when the layout model's first page was read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+_LOOKS = 0.05  # seconds between two
+
+
+class Times(NamedTuple):
+    first: float
+    last: float
+    at_first_region: int  # documents that were published; 0 where no page was read
+
+
+def count(database: Path, query: str) -> int:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
+        return int(opened.execute(query).fetchone()[0])
+    return 0
+
+
+def times(folder: Path, outline: str) -> Times:
+    with tempfile.TemporaryDirectory() as scratch:
+        home, began = Path(scratch) / "home", time.monotonic()
+        command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "index", str(folder)]
+        process = subprocess.Popen(
+            [*command, "--outline", outline], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        first = last = 0.0
+        published = at_first_region = 0
+        while process.poll() is None and not at_first_region:
+            if (found := count(home / "catalog.sqlite", "SELECT count(*) FROM documents")) > published:
+                published, last = found, time.monotonic() - began
+                first = first or last
+            if count(home / "cache.sqlite", "SELECT count(*) FROM entries WHERE key LIKE 'regions/%'"):
+                at_first_region = published
+            time.sleep(_LOOKS)
+        process.terminate()
+        process.wait()
+    return Times(first, last, at_first_region)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    measured: dict[str, list[Times]] = {"fast": [], "refined": []}
+    for _ in range(asked.runs):
+        for outline, runs in measured.items():
+            runs.append(times(asked.folder, outline))
+    told = {
+        outline: {
+            "first": round(median(one.first for one in runs), 2),
+            "last": round(median(one.last for one in runs), 2),
+            "published before a page was refined": min(one.at_first_region for one in runs),
+        }
+        for outline, runs in measured.items()
+    }
+    if asked.json:
+        print(json.dumps(told))
+        return
+    for outline, values in told.items():
+        print(f"{outline:8} " + ", ".join(f"{name} {value}" for name, value in values.items()))
+
+
+if __name__ == "__main__":
+    main()
