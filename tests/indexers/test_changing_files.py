@@ -239,7 +239,7 @@ def test_contents_of_another_file_are_found_and_made_again(
     engine: Engine, three: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stored_wrongly(engine, three, monkeypatch)
-    run(engine.index(pdfs.scanned(tmp_path / "in" / "scan.pdf"), library="other"))
+    run(engine.index(pdfs.numbered(tmp_path / "in" / "right.pdf", 2, "plover"), library="other"))
     assert run(engine.search("quagga")).results, "a searcher that holds the content"
     told: list[tuple[int, int]] = []
     found = run(engine.doctor(deep=True, on_progress=lambda *done: told.append(done)))

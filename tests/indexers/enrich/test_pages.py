@@ -219,6 +219,8 @@ def test_pages_that_fail_are_told_and_tried_again_next_time(
         assert run(engine.info("a.pdf")).warnings[-1] in file.note
         pages = run(engine.pages("a.pdf", "1-7"))
         assert pages[1].summary and not pages[1].described and pages[2].described
+        if name != "a server that fails":  # what follows is the same for each
+            return
         before, ill[0] = len(described(server)), False
         mended = only(engine, path)
         assert len(described(server)) == before + 1, "what was answered is not asked again"
@@ -237,6 +239,8 @@ def test_a_page_that_the_model_refuses_is_told_and_not_asked_for_again_until_som
         note = run(engine.info("a.pdf")).warnings[-1]
         assert note.startswith(f"1 page was not described ({EYES['chart']}), and the model is not asked again while")
         assert note in file.note
+        if name != "a refusal":  # what follows is the same for each
+            return
         asked, ill[0] = len(described(server)), False
         assert only(engine, path).status == "unchanged" and run(engine.info("a.pdf")).warnings[-1] == note
         pdfs.pictured(path, word="basalt")  # on another page, that is not seen
