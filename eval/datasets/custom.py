@@ -11,21 +11,20 @@ from eval.datasets.labels import own
 from eval.records.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
 from hybrid_core.system.paths import exists
-
-SUFFIXES = (".pdf", ".md", ".markdown")
+from hybrid_pageindex.services.formats import suffixes_read
 
 
 def read(docs: Path, questions: Path) -> Dataset:
     """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
     "kind"?, "group"?, "labelled"?: [{"answer", "label"}]}.
 
-    Documents are named with or without their ending. No evidence means that the documents do not answer. A line of
-    malformed JSON, an unknown document or a page below 1 is left out. Raises NotFoundError, and DocumentError for a
-    file that is not UTF-8.
+    Documents are of any format that is read, and named with or without their ending. No evidence means that the
+    documents do not answer. A line of malformed JSON, an unknown document or a page below 1 is left out. Raises
+    NotFoundError, and DocumentError for a file that is not UTF-8.
     """
     if not (exists(docs) and docs.is_dir()):
         raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
-    files = documents(docs, *SUFFIXES)
+    files = tuple(path for path in documents(docs, *suffixes_read()) if path.resolve() != questions.resolve())
     named = _names(files)
     labelled: list[LabelledAnswer] = []
     left_out: list[str] = []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval.datasets.corpus import Corpus
-from eval.datasets.custom import SUFFIXES
+from eval.datasets.files import documents
 from eval.datasets.hidden_names import hide_names
 from eval.datasets.locate import GoldPlacement, locate
 from eval.datasets.misspelt import misspelt
@@ -41,6 +41,7 @@ from hybrid_core.errors import DocumentError, UsageError
 from hybrid_core.system.extras import require
 from hybrid_pageindex import run
 from hybrid_pageindex.config.settings import load_settings
+from hybrid_pageindex.services.formats import suffixes_read
 
 
 def measure(plan: Plan, progress: Progress) -> Run:
@@ -112,9 +113,9 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
     """The files of a folder that only make the library larger. Raises UsageError where a name is also in the set."""
     if folder is None:
         return ()
-    found = tuple(sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in SUFFIXES))
+    found = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
     if not found:
-        raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of PDF or Markdown files.")
+        raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of files that are read.")
     names = [path.name for path in dataset.files]
     for path in found:
         if path.name in names:

@@ -242,9 +242,10 @@ def test_outlines_of_documents_of_other_sets(write: Write, tmp_path: Path) -> No
 def test_custom(write: Write, tmp_path: Path) -> None:
     write("docs/below/Annual report.pdf")
     write("docs/notes.md", "# Notes")
-    write("docs/picture.png")
+    write("docs/plan.docx")
+    write("docs/program.exe")
     source = write(
-        "q.jsonl",
+        "docs/q.jsonl",
         [
             {"question": "One?", "evidence": [{"doc": "Annual report", "page": 2}, {"doc": "notes.md", "page": 1}]},
             {"id": 7, "question": "Two?", "answer": "no", "evidence": [], "kind": "k", "group": "g"},
@@ -252,7 +253,7 @@ def test_custom(write: Write, tmp_path: Path) -> None:
         ],
     )
     found = load("custom", docs=tmp_path / "docs", questions=source)
-    assert [path.name for path in found.files] == ["Annual report.pdf", "notes.md"]
+    assert [path.name for path in found.files] == ["Annual report.pdf", "notes.md", "plan.docx"]
     one, two, three = found.questions
     assert one.evidence == (Gold("Annual report.pdf", 2), Gold("notes.md", 1))
     assert (two.id, two.answer, two.kind, two.group, two.answerable) == ("7", "no", "k", "g", False)
