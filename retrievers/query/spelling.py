@@ -53,8 +53,10 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
         counts = holding([stem(candidate) for candidate in found])
         held = [(stem(c) in names, count, c) for c, count in zip(found, counts, strict=True) if count]
         for _, _, candidate in nlargest(_TRIED, held):
-            if _is_word(candidate, written(candidate), inflected):
-                return _in_case(candidate, word)
+            pages = written(candidate)
+            if _is_word(candidate, pages, inflected):
+                alike = (one for _, _, one in held if one in pages and stem(one) == stem(candidate))
+                return _in_case(candidate if candidate in pages else next(alike, candidate), word)
     return ""
 
 

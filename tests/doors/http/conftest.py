@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -93,3 +94,28 @@ def upload(client: httpx.Client, library: str, **texts: str) -> list[dict[str, A
     answered = client.post(f"/libraries/{library}/documents", files=files)
     assert answered.status_code == 202, answered.text
     return wait_for_jobs(client, [file["job"] for file in answered.json()["files"] if file["job"]])
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    """A browser; skips where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(window: Any) -> Iterator[Any]:
+    """A page of it, in English, on which no script may fail."""
+    made = window.new_page(locale="en-GB")
+    made.set_default_timeout(15_000)
+    faults: list[str] = []
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    yield made
+    assert not faults
+    made.close()

@@ -4,6 +4,7 @@ import { t } from "./i18n.js";
 import { usePlace } from "./router.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Conversation } from "./components/conversation/Conversation.js";
+import { SearchView } from "./components/search/SearchView.js";
 import { Viewer } from "./components/viewer/Viewer.js";
 import { Home } from "./components/Home.js";
 import { Jobs } from "./components/Jobs.js";
@@ -28,6 +29,7 @@ function view({ name, parts, given }) {
       highlight=${given.get("hl") ?? undefined} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
+  if (name === "search") return html`<${SearchView} given=${given} />`;
   if (name === "") return html`<${Home} />`;
   if (name === "library") return html`<${Library} key=${parts[0]} name=${parts[0]} />`;
   if (name === "jobs") return html`<${Jobs} />`;

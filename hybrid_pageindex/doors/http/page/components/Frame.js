@@ -3,7 +3,7 @@ import { t } from "../i18n.js";
 import { link } from "../router.js";
 import { html } from "../ui.js";
 
-const PLACES = ["", "jobs"];
+const PLACES = ["", "search", "jobs"];
 
 /** @param {{ here: import("../router.js").Place, online: boolean, children?: any }} props */
 export function Frame({ here, online, children }) {

@@ -1,0 +1,45 @@
+import { post } from "../../api.js";
+import { t } from "../../i18n.js";
+import { pageLink } from "../../router.js";
+import { html, useState } from "../../ui.js";
+import { IconButton } from "../viewer/Icons.js";
+import { documentPath, thumbnailOf } from "../viewer/addresses.js";
+import { at } from "../../api.js";
+import { pieces } from "./marking.js";
+import { Receipt } from "./Receipt.js";
+
+/** @param {{ text: string, terms: Record<string, number> }} props */
+function Passage({ text, terms }) {
+  return html`<p class="passage">${pieces(text, terms).flatMap((piece, number) => {
+    const words = piece.words.map((one) => (one.marked ? html`<b>${one.text}</b>` : one.text));
+    return [number ? " " : "", piece.best ? html`<mark>${words}</mark>` : html`<span>${words}</span>`];
+  })}</p>`;
+}
+
+/** One page that was found: its picture, the passage, why; and what can be done with it. */
+export function Hit({ hit, library, question, say }) {
+  const [saved, setSaved] = useState(false), [rated, setRated] = useState(/** @type {boolean | null} */ (null));
+  const href = pageLink(library, hit.doc_id, hit.page, hit.snippet.slice(0, 300)), base = documentPath(library, hit.doc_id);
+  const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: hit.label }) : "";
+  const fail = (/** @type {any} */ error) => say(`${error.message} ${error.advice ?? ""}`);
+  const save = () => post(at("libraries", library, "notes"), { title: question.slice(0, 200), text: `${hit.snippet}\n\n${hit.doc_name}, ${t("conversation.page_of", { page: hit.page })}`, document: hit.doc_id, page: hit.page })
+    .then(() => { setSaved(true); say(t("conversation.saved")); }, fail);
+  const rate = (/** @type {boolean} */ right) => post(at("libraries", library, "feedback"), { question, document: hit.doc_id, page: hit.page, right })
+    .then(() => { setRated(right); say(t("conversation.thanks")); }, fail);
+  return html`<li class="hit">
+    <a class="leaf" href=${href} tabindex="-1" aria-hidden="true"><img src=${thumbnailOf(base, hit.page, "")} alt="" width="68" height="88" loading="lazy" /></a>
+    <div class="hit-text">
+      <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}
+        <span class="path">${hit.section.path.join(" › ")}</span></p>
+      <${Passage} text=${hit.snippet} terms=${hit.receipt.terms} />
+      <details class="why"><summary>${hit.why}</summary><${Receipt} hit=${hit} /></details>
+      ${hit.section.hints.length > 0 && html`<p class="hints small">${t("search.hints")} ${hit.section.hints.map((/** @type {any} */ one) => html`<a key=${one.node_id} href=${pageLink(library, hit.doc_id, one.start_page)}>${one.title}</a>`)}</p>`}
+      ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${one.why}>${one.written}</a>`)}</p>`}
+    </div>
+    <div class="hit-acts">
+      <${IconButton} icon="note" label=${t("conversation.save")} pressed=${saved} disabled=${saved} onClick=${save} />
+      <${IconButton} icon="good" label=${t("search.good")} pressed=${rated === true} disabled=${rated !== null} onClick=${() => rate(true)} />
+      <${IconButton} icon="bad" label=${t("search.bad")} pressed=${rated === false} disabled=${rated !== null} onClick=${() => rate(false)} />
+    </div>
+  </li>`;
+}

@@ -1,0 +1,188 @@
+"""Searching in a real browser: as one types, over what is chosen, with why, and with sections as they were scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hybrid_pageindex.sample import write_sample_report
+from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+from tests.doubles.replies import FakeReply
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
+
+HARBOUR = """# Harbour
+
+## Cranes
+
+The crane of the harbour lifts ninety tonnes. It was built in Genoa.
+
+## Pilots
+
+Pilots are paid by the hour.
+"""
+CANAL = "# Canal\n\nThe gate of the lock weighs forty tonnes.\n\n## Dredging\n\nThe bed is dredged in May.\n"
+QUESTION = "How many tonnes does the crane lift?"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedServer]:
+    with scripted_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "ENRICH": "never"}
+    home = tmp_path_factory.mktemp("searching")
+    with serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()}) as made:
+        with made.client() as client:
+            for name in ("ports", "works"):
+                client.post("/libraries", json={"name": name})
+            upload(client, "ports", harbour=HARBOUR, canal=CANAL)
+            upload(client, "works", crane="# Order\n\nA crane that lifts twenty tonnes is ordered.\n")
+            client.post("/libraries", json={"name": "reports"})
+            report = write_sample_report(home / "report.pdf").read_bytes()
+            sent = client.post("/libraries/reports/documents", files={"file": ("report.pdf", report)}).json()
+            wait_for_jobs(client, [sent["files"][0]["job"]])
+        yield made
+
+
+@pytest.fixture
+def at(library: Serving, page: Any) -> Any:
+    """Signed in, before the first question."""
+    page.goto(f"{library.url}/#token={START}")
+    page.get_by_role("navigation").get_by_role("link", name="Search").click()
+    page.get_by_role("searchbox", name="What do you want to know?").wait_for()
+    return page
+
+
+def ask(page: Any, question: str) -> None:
+    page.get_by_role("searchbox", name="What do you want to know?").fill(question)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/#/search?q=*")
+
+
+def choose(page: Any, *documents: str, library: str = "ports") -> None:
+    page.get_by_label("Where to search").select_option(library)
+    if documents:
+        page.locator(".choose summary").click()
+        for name in documents:
+            page.get_by_role("group", name="Documents to search").get_by_label(name).check()
+
+
+def test_results_come_while_one_types_with_the_sentence_and_why(at: Any) -> None:
+    page, box = at, at.get_by_role("searchbox", name="What do you want to know?")
+    choose(page)
+    page.get_by_text("All documents").wait_for()
+    box.press_sequentially("crane tonnes")
+    page.locator("mark", has_text="lifts ninety tonnes").wait_for()
+    assert "q=" not in page.url, "nothing was asked yet"
+    first = page.get_by_role("article").first
+    assert page.locator("mark", has_text="Genoa").count() == 0, "only the sentence that matches is marked"
+    assert first.locator(".path").first.inner_text() == "Harbour › Cranes"
+    first.locator(".why summary").first.click()
+    first.get_by_text("NodeScore", exact=True).wait_for()
+    assert "crane" in first.locator(".term").all_inner_texts()[0] + first.locator(".term").all_inner_texts()[1]
+    image = first.locator("img").first
+    page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=image.element_handle())
+
+
+def test_a_person_goes_down_the_scored_sections_to_the_page(at: Any) -> None:
+    choose(at, library="reports")
+    at.get_by_label("Fast").check()
+    ask(at, "About how much went into the new casting line at Millrace?")
+    outline = at.get_by_role("complementary", name="Where it stands")
+    liquidity, cash = (outline.get_by_role("button", name=name) for name in ("Liquidity", "Statements of Cash Flows"))
+    outlook, statements = (outline.get_by_role("button", name=name) for name in ("Outlook", "Item 8."))
+    scores = [float(one.locator("meter").get_attribute("value") or 0) for one in (liquidity, outlook)]
+    assert scores[0] > scores[1], "the section that holds it is the darker one"
+    assert liquidity.get_attribute("aria-expanded") == "true", "it is open as far as the first hit"
+    outline.get_by_role("link", name="Page 13, found").wait_for()
+    statements.press("Enter")
+    cash.press("Enter")
+    outline.get_by_role("link", name="Page 18").click()
+    at.wait_for_url("**/#/doc/reports/*/page/18*")
+
+
+def test_effort_and_documents_are_kept_in_the_address(at: Any, library: Serving) -> None:
+    choose(at, "Canal")
+    ask(at, QUESTION)
+    at.get_by_role("article").filter(has_text="canal.md").wait_for()
+    assert at.get_by_role("article").count() == 1, "the other document is not searched"
+    at.get_by_label("Fast").check()
+    at.wait_for_url("**effort=fast**")
+    at.reload()
+    at.get_by_role("article").filter(has_text="canal.md").wait_for()
+    assert at.get_by_label("Fast").is_checked()
+    assert "1 document" in at.locator(".choose summary").inner_text()
+    at.get_by_label("Where to search").select_option("")
+    at.get_by_role("article").filter(has_text="works").wait_for()
+    at.go_back()
+    at.wait_for_url("**docs=**")
+    at.wait_for_function("document.querySelectorAll('article').length === 1")
+
+
+def test_a_deep_search_tells_its_steps_as_they_are_taken(at: Any, model: ScriptedServer) -> None:
+    choose(at)
+    at.get_by_label("Thorough").check()
+    model.replies.append(FakeReply("It may stand under Cranes.", wait=0.5))
+    ask(at, QUESTION)
+    at.locator(".steps li").first.wait_for()
+    at.get_by_role("article").first.wait_for()
+    at.locator(".steps summary").wait_for()
+
+
+def test_slips_weak_evidence_and_silence_are_said(at: Any, library: Serving) -> None:
+    choose(at)
+    at.get_by_label("Fast").check()
+    ask(at, "How many tonnes does the crnae of the harbour lift?")
+    at.get_by_text("Spelled as the library has it").wait_for()
+    ask(at, "Which bishop consecrated the cathedral?")
+    at.locator(".remark.warn, .nothing").first.wait_for()
+    at.context.set_offline(True)
+    ask(at, "What is dredged in May?")
+    at.get_by_role("alert").filter(has_text="does not answer").first.wait_for()
+    at.context.set_offline(False)
+    at.locator("mark", has_text="dredged").wait_for()
+
+
+def test_all_of_it_by_keyboard_and_what_was_asked_is_there_again(at: Any) -> None:
+    ask(at, "Who is paid by the hour?")
+    at.locator("mark", has_text="by the hour").first.wait_for()
+    at.get_by_role("link", name="Page 1", exact=True).first.focus()
+    at.keyboard.press("/")
+    at.keyboard.type("x")
+    assert at.evaluate("document.activeElement.value") == "x", "the slash leads to the box and selects what is there"
+    at.evaluate("location.hash = '#/search'")
+    at.get_by_role("button", name="Who is paid by the hour?", exact=True).press("Enter")
+    at.locator("mark", has_text="by the hour").first.wait_for()
+
+
+def test_a_passage_is_kept_as_a_note_and_rated(at: Any, library: Serving) -> None:
+    choose(at)
+    ask(at, QUESTION)
+    first = at.locator(".hit").first
+    first.get_by_role("button", name="Save as a note").click()
+    at.get_by_text("Saved as a note").wait_for()
+    first.get_by_role("button", name="This page answers it").click()
+    at.get_by_text("Kept, for measuring").wait_for()
+    with library.client() as client:
+        (note,) = client.get("/libraries/ports/notes").json()
+        assert note["page"] == 1 and "ninety tonnes" in note["text"]
+        (given,) = client.get("/libraries/ports/feedback").json()
+        assert given["right"] and given["question"] == QUESTION
+
+
+def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> None:
+    page = window.new_page(locale="zh-CN", viewport={"width": 360, "height": 740})
+    page.goto(f"{library.url}/#token={START}")
+    page.wait_for_selector(".bar")
+    page.goto(f"{library.url}/#/search?q=crane&in=ports")
+    page.locator("mark").first.wait_for()
+    page.get_by_role("button", name="章节").click()
+    page.get_by_role("complementary", name="所在位置").get_by_role("button", name="Cranes").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.close()
