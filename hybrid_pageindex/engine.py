@@ -934,6 +934,16 @@ class Engine:
         """
         return await asyncio.to_thread(lambda: copied(self._catalog(), to))
 
+    async def upgrade_catalog(self) -> int:
+        """Bring the catalog to the schema of this version, as its first use does; the schema's number.
+
+        Raises SchemaError where a newer version wrote it.
+        """
+        from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+
+        await asyncio.to_thread(self._catalog)
+        return SCHEMA_VERSION
+
     async def doctor(
         self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
     ) -> Health:

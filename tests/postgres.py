@@ -28,7 +28,7 @@ from hybrid_core.store.jobs import tables  # noqa: F401
 _SECONDS = 60
 
 
-def _program(name: str) -> Path | None:
+def program(name: str) -> Path | None:
     versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
     found = shutil.which(name)
     return versions[-1] if versions else Path(found) if found else None
@@ -71,7 +71,7 @@ class Server:
 @contextmanager
 def server() -> Iterator[Server]:
     """Skips where PostgreSQL is not installed."""
-    initdb, postgres = _program("initdb"), _program("postgres")
+    initdb, postgres = program("initdb"), program("postgres")
     if initdb is None or postgres is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
     user = _unprivileged()
@@ -111,6 +111,11 @@ def new_database(url: str, options: str = "") -> str:
         connection.execute(text(f"CREATE DATABASE {name} {options}"))
     admin.dispose()
     return url.rpartition("/")[0] + "/" + name
+
+
+def plain(url: str) -> str:
+    """As PostgreSQL's own programs read it."""
+    return url.replace("postgresql+psycopg:", "postgresql:")
 
 
 def catalog_of(home: Path) -> Catalog:

@@ -25,6 +25,7 @@ from hybrid_pageindex.config.checking import KNOWN, checked, kinds
 from hybrid_pageindex.config.fields import PREFIX
 
 _SECRET = ("_key", "_token")
+_FILE = "_FILE"
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 _told: set[Path] = set()  # files that could not be closed and were spoken of
@@ -55,6 +56,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     Raises UsageError for a file that cannot be read, an unknown setting and a wrong value.
     """
     values: dict[str, Any] = {}
+    variables = _with_secrets(variables)
     if file is not None:
         values = _written(file)
         _all_known((f"{file}: {key}", str(key)) for key in values)
@@ -66,6 +68,30 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
         raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.neighbours": 0.1}.') from error
     places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in said}
     return checked(values | said, places)
+
+
+def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    """What the file of ``PAGEINDEX_HTTP_TOKEN_FILE`` holds is ``PAGEINDEX_HTTP_TOKEN``; for secrets alone.
+
+    Raises UsageError where both are there, or the file cannot be read.
+    """
+    found = dict(variables)
+    for key, path in variables.items():
+        setting = key.removesuffix(_FILE)
+        one = KNOWN.get(setting.removeprefix(PREFIX).lower())
+        if setting == key or one is None or one.repr:
+            continue
+        if setting in variables:
+            raise UsageError(f"Both {setting} and {key} are set.", "Leave one of them out.")
+        try:
+            found[setting] = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise UsageError(f"{key}: {path} cannot be read ({why}).", "Name a file that holds the secret.") from error
+        del found[key]
+        if not found[setting]:
+            raise UsageError(f"{key}: {path} is empty.", "Name a file that holds the secret.")
+    return found
 
 
 def _written(file: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import LeaseLostError, NotFoundError, UsageError
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Advance, Job, JobProgress, JobRequest, Worker
@@ -42,6 +44,17 @@ def claimed(engine: Engine, queue: JobQueue, worker: str = "w") -> Job:
     Workers(engine._catalog()).register(Worker(worker, "here", 1, "worker"))
     [job] = queue.claim(worker, [])
     return job
+
+
+def test_whether_a_worker_of_this_machine_lives_is_told(engine: Engine, cli: Cli) -> None:
+    assert json.loads(cli("migrate", "--schema", "--json").stdout) == {"schema": SCHEMA_VERSION}
+    workers = Workers(engine._catalog())
+    workers.register(Worker("elsewhere", "another", 1, "worker"))
+    workers.register(Worker("command", platform.node(), 1, "command"))
+    assert cli("worker", "--alive").returncode == 1
+    workers.register(Worker("here", platform.node(), 1, "worker"))
+    alive = cli("worker", "--alive")
+    assert (alive.returncode, alive.stdout) == (0, "1 worker of this machine\n")
 
 
 def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:

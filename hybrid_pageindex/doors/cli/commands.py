@@ -85,6 +85,13 @@ def _reported(report: IndexReport, options: argparse.Namespace) -> int:
 async def _worker(engine: Engine, options: argparse.Namespace) -> int:
     from hybrid_pageindex.doors.cli.index_progress import worker_progress
 
+    if options.alive:
+        import platform
+
+        workers = (await engine.jobs(most=1)).workers
+        alive = sum(one.kind == "worker" and one.host == platform.node() for one in workers)
+        dump({"alive": alive}) if _json(options) else show.workers_alive(alive)
+        return 0 if alive else 1
     work = asyncio.current_task()
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
@@ -292,6 +299,10 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
+    if options.schema:
+        schema = await engine.upgrade_catalog()
+        dump({"schema": schema}) if _json(options) else show.catalog_upgraded(schema)
+        return 0
     if options.catalog:
         copied = await engine.copy_catalog(options.catalog)
         dump(asdict(copied)) if _json(options) else show.catalog_copied(copied)

@@ -71,6 +71,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
     worker.add_argument("--watch", action="store_true", help="also keep libraries up to date with watched folders")
     worker.add_argument("--concurrency", type=count, metavar="N", help="files read at once (default: one a core)")
+    worker.add_argument("--alive", action="store_true", help="only ask whether one of this machine gives signs of life")
 
     watch = commands.add_parser("watch", parents=[scoped], help="keep libraries up to date with their folders")
     watching = watch.add_subparsers(dest="action", metavar="ACTION")
@@ -212,6 +213,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     target.add_argument(
         "--catalog", metavar="URL", help="a PostgreSQL database to copy the catalog to; sqlite: to the home"
     )
+    target.add_argument("--schema", action="store_true", help="only bring the catalog to this version")
 
     mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")
     mcp.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of stdio")

@@ -398,6 +398,14 @@ def catalog_copied(copied: CatalogCopy) -> None:
     console.print(escape(copied.next))
 
 
+def catalog_upgraded(schema: int) -> None:
+    console.print(f"The catalog is of schema {schema}, which this version works with")
+
+
+def workers_alive(alive: int) -> None:
+    console.print(f"{counted(alive, 'worker')} of this machine")
+
+
 def health(found: Health) -> None:
     console.print(f"hybrid-pageindex {found.version}, home {escape(found.home)}")
     for check in found.checks:

@@ -45,6 +45,23 @@ def test_mistakes_in_variables(tmp_path: Path, variable: str, value: str, said: 
         load_settings(tmp_path, {variable: value})
 
 
+def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("a long random word\n")
+    variable = {"PAGEINDEX_HTTP_TOKEN_FILE": str(secret)}
+    assert load_settings(tmp_path, variable).http_token == "a long random word"
+    for more, said in [
+        ({"PAGEINDEX_HTTP_TOKEN": "another"}, "Both PAGEINDEX_HTTP_TOKEN and PAGEINDEX_HTTP_TOKEN_FILE are set"),
+        ({"PAGEINDEX_HTTP_TOKEN_FILE": str(tmp_path / "none")}, "none cannot be read .No such file"),
+        ({"PAGEINDEX_TOP_K_FILE": str(secret)}, "Unknown setting PAGEINDEX_TOP_K_FILE"),
+    ]:
+        with pytest.raises(UsageError, match=said):
+            load_settings(tmp_path, variable | more)
+    secret.write_text("")
+    with pytest.raises(UsageError, match="is empty"):
+        load_settings(tmp_path, variable)
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
