@@ -15,7 +15,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
-from hybrid_core.types.documents import Document
+from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.priorities import WANTED, WATCHED
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
@@ -632,6 +632,16 @@ class Engine:
             cursor=cursor,
         )  # fmt: skip
         return await asyncio.to_thread(listed)
+
+    async def document_rows(self, *, library: str | None = None) -> list[DocumentRow]:
+        """Every document of a library as one line of a list, by path: ten thousand in a fraction of a second."""
+        name = arguments.library(library, self.settings.library)
+
+        def read() -> list[DocumentRow]:
+            with self._catalog().snapshot() as snapshot:
+                return snapshot.document_rows(snapshot.library(name).id)
+
+        return await asyncio.to_thread(read)
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         """One document."""

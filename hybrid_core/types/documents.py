@@ -265,6 +265,28 @@ class Document:
         return bool(self.content_id)
 
 
+class DocumentRow(NamedTuple):
+    """A document as one line of a long list. ``content_id`` is "" where nothing is published; ``organisation``,
+    ``type`` and ``error`` are "", and ``year`` 0, where there is none. ``warnings`` counts them.
+    """
+
+    doc_id: str
+    content_id: str
+    path: str
+    name: str
+    title: str
+    format: str
+    pages: int
+    size: int
+    organisation: str
+    year: int
+    type: str
+    tags: tuple[str, ...]
+    warnings: int
+    error: str
+    indexed_at: str
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEmbedder:
     """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them.

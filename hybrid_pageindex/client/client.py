@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from hybrid_core import errors
 from hybrid_core.types.answers import Answer
-from hybrid_core.types.documents import Document
+from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.jobs import ENDED
 from hybrid_core.types.layouts import Box, PageLayout, WordBox
 from hybrid_core.types.libraries import Library
@@ -144,6 +144,11 @@ class Client:
 
     async def list_documents(self, *, library: str | None = None, **asked: Any) -> DocumentPage:
         return read_as(DocumentPage, await self._wire.json("GET", self._of(library), asked))
+
+    async def document_rows(self, *, library: str | None = None) -> list[DocumentRow]:
+        """As ``Engine.document_rows``."""
+        rows = f"/libraries/{quoted(library or self._library)}/rows"
+        return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         return read_as(Document, await self._wire.json("GET", self._of(library, document)))

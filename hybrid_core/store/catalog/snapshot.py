@@ -13,7 +13,17 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import Change, Chunk, Document, IndexedContent, Page, PageText, Section, StoredEmbedder
+from hybrid_core.types.documents import (
+    Change,
+    Chunk,
+    Document,
+    DocumentRow,
+    IndexedContent,
+    Page,
+    PageText,
+    Section,
+    StoredEmbedder,
+)
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.versions import StoredVersion
@@ -99,6 +109,12 @@ class Snapshot:
         query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
         found = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
         return found if doc_ids is None else sorted(found, key=lambda document: document.path)
+
+    def document_rows(self, library: str) -> list[DocumentRow]:
+        """The documents of a library as lines of a list, by path; failed ones too."""
+        from hybrid_core.store.catalog.document_rows import document_rows  # which a search does not need
+
+        return document_rows(self._connection, library)
 
     def document(self, doc_id: str) -> Document | None:
         """One document, published or not."""

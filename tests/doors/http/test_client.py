@@ -69,6 +69,8 @@ async def test_a_document_is_read(used: Any) -> None:
     assert document == await used.info(document.doc_id) and document.pages == 3
     listed = await used.list_documents(sort="-name", most=1)
     assert listed.documents == (document,) and listed.total == 1
+    [row] = await used.document_rows()
+    assert (row.doc_id, row.pages, row.title) == (document.doc_id, 3, document.title)
     [second, third] = await used.pages(document.doc_id, "2-3")
     assert WHERE in second.text and third.page == 3
     tree = await used.outline(document.doc_id, query=WHERE)

@@ -8,7 +8,7 @@ import { SearchView } from "./components/search/SearchView.js";
 import { Viewer } from "./components/viewer/Viewer.js";
 import { Home } from "./components/Home.js";
 import { Jobs } from "./components/Jobs.js";
-import { Library } from "./components/Library.js";
+import { Library } from "./components/library/Library.js";
 import { Frame } from "./components/Frame.js";
 import { SignIn } from "./components/SignIn.js";
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
 from hybrid_pageindex.doors.http.models import LibraryNames, ModelNamed, NewLibrary
@@ -67,6 +68,23 @@ async def drop_vectors(server: At, library: Owned) -> Response:
     """From now on it is searched by words alone."""
     await server.engine.embed("none", library=library.name)
     return Response(status_code=204)
+
+
+@router.get("/{library}/rows")
+async def list_rows(request: Request, server: At, library: Read) -> Response:
+    """Every document as one line of a list, by path: ten thousand in one answer, to be filtered and sorted where they
+    are shown. A row has its values in the order of ``columns``.
+    """
+    found = await server.turn(server.reads, server.engine.document_rows(library=library.name))
+    return tagged(request, {"columns": DocumentRow._fields, "rows": found})
+
+
+@router.post("/{library}/rebuild", status_code=202)
+async def rebuild_library(server: At, library: Owned) -> Response:
+    """Make all of its documents anew from their files; what is published serves until then."""
+    report = await server.engine.rebuild(library=library.name, detach=True)
+    server.standby.wake()
+    return said({"notes": report.notes, "files": len(report.files)}, 202)
 
 
 @router.post("/{library}/update", status_code=202)

@@ -1,0 +1,103 @@
+// One library: a question put to it, its documents, what is on its way into it, and what is known of one of them.
+import { at, get } from "../../api.js";
+import { number, t } from "../../i18n.js";
+import { useRights } from "../../rights.js";
+import { go, link, usePlace } from "../../router.js";
+import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
+import { Search } from "../Search.js";
+import { choose, hasFolders, sorted } from "./choosing.js";
+import { DocumentList } from "./DocumentList.js";
+import { useActive, useDocuments, useWork } from "./documents.js";
+import { DropZone } from "./DropZone.js";
+import { FilterBar, VIEWS } from "./FilterBar.js";
+import { Folders } from "./Folders.js";
+import { Gallery } from "./Gallery.js";
+import { chosenFiles, useUploads } from "./uploading.js";
+import { WorkChip, WorkPanel } from "./WorkPanel.js";
+
+/** @param {{ name: string }} props */
+export function Library({ name }) {
+  const { given } = usePlace();
+  const { rows, wrong, again, load } = useDocuments(name);
+  const { work, load: loadWork } = useWork(name, again);
+  const uploads = useUploads(name);
+  const active = useActive(work);
+  const may = useRights();
+  const [size, setSize] = useState(/** @type {any} */ (null));
+  const [open, setOpen] = useState(false);
+  useEffect(() => void get(at("libraries", name)).then(setSize, () => null), [name]);
+
+  const set = useCallback((/** @type {Record<string, string | null>} */ changes, /** @type {boolean} */ replace = true) => {
+    const now = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    go(link(["library", name], { ...Object.fromEntries(now), ...changes }), replace);
+  }, [name]);
+  const sort = given.get("sort") ?? "title";
+  const asked = ["words", "organisation", "type", "year", "format", "state"].map((one) => given.get(one) ?? "").join("\n");
+  const { shown, facets } = useMemo(() => choose(rows ?? [], given, active), [rows, asked, active]);
+  const varied = useMemo(() => {
+    const all = choose(rows ?? [], new URLSearchParams(), active).facets;
+    return Object.keys(all).filter((facet) => all[facet].length > 1);
+  }, [rows, active]);
+  const ordered = useMemo(() => sorted(shown, sort), [shown, sort]);
+  const views = useMemo(() => (rows && hasFolders(rows) ? VIEWS : VIEWS.slice(0, 2)), [rows]);
+  const view = views.find((one) => one === given.get("view")) ?? "list";
+
+  const opened = given.get("doc") ?? "";
+  const shelf = useMemo(() => ({
+    library: name, active, opened,
+    open: (/** @type {string} */ doc) => set({ doc: doc === opened ? null : doc }, false),
+  }), [name, active, opened, set]);
+  const writes = may("write", size?.id);
+  const add = (/** @type {import("./uploading.js").Named[]} */ files) => {
+    if (!files.length) return;
+    uploads.add(files);
+    setOpen(true);
+  };
+  useEffect(() => void loadWork(), [uploads.items.length]);
+
+  const picked = (/** @type {any} */ event) => {
+    add(chosenFiles(event.target.files));
+    event.target.value = "";
+  };
+  if (wrong?.status === 404) {
+    return html`<div class="view library"><div class="empty" role="alert"><h1>${t("library.gone", { name })}</h1>
+      <p><a href=${link([""])}>${t("library.home")}</a></p></div></div>`;
+  }
+  return html`<div class="view library">
+    ${writes && html`<${DropZone} name=${name} add=${add} />`}
+    <header class="row library-head">
+      <h1 class="grow">${size?.alias || name}</h1>
+      <${WorkChip} uploads=${uploads} work=${work} open=${open} turn=${() => setOpen(!open)} />
+      ${writes && html`<label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>
+        <label class="button folder-button">${t("library.add_folder")}<input class="visually-hidden" type="file" webkitdirectory onChange=${picked} /></label>`}
+    </header>
+    <${Search} library=${name} />
+    ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
+      ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>
+      <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
+    ${uploads.notes.length > 0 && html`<div class="notice" role="status"><ul>${uploads.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
+      <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
+    ${open && html`<${WorkPanel} library=${name} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
+    ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
+      <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
+    ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${active.size + uploads.items.length > 0} />` : html`
+      <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />
+      <p class="muted small count" role="status">${ordered.length === rows.length ? t("library.count", { n: rows.length })
+        : t("library.count_of", { shown: number(ordered.length), n: rows.length })}</p>
+      ${ordered.length === 0 ? html`<p class="muted nothing">${t("library.nothing_fits")}</p>`
+        : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
+        : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
+        : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}`}
+  </div>`;
+}
+
+/** As high as what will stand there, so that nothing jumps. */
+function Skeleton() {
+  return html`<div class="skeleton" aria-busy="true"><span class="visually-hidden" role="status">${t("library.loading")}</span>
+    ${[...Array(8).keys()].map((one) => html`<div key=${one} class="skeleton-line"></div>`)}</div>`;
+}
+
+function Empty({ writes, busy }) {
+  return html`<div class="empty"><h2>${t(busy ? "library.empty_busy" : "library.empty")}</h2>
+    <p class="muted">${t(writes ? "library.empty_how" : "library.empty_read")}</p></div>`;
+}

@@ -1,0 +1,105 @@
+// The documents of a library as they are now, and what is being made of them.
+import { at, follow, get, query } from "../../api.js";
+import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
+
+/**
+ * @typedef {{ doc_id: string, content_id: string, path: string, name: string, title: string, format: string, pages: number,
+ *   size: number, organisation: string, year: number, type: string, tags: string[], warnings: number, error: string,
+ *   indexed_at: string, words: string }} Row
+ * @typedef {{ id: number, subject: string, status: string, stage: string, state: string, done: number, total: number,
+ *   paused: boolean, stalled: boolean, cause: string, kind: string, attempts: number }} Job
+ * @typedef {{ jobs: Job[], counts: Record<string, number>, paused: string[], workers: object[] }} Work
+ */
+
+const SHOWN = 200; // jobs that are listed at once
+
+/** @param {string} text what words are compared by */
+export const folded = (text) => text.normalize("NFKC").toLowerCase();
+
+/** @param {{ columns: string[], rows: any[][] }} answer @returns {Row[]} */
+function read({ columns, rows }) {
+  return rows.map((values) => {
+    const row = /** @type {Row} */ (Object.fromEntries(columns.map((name, at) => [name, values[at]])));
+    row.words = folded([row.title, row.name, row.path, row.organisation, row.type, row.year || "", ...row.tags].join(" "));
+    return row;
+  });
+}
+
+/**
+ * Calls of `work` become one, made a while after the first, and never two at a time: what takes long is asked for seldom.
+ * @param {() => Promise<unknown>} work @param {number} wait ms
+ */
+export function useSeldom(work, wait) {
+  const newest = useRef(work);
+  newest.current = work;
+  const plan = useRef({ timer: 0, busy: false, asked: false });
+  useEffect(() => () => clearTimeout(plan.current.timer), []);
+  return useCallback(function call() {
+    const now = plan.current;
+    now.asked = now.busy;
+    if (now.busy) return;
+    now.busy = true;
+    now.timer = setTimeout(async () => {
+      const start = performance.now();
+      now.asked = false;
+      await newest.current();
+      now.timer = setTimeout(() => {
+        now.busy = false;
+        if (now.asked) call();
+      }, 3 * (performance.now() - start));
+    }, wait);
+  }, [wait]);
+}
+
+/** @param {string} library */
+export function useDocuments(library) {
+  const [rows, setRows] = useState(/** @type {Row[] | null} */ (null));
+  const [wrong, setWrong] = useState(/** @type {import("../../api.js").ApiError | null} */ (null));
+  const load = useCallback(async () => {
+    try {
+      setRows(read(await get(at("libraries", library, "rows"))));
+      setWrong(null);
+    } catch (error) {
+      setWrong(/** @type {any} */ (error));
+    }
+  }, [library]);
+  const again = useSeldom(load, 700);
+  useEffect(() => void load(), [load]);
+  useEffect(() => {
+    const seen = () => document.visibilityState === "visible" && again();
+    document.addEventListener("visibilitychange", seen);
+    return () => document.removeEventListener("visibilitychange", seen);
+  }, [again]);
+  return { rows, wrong, again, load };
+}
+
+/** @param {string} library @param {() => void} published something of the library may have changed */
+export function useWork(library, published) {
+  const [work, setWork] = useState(/** @type {Work | null} */ (null));
+  const load = useCallback(async () => {
+    const asked = query({ library, status: ["waiting", "running", "failed"], most: SHOWN });
+    await get("/jobs" + asked).then(setWork, () => null); // the frame says that the server is away
+  }, [library]);
+  const again = useSeldom(load, 300);
+  useEffect(() => {
+    load();
+    let begun = false;
+    return follow("/jobs/events" + query({ library }), (kind, data) => {
+      if (kind === "progress") return setWork((now) => now && advanced(now, data));
+      again();
+      if (begun && ["stage", "done", "failed"].includes(kind)) published();
+      begun = true;
+    });
+  }, [library, load, again, published]);
+  return { work, load };
+}
+
+/** @param {Work} work @param {any} event @returns {Work} */
+function advanced(work, { job, done, total }) {
+  const jobs = work.jobs.map((one) => (one.id === job ? { ...one, done, total } : one));
+  return { ...work, jobs };
+}
+
+/** Jobs that wait or run, by the path of their file. @param {Work | null} work */
+export const useActive = (work) =>
+  useMemo(() => new Map((work?.jobs ?? []).filter((one) => one.status !== "failed").map((one) => [one.subject, one])), [work]);
