@@ -25,7 +25,7 @@ export function DocumentList({ shelf, rows, sort, setSort }) {
       <div role="gridcell" class="c-more"><${DetailsButton} shelf=${shelf} row=${row} current=${current} /></div>
     </div>`;
   };
-  return html`<div class="table" role="grid" aria-label=${t("library.documents")} aria-rowcount=${rows.length + 1}>
+  return html`<div class="documents" role="grid" aria-label=${t("library.documents")} aria-rowcount=${rows.length + 1}>
     <div role="rowgroup"><div role="row" class="line head" aria-rowindex="1">
       ${COLUMNS.map((name) => html`<div role="columnheader" key=${name} class=${`c-${name}`} aria-sort=${by !== name ? "none" : sort === name ? "ascending" : "descending"}>
         <button type="button" class="plain" onClick=${() => setSort(sort === name ? `-${name}` : name)}>${t(`library.by_${name}`)}<span

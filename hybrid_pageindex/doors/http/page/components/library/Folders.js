@@ -41,6 +41,6 @@ export function Folders({ shelf, rows }) {
         <span class="muted small">${t("library.count", { n: documents })}</span></div>
     </div>`;
   };
-  return html`<div role="treegrid" class="table" aria-label=${t("library.folders")} aria-rowcount=${lines.length}>
+  return html`<div role="treegrid" class="documents" aria-label=${t("library.folders")} aria-rowcount=${lines.length}>
     <${VirtualList} count=${lines.length} height=${40} attributes=${{ role: "rowgroup" }} item=${item} onKey=${onKey} /></div>`;
 }

@@ -60,7 +60,7 @@ export function Library({ name }) {
     event.target.value = "";
   };
   if (wrong?.status === 404) {
-    return html`<div class="view library"><div class="empty" role="alert"><h1>${t("library.gone", { name })}</h1>
+    return html`<div class="view library"><div class="no-documents" role="alert"><h1>${t("library.gone", { name })}</h1>
       <p><a href=${link([""])}>${t("library.home")}</a></p></div></div>`;
   }
   return html`<div class="view library">
@@ -84,7 +84,7 @@ export function Library({ name }) {
       <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />
       <p class="muted small count" role="status">${ordered.length === rows.length ? t("library.count", { n: rows.length })
         : t("library.count_of", { shown: number(ordered.length), n: rows.length })}</p>
-      ${ordered.length === 0 ? html`<p class="muted nothing">${t("library.nothing_fits")}</p>`
+      ${ordered.length === 0 ? html`<p class="muted fits-none">${t("library.nothing_fits")}</p>`
         : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
         : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
         : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}`}
@@ -93,11 +93,11 @@ export function Library({ name }) {
 
 /** As high as what will stand there, so that nothing jumps. */
 function Skeleton() {
-  return html`<div class="skeleton" aria-busy="true"><span class="visually-hidden" role="status">${t("library.loading")}</span>
-    ${[...Array(8).keys()].map((one) => html`<div key=${one} class="skeleton-line"></div>`)}</div>`;
+  return html`<div class="waiting-lines" aria-busy="true"><span class="visually-hidden" role="status">${t("library.loading")}</span>
+    ${[...Array(8).keys()].map((one) => html`<div key=${one} class="waiting-line"></div>`)}</div>`;
 }
 
 function Empty({ writes, busy }) {
-  return html`<div class="empty"><h2>${t(busy ? "library.empty_busy" : "library.empty")}</h2>
+  return html`<div class="no-documents"><h2>${t(busy ? "library.empty_busy" : "library.empty")}</h2>
     <p class="muted">${t(writes ? "library.empty_how" : "library.empty_read")}</p></div>`;
 }

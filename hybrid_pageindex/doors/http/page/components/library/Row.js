@@ -23,7 +23,7 @@ export function FirstPage({ library, row }) {
   return html`<span class="first-page">
     ${row.content_id && tries % 2
       ? html`<img src=${source} alt="" decoding="async" onError=${() => setTries(tries + 1)} />`
-      : html`<span class="no-page">${row.format || extension(row.name)}</span>`}
+      : html`<span class="format-name">${row.format || extension(row.name)}</span>`}
   </span>`;
 }
 

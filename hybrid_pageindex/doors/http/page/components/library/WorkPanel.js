@@ -66,6 +66,6 @@ export function WorkChip({ uploads, work, open, turn }) {
     waiting && t("library.chip_waiting", { n: waiting }), failed + unsent && t("library.chip_failed", { n: failed + unsent }),
   ].filter(Boolean);
   if (!told.length && !open) return null;
-  return html`<button type="button" class=${`chip${failed + unsent ? " failed" : ""}`} aria-expanded=${String(open)} onClick=${turn}>
+  return html`<button type="button" class=${`work-chip${failed + unsent ? " failed" : ""}`} aria-expanded=${String(open)} onClick=${turn}>
     ${running + sending > 0 && html`<span class="spinner" aria-hidden="true"></span>`}${told.join(", ") || t("library.chip_none")}</button>`;
 }
