@@ -26,7 +26,7 @@ function view({ name, parts, given }) {
   if (name === "doc") {
     const [library, doc, , page] = parts;
     return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 1}
-      highlight=${given.get("hl") ?? undefined} />`;
+      highlight=${given.get("hl") ?? undefined} visit=${given} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
   if (name === "search") return html`<${SearchView} given=${given} />`;

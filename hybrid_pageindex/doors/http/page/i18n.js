@@ -1,11 +1,13 @@
 // What the page says, in the language of the browser or the one that was chosen.
 
+import { remember, remembered } from "./storage.js";
+
 export const LANGUAGES = /** @type {const} */ ({ en: "English", zh: "中文" });
 
 /** @param {string} [name] */
 const known = (name) => (name && name.slice(0, 2) in LANGUAGES ? name.slice(0, 2) : "");
 
-export const language = known(localStorage.language) || known(navigator.languages.find(known)) || "en";
+export const language = known(remembered("language")) || known(navigator.languages.find(known)) || "en";
 
 /** @param {string} name @returns {Promise<Record<string, string>>} */
 const load = async (name) => (await fetch(`/web/texts/${name}.json`)).json();
@@ -50,6 +52,6 @@ export function ago(iso) {
 
 /** @param {string} name */
 export function choose(name) {
-  localStorage.language = name;
+  remember("language", name);
   location.reload();
 }

@@ -6,5 +6,6 @@ export function useEffect(work: () => void | (() => void), on?: unknown[]): void
 export function useLayoutEffect(work: () => void | (() => void), on?: unknown[]): void;
 export function useMemo<T>(make: () => T, on?: unknown[]): T;
 export function useCallback<T extends (...given: any[]) => any>(work: T, on?: unknown[]): T;
+export function useRef<T = any>(start: null): { current: T };
 export function useRef<T>(start: T): { current: T };
 export function useContext<T>(context: Context<T>): T;

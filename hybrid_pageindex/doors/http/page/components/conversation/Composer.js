@@ -1,4 +1,5 @@
 import { t } from "../../i18n.js";
+import { remember, remembered } from "../../storage.js";
 import { html, useEffect, useRef, useState } from "../../ui.js";
 import { Icon } from "../viewer/Icons.js";
 
@@ -7,9 +8,9 @@ const EFFORTS = ["fast", "auto", "deep"];
 /** Where questions are written. What was typed stays with the conversation until it is asked. */
 export function Composer({ id, running, onAsk, onStop }) {
   const kept = `draft ${id}`, field = useRef(/** @type {any} */ (null));
-  const [text, setText] = useState(() => sessionStorage.getItem(kept) || ""), [effort, setEffort] = useState(() => localStorage.effort || "auto");
+  const [text, setText] = useState(() => remembered(kept, "session")), [effort, setEffort] = useState(() => remembered("effort") || "auto");
   useEffect(() => {
-    sessionStorage.setItem(kept, text);
+    remember(kept, text, "session");
     field.current.style.height = "auto";
     field.current.style.height = `${Math.min(field.current.scrollHeight + 2, 200)}px`;
   }, [text]);
@@ -21,7 +22,10 @@ export function Composer({ id, running, onAsk, onStop }) {
     if (!(await onAsk(question, effort === "auto" ? undefined : effort))) setText(question);
   };
   const keys = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && ask(event);
-  const choose = (event) => setEffort((localStorage.effort = event.target.value));
+  const choose = (event) => {
+    setEffort(event.target.value);
+    remember("effort", event.target.value);
+  };
   return html`<form class="composer" onSubmit=${ask}>
     <textarea ref=${field} rows="1" value=${text} maxlength="10000" placeholder=${t("conversation.ask")} aria-label=${t("conversation.ask")}
       onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} />

@@ -60,7 +60,7 @@ export function useTalk(id) {
       });
       const running = found.messages.find((one) => one.status === "running");
       if (running) listen(running);
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (error.status === 404 || error.status === 403) setTalk({ state: "lost", messages: [] });
       else setProblem(error);
     }
@@ -79,7 +79,7 @@ export function useTalk(id) {
       const made = await work(...given);
       await load();
       return made || true;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       setProblem(error);
       if (error.status === 409) load();
       return false;

@@ -13,7 +13,7 @@ function Boxes({ boxes, kind, size }) {
 }
 
 /** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. */
-export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, onFail }) {
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, visit, onFail }) {
   const [shown, setShown] = useState(""), [sharp, setSharp] = useState("");
   const sheet = useRef(null);
   const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
@@ -26,7 +26,7 @@ export function Sheet({ base, info, number, layout, size, onSize, width, turn, m
   const first = now[0] || marks[0];
   useEffect(() => {
     if (first) sheet.current?.querySelector(".box.now, .box.mark")?.scrollIntoView({ block: "center", inline: "nearest" });
-  }, [number, first && first.join()]);
+  }, [number, visit, first && first.join()]);
   return html`<div class="sheet-room" style=${{ width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
     <div class="sheet" ref=${sheet} data-page=${number} data-ready=${shown === plain ? "" : undefined}
       style=${{ width: `${width}px`, height: `${height}px`, transform: turn ? `translate(-50%, -50%) rotate(${turn}deg)` : "translate(-50%, -50%)" }}>

@@ -1,7 +1,7 @@
 import { html, useLayoutEffect, useMemo, useRef } from "../../ui.js";
 import { between, selectedText } from "./placing.js";
 
-const pen = document.createElement("canvas").getContext("2d");
+const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 
 /** How much wider a word's box is than the word in the layer's letters. */
 function stretch(word) {

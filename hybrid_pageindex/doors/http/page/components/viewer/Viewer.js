@@ -21,10 +21,10 @@ const ROOM = 32; // CSS pixels beside a page
 /** A document's pages, one at a time.
  * `highlight`: words that are marked on the page it opens with, "…" for words left out; `boxes`: their places, where these are known.
  * `embedded`: beside something else, so that the address of this page is not its own. `note` is said above the page. Another `visit` turns to its page again. */
-export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = null, embedded = false, note = "", visit = 0, onClose }) {
+export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = /** @type {number[][] | null} */ (null), embedded = false, note = "", visit = /** @type {unknown} */ (0), onClose }) {
   const base = documentPath(library, doc), { state, info, newer, error, look } = useDocument(base);
   const [page, setPage] = useState(Number(asked) || 1), [opened, setOpened] = useState(page);
-  const [size, setSize] = useState(A4), [fit, setFit] = useState("calm"), [turn, setTurn] = useState(0), [view, setView] = useState("page");
+  const [size, setSize] = useState(A4), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [view, setView] = useState("page");
   const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [finding, setFinding] = useState(false), [words, setWords] = useState("");
   const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState("");
   const [room, setRoom] = useState({ width: 800, height: 900 });
@@ -141,7 +141,7 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
       <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })}>
         ${failed && html`<p class="notice">${failed.message} ${failed.advice || ""}</p>`}
         ${shown === "page" && html`<${Sheet} base=${base} info=${info} number=${number} layout=${layout?.width ? layout : null} size=${size} onSize=${setSize} width=${width}
-          turn=${turn} marks=${marks} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
+          turn=${turn} marks=${marks} visit=${visit} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
         ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} />`}
         ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
         ${silent && html`<p class="notice under">${t(read.needs_ocr ? "viewer.no_text_ocr" : "viewer.no_text")}</p>`}

@@ -4,7 +4,7 @@ import { get, query } from "../../api.js";
 /** What is known of a document, asked again when the person comes back to the page: somebody may have changed it.
  * `newer` is the document as it is now, where that is another content than what is shown. */
 export function useDocument(base) {
-  const [held, setHeld] = useState({ state: "loading" });
+  const [held, setHeld] = useState(/** @type {{ state: string, info?: any, newer?: any, error?: any }} */ ({ state: "loading" }));
   const look = async (fresh) => {
     try {
       const info = await get(base);
@@ -13,7 +13,7 @@ export function useDocument(base) {
         if (!fresh && before.state === "ready" && before.info?.content_id === info.content_id) return before;
         return { state: info.published ? "ready" : "failed", info };
       });
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       setHeld((before) => ({ ...before, state: error.status === 404 ? "gone" : before.info ? before.state : "error", error }));
     }
   };
@@ -67,6 +67,7 @@ export function useQuote(base, number, quote, ready) {
 
 /** Words looked for in the document: its matches in order, and which of them is shown. */
 export function useFind(base, words, page, onPage) {
+  /** @type {{ matches: any[], more: boolean, at: number, state: string, error?: any }} */
   const none = { matches: [], more: false, at: -1, state: "idle" };
   const [found, setFound] = useState(none);
   useEffect(() => {
