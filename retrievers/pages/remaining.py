@@ -1,7 +1,7 @@
 """Pages that hold nothing of what a question asks for, but words of how it asks.
 
-«Highlight the parts of this contract about renewal that a lawyer should review» searches for renewal. Where that
-reaches fewer pages than are wanted, those that speak of contracts and lawyers are likelier than none: they come last.
+«Mark the passages of this lease about subletting that we ought to check» searches for subletting. Where that reaches
+fewer pages than are wanted, those that speak of leases and checks are likelier than none: they come last.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ _PHRASES = {
     "a role to play": r"\b(?:assume|imagine|pretend|suppose|act\s+as\s+if|as\s+if|assuming)\s+(?:that\s+)?"
     r"you(?:['’]re|\s+are|\s+were)\b[^.?!:;\n]{0,250}"
     r"|(?:^|(?<=[.?!:;\n])\s{0,3})you\s+(?:are|were|have)\b[^.?!:;\n]{0,250}"
-    r"|\bassum(?:e|ing)\s+the\s+(?:perspective|role|position)\s+of\s+an?\s+(?:\w+\s+){1,4}?who\b",
+    r"|\b(?:assum(?:e|ing)|adopt(?:ing)?|tak(?:e|ing)|play(?:ing)?)\s+the\s+"
+    r"(?:perspective|role|position|viewpoint|standpoint|point\s+of\s+view)\s+of\s+an?\s+(?:\w+\s+){1,4}?who\b",
     "a unit": rf"\b(?:answer|respond)?\s*\(?in\s+(?:units\s+of\s+)?(?:{_CURRENCY}\s*)?{_UNIT}\b"
     rf"(?:\s+of\s+{_CURRENCY})?\)?"
     rf"|\bhow\s+many\s+{_UNIT}\s+(?:of\s+)?{_CURRENCY}(?!\w)",
@@ -44,23 +45,35 @@ _PHRASES = {
     r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",
 }
 _PHRASE = re.compile("|".join(_PHRASES.values()), re.IGNORECASE)
-# «Mark the passages of this lease about subletting that a lawyer should read»: only «subletting» is searched for.
+# «if any», «(where applicable)»: what is asked for may not be there.
+_HEDGE = re.compile(
+    r"[,(]?\s?\b(?:if|where|as)\s(?:there\s(?:is|are)\s)?"
+    r"(?:any|applicable|available|present|possible|needed|necessary|relevant|appropriate)(?:\)|,|(?=[.?!:;\n]|$))",
+    re.IGNORECASE,
+)
+# «Mark the passages of this lease about subletting that we ought to check»: only «subletting» is searched for.
 _POINTING = re.compile(
-    r"\b(?:highlight|mark|underline|flag|quote|list|find|identify|extract|show|point\s+(?:out|to))"
+    r"\b(?:highlight|mark|underline|flag|quote|list|find|locate|identify|extract|show|pull\s+out|point\s+(?:out|to))"
     r"(?:\s+(?:me|us|all|any|every|each|the|those|of)){0,3}"
-    r"\s+(?:parts?|passages?|portions?|sentences?|sections?|paragraphs?|clauses?|provisions?|excerpts?|places?)"
-    r"(?:\s*\(if\s+any\)|\s*,?\s*if\s+any\s*,?)?"
+    r"\s+(?:parts?|passages?|portions?|sentences?|sections?|paragraphs?|clauses?|provisions?|excerpts?|places?|pages?)"
     r"(?:\s+(?:of|in|from|within)\s+(?:this|the|that|our)\s+(?:\w+\s+){0,2}?\w+)?"
     r"\s+(?:(?:that|which)\s+(?:are\s+|is\s+)?)?"
     r"(?:relat(?:ed?|es|ing)\s+to|about|on|concern(?:s|ing)?|regarding|discuss(?:es|ing)?|mention(?:s|ing)?"
-    r"|deal(?:s|ing)?\s+with)"
+    r"|deal(?:s|ing)?\s+with|cover(?:s|ing)?|address(?:es|ing)?)"
     r"\s+(?P<what>[^.?!:;\n]{1,200}?)"
-    r"(?:\s+(?:that|which)\s+(?:\w+\s+){0,3}?(?:should|must|ought\s+to|needs?\s+to)\s+(?:be\s+)?"
-    r"(?:review|read|check|examine|look)[^.?!:;\n]{0,60})?"
+    # what a reader should do with them
+    r"(?:\s+(?:and\s+)?(?:(?:that|which)\s+)?(?:(?:\w+\s+){0,3}?(?:should|must|ought\s+to|needs?\s+to|ha(?:s|ve)\s+to)\s+(?:be\s+)?"
+    r"(?:review|read|check|examine|look|see|know|note|consider|discuss|approve)|needs?\s+(?:\w+\s+)?attention"
+    r"|(?:(?:are|is)\s+)?worth\s+\w+ing\b)[^.?!:;\n]{0,60})?"
     r"\s*(?=[.?!:;\n]|$)",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"(?:^|(?<=[.?!:;\n]))\s{0,3}(?:details?|context|description|question)\s*:", re.IGNORECASE)
+# What a template puts before its parts.
+_LABEL = re.compile(
+    r"(?:^|(?<=[.?!:;\n]))\s{0,3}"
+    r"(?:details?|context|description|questions?|query|task|background|instructions?|request|prompt|input)\s*:",
+    re.IGNORECASE,
+)
 
 _VERBS = """
 answer answers answering respond responding response reply question questions round rounded rounding assume assuming
@@ -90,7 +103,7 @@ _BREAK = re.compile(r"[.?!:;\n]")
 
 def strip_instructions(text: str) -> str:
     """The text without what it tells the answerer to do; what that points to («the balance sheet») stays."""
-    text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", text))
+    text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", _HEDGE.sub(" ", text)))
     text = _PHRASE.sub(" . ", text)
     kept, position = [], 0
     for run in _runs(text):
