@@ -2,7 +2,8 @@
 about, two documents in one question, and which documents there are.
 
 They were written by hand beside the documents, before the rules that answer them. Of each kind of document half are
-held out: no rule was made by looking at their questions. Those «asked later» were written when the rules stood.
+held out: no rule was made by looking at their questions. Those «asked later» were written when the rules stood, those
+«in other words», on the documents of «about», before the rule for them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,14 @@ from retrievers.places.lead import Leads, lead, meant, texts_of
 from retrievers.places.located import PlaceFound, locate
 from retrievers.places.named_sections import SectionAsked, named_sections, part_spoken_of, titled_lines
 from retrievers.places.rest import naming_terms, own_names, rest, without
-from retrievers.query.about import Wanted, wants_whole
+from retrievers.query.about import (
+    Wanted,
+    ends_in_saying,
+    may_ask_what_it_says,
+    wants_whole,
+    without_saying,
+    without_saying_chinese,
+)
 from retrievers.query.question import Question
 from retrievers.query.references import Reference, references
 
@@ -54,9 +61,11 @@ def _found(
     docs = meant(visits, pages, scoring)
     if named := references(question.text):
         return _by_number(named, question, routing, visits, pages, docs, texts)
-    whole = wants_whole(question.text)
-    if whole and not part_spoken_of(question.text):
-        found = _by_role(*whole, question, routing, visits, pages, docs)
+    if not part_spoken_of(question.text):
+        whole = wants_whole(question.text)
+        found = _by_role(*whole, question, routing, visits, pages, docs) if whole else Leads(visits, pages, {})
+        if not found.reasons and may_ask_what_it_says(question.text):
+            found = _by_silence(whole[0] if whole else "summary", question, routing, visits, pages, docs)
         if found.reasons:
             return found
     return _by_name(question, routing, visits, pages, docs, texts)
@@ -102,6 +111,30 @@ def _by_role(
         others = rest(text, question, naming_terms(document, routing))
         of_whole = _RESULTS.issuperset(_elsewhere(others, content))
         return overview(wanted, document, content) if of_whole else []
+
+    return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
+
+
+def _by_silence(
+    wanted: Wanted,
+    question: Question,
+    routing: Routing,
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+) -> Leads:
+    """What a document says, where the question names one and nothing in it."""
+    from retrievers.places.overview import overview
+
+    text = without_saying_chinese(without(question, routing))
+    loosely = ends_in_saying(question.text)
+
+    def places(scores: PageScores) -> Sequence[PlaceFound]:
+        document, content = scores.candidate.document, scores.content
+        if len(pages) > 1 and own_names(document).isdisjoint(question.terms):
+            return []
+        others = without_saying(rest(text, question, naming_terms(document, routing)))
+        return [] if (_elsewhere(others, content) if loosely else others) else overview(wanted, document, content)
 
     return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
 

@@ -1,10 +1,17 @@
-"""Questions about a document as a whole: what it is about, a summary, its key findings, its conclusions."""
+"""Questions about a document as a whole: what it is about, a summary, its key findings, its conclusions.
+
+Some say so in words of their own («summary of …»). Others only name a document and ask for nothing in it: «What does
+the survey deal with?», «Walk me through the survey», «The survey in two sentences».
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
+
+from hybrid_core.text.tokens import tokenise
 
 Wanted = Literal["summary", "findings", "conclusion", "abstract"]
 """What of a document says it: any summary of it, what it found, what it concludes, its abstract."""
@@ -57,3 +64,81 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 def _hollow(match: re.Match[str]) -> str:
     """Of «what is the paper about» «the paper» stays."""
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
+
+
+_ASKS = (
+    r"\b(?:what(?:['’]?s)?|tell|explain|describe|walk|introduce|boil|break|sum|give|show|brief|read"
+    r"|was|wovon|worum|worüber|wor[üu]m|womit|erkl[äa]r\w*|beschreib\w*|fass\w*|gib|zeig\w*|stell\w*|erz[äa]hl\w*"
+    r"|que|quoi|qu['’]est-ce|explique\w*|d[ée]cri\w*|pr[ée]sente\w*|qu[ée]|describ\w*|expl[íi]ca\w*)\b"
+    r"|\bin\s+(?:\w+\s+){1,3}(?:words?|sentences?|paragraphs?|lines?|minutes?|terms|s[äa]tzen|worten?)\b"
+    r"|什么|哪些|介绍|讲|说|谈|解释|描述"
+)
+# A question of when, who, where or how much asks for something in the document.
+_ASKS_FOR_ONE = (
+    r"^\W*(?:who|whose|whom|when|where|which|how|why|is|are|was\s+there|did|do|can|wer|wann|wo|wie|welche\w*|qui|quand|o[ùu]"
+    r"|quel\w*|qui[ée]n|cu[áa]ndo|d[óo]nde|谁|何时|哪里|为什么|如何)\b"
+)
+# «What does … cover?»: what stands between names the document, though other words than its own may.
+_ENDS = (
+    r"\b(?:deals?\s+with|cover(?:s|ed)?|contain(?:s|ed)?|includes?|say(?:s|ing)?|tell(?:s|ing)?(?:\s+us)?|discuss(?:es|ed)?"
+    r"|describe[sd]?|treat(?:s|ed)?|address(?:es|ed)?|regulate[sd]?|govern(?:s|ed)?|set(?:s|ting)?\s+out|entails?|present(?:s|ed)?"
+    r"|argue[sd]?|teach(?:es)?)\W*(?:(?:roughly|briefly|basically|essentially|mainly|exactly|in\s+(?:\w+\s+){1,3}\w+)\W*)?$"
+)
+_SAYS = frozenset(
+    tokenise(
+        """
+        deal deals dealt cover contain include discuss describe treat address concern present argue regulate govern set
+        entail say said tell telling us mean state announce provide content contents topic theme subject matter gist
+        essence substance big picture main key central idea point thrust message core learn teach introduce intro
+        introduction walk boil break sum summed try trying go going read reading roughly briefly basically essentially
+        mainly exactly simple simply plain plainly english easy language terms words word sentence paragraph line
+        minute nutshell few one two three four five kind sort type know understand heard brief quick quickly short
+        shortly all let please dummies layman five purpose use used stand stands whole general generally
+        handelt handeln handel geht gehen behandelt behandeln regelt regeln enthält enthalten steht stehen drin darin
+        inhalt inhalte thema themen einblick kurz kurze kurzen kurzer knapp grob zusammen zusammenfassen fasse fassen
+        erkläre erkläre erklären erzähle erzähl beschreibe beschreiben sagt sagen stelle vor wesentliche wesentlichen
+        wichtigste wichtigsten satz sätzen worten wort einfachen einfach
+        der die das den dem des ein eine einen einem einer eines im in an am auf aus bei für mit nach von vom zu zum zur
+        es um und ist sind mir mich uns ich bitte über was wovon worum worüber
+        dokument dokuments bericht berichts jahresbericht buch vertrag studie artikel aufsatz papier präsentation gesetz
+        folien handbuch leitfaden
+        traite parle contient dit contenu sujet présente décris explique le la les un une des du de dans sur il est que
+        quoi ce cet cette moi nous bref document rapport livre contrat étude
+        trata habla contiene dice contenido tema describe explica el los las una unos del en sobre es qué me nos breve
+        documento informe libro contrato estudio
+        """
+    )
+)
+_SAYS_CHINESE = re.compile(
+    "规定|内容|涉及|涵盖|包括|包含|主要|大概|大致|简单|简要|简短|关于|有关|讨论|论述|讲述|阐述|叙述|核心|要旨|主旨|主题|宗旨"
+    "|干什么|做什么|一句话|几句话|快速|了解|读懂|描述|方面|东西|怎么回事"
+)
+
+
+@lru_cache(maxsize=1)
+def _asking() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    return (
+        re.compile(_ASKS, re.IGNORECASE),
+        re.compile(_ASKS_FOR_ONE, re.IGNORECASE),
+        re.compile(_ENDS, re.IGNORECASE),
+    )
+
+
+def may_ask_what_it_says(question: str) -> bool:
+    """Whether a question would ask for a document as a whole if it asked for nothing in it."""
+    asks, for_one, _ = _asking()
+    return asks.search(question) is not None and for_one.search(question) is None
+
+
+def ends_in_saying(question: str) -> bool:
+    """«What does … deal with?»"""
+    return _asking()[2].search(question) is not None
+
+
+def without_saying(terms: Iterable[str]) -> list[str]:
+    """The terms but those by which a question asks what something says."""
+    return [term for term in terms if term not in _SAYS]
+
+
+def without_saying_chinese(text: str) -> str:
+    return _SAYS_CHINESE.sub(" ", text)

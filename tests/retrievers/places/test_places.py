@@ -111,6 +111,33 @@ def test_what_a_document_is_about(shelf: Engine, question: str) -> None:
     assert "speaks for the whole document" in first(shelf, question).receipt.verdict
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does the Harbour Survey of Lumen Bay deal with?", "Walk me through the harbour survey",
+        "What is in the harbour survey, briefly?", "The harbour survey in two sentences",
+        "Wovon handelt der Harbour Survey of Lumen Bay?",
+    ],
+)  # fmt: skip
+def test_a_question_for_nothing_in_a_document_is_for_the_whole(shelf: Engine, question: str) -> None:
+    assert (first(shelf, question).doc_name, first(shelf, question).page) == ("survey.pdf", 3)
+
+
+def test_what_a_law_says_in_chinese(shelf: Engine) -> None:
+    assert first(shelf, "灯塔法规定了哪些内容").receipt.contributions["overview"] > 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who wrote the harbour survey?", "What does the harbour survey say of ice?", "harbour survey",
+        "How does the harbour survey deal with sandbanks?", "What does a buoy contain?",
+    ],
+)  # fmt: skip
+def test_a_question_for_something_in_a_document_is_not(shelf: Engine, question: str) -> None:
+    assert "overview" not in first(shelf, question).receipt.contributions
+
+
 def test_evidence_is_strong_where_a_place_is_all_that_is_asked_for(shelf: Engine) -> None:
     assert found(shelf, "page 4 of the Harbour Survey of Lumen Bay").evidence.level == "strong"
     whole = run(shelf.search("What is this document about?", documents="survey.pdf", effort="fast"))
