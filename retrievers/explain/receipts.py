@@ -13,6 +13,7 @@ from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
 from retrievers.pages.page_values import best_pages
 from retrievers.pages.scores import PageScores, Place
+from retrievers.places.located import Span
 from retrievers.query.question import Question
 from retrievers.rerank.selection import ResultSlot
 
@@ -27,12 +28,14 @@ class Explainer:
         scores: Sequence[PageScores],
         question: Question,
         verdicts: Mapping[Place, str],
+        spans: Mapping[Place, Span],
         short_path: Callable[[str], str],
         scoring: PageScoring,
     ) -> None:
-        """``verdicts`` are what a model said of pages."""
+        """``verdicts`` are what a model said of pages, or why the question means them; ``spans`` the parts of pages
+        that it means, from which snippets are then taken."""
         self._scores, self._question, self._verdicts = scores, question, verdicts
-        self._path_of, self._scoring = short_path, scoring
+        self._spans, self._path_of, self._scoring = spans, short_path, scoring
 
     def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
         """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
@@ -41,9 +44,12 @@ class Explainer:
         document, content = scores.candidate.document, scores.content
         adds = matched_terms(content, page, scores.query, self._scoring)
         weights = snippet.weights(self._question.terms, adds)
+        first, last = self._spans.get((visit.doc, page), (0, None))
+        headings = [at - first for at in content.headings_at.get(page, ())]
         offset, shown = snippet.best_window(
-            held.text, weights, numeric=self._question.numeric, headings=content.headings_at.get(page, ())
+            held.text[first:last], weights, numeric=self._question.numeric, headings=headings
         )
+        offset += first
         section = self._section(visit.doc, content.section_at(page, offset))
         own = {name: scores.part(name, page) for name in scores.contributions}
         known = {name: by_page.get(page) for name, by_page in scores.signals.items()}

@@ -19,6 +19,7 @@ from retrievers.documents.route import Routing
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place, gained
 from retrievers.pages.tree_walk import WalkTrace
+from retrievers.places.located import Span
 from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import Expansion, Expert
 from retrievers.query.question import Question
@@ -64,6 +65,7 @@ class SearchState:
     walk: WalkTrace | None = None
     quoted: Collection[Place] = ()  # the pages that say what the question quotes
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
+    spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
     evidence: Evidence = Evidence("none", 0.0)
     sureness: float = 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hybrid_core.types.scoring import DocumentScoring
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place, gained
-from retrievers.places.located import PlaceFound
+from retrievers.places.located import PlaceFound, Span
 
 _MOST_DOCUMENTS = 3
 _GOING_ON = 4  # pages of a place after its first that lead too
@@ -21,13 +21,15 @@ Finder = Callable[[PageScores], Sequence[PlaceFound]]
 class Leads:
     """The pages in their new order, what each was given, and why; no reasons where nothing leads.
 
-    ``settled``: the question asks for nothing else of the one document that it means.
+    ``settled``: the question asks for nothing else of the one document that it means. ``spans`` are the parts of pages
+    that are meant, where less than the page is.
     """
 
     visits: Sequence[PageVisit]
     pages: Sequence[PageScores]
     reasons: Mapping[Place, str]
     settled: bool = False
+    spans: Mapping[Place, Span] = field(default_factory=dict)
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
@@ -57,6 +59,7 @@ def lead(
     best = max((float(pages[one.doc].values[one.page - 1]) for one in visits), default=0.0)
     gains: dict[Place, float] = {}
     reasons: dict[Place, str] = {}
+    spans: dict[Place, Span] = {}
     for behind, doc in enumerate(docs):
         if one_document and gains:
             break
@@ -73,12 +76,14 @@ def lead(
                 own = float(pages[doc].values[place.page - 1]) or pages[doc].parts(place.page)
                 gains[key] = floor + place.begins - 0.01 * rank - own
             reasons[key] = place.why
+            if place.span:
+                spans[key] = place.span
     if not gains:
         return Leads(visits, pages, {})
     known = {(one.doc, one.page) for one in visits}
     new = [PageVisit(doc, page, 0) for doc, page in gains if (doc, page) not in known]
     ordered, after = gained([*visits, *new], pages, name, gains)
-    return Leads(ordered, after, reasons, len(docs) == 1 and not asks_more(pages[docs[0]]))
+    return Leads(ordered, after, reasons, len(docs) == 1 and not asks_more(pages[docs[0]]), spans)
 
 
 def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:

@@ -15,17 +15,23 @@ from retrievers.query.references import Reference, bare_line_starts, line_starts
 _LISTED = 4  # lines of one page that begin as headings or captions do: it is a list of them
 _LONGEST = 60  # pages of a section in which the rest of the question is looked for
 
+Span = tuple[int, int | None]
 Texts = Callable[[], Sequence[tuple[str, str]]]
 """The printed label and the text of every page of the document, read when asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """``page`` is 1-based; ``why`` says how it was found; ``begins`` is False where the place only goes on there."""
+    """``page`` is 1-based; ``why`` says how it was found; ``begins`` is False where the place only goes on there.
+
+    ``span`` are the characters of the page that belong to the place, from the first to before the last (None: all that
+    follow), where less than the page is meant.
+    """
 
     page: int
     why: str
     begins: bool = True
+    span: Span | None = None
 
 
 def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:
@@ -69,10 +75,16 @@ def sections_called(reference: Reference, sections: Sequence[Section]) -> list[P
 
 def _pages_of(section: Section) -> Iterator[PlaceFound]:
     last = min(section.end_page, section.start_page + _LONGEST - 1)
-    yield PlaceFound(section.start_page, f"«{section.title}» begins here")
-    yield from (
-        PlaceFound(page, f"«{section.title}» goes on here", False) for page in range(section.start_page + 1, last + 1)
-    )
+    yield beginning(section, f"«{section.title}» begins here")
+    for page in range(section.start_page + 1, last + 1):
+        span = (0, section.end_anchor) if page == section.end_page and section.end_anchor else None
+        yield PlaceFound(page, f"«{section.title}» goes on here", False, span)
+
+
+def beginning(section: Section, why: str) -> PlaceFound:
+    """The page on which a section begins."""
+    end = section.end_anchor if section.end_page == section.start_page else None
+    return PlaceFound(section.start_page, why, span=(section.anchor, end))
 
 
 def lines_that_begin(
@@ -83,13 +95,13 @@ def lines_that_begin(
 ) -> list[PlaceFound]:
     """The pages on which a line begins so; of several those that are no list of such lines."""
     starts = starts or line_starts(reference.word)
-    found: list[tuple[int, int, str]] = []
+    found: list[tuple[int, int, str, int]] = []
     for page, (_, text) in enumerate(texts, 1):
-        lines = [_line(text, match.start(), match.end()) for match in starts.finditer(text)]
-        if named := [line for line in lines if begins(reference, line)]:
-            found.append((len(lines), page, named[0]))
+        lines = [(_line(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
+        if named := [line for line in lines if begins(reference, line[0])]:
+            found.append((len(lines), page, *named[0]))
     shown = [one for one in found if one[0] < _LISTED] or found
-    return [PlaceFound(page, f"«{_short(line)}» stands here") for _, page, line in shown]
+    return [PlaceFound(page, f"«{_short(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
 
 
 def _line(text: str, start: int, matched: int) -> str:

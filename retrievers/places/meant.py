@@ -131,9 +131,9 @@ def _by_silence(
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content
-        if len(pages) > 1 and own_names(document).isdisjoint(question.terms):
-            return []
         others = without_saying(rest(text, question, naming_terms(document, routing)))
+        if own_names(document).isdisjoint(question.terms):  # «What does this report cover?»: there is but one
+            return overview(wanted, document, content) if len(pages) == 1 and not others else []
         return [] if (_elsewhere(others, content) if loosely else others) else overview(wanted, document, content)
 
     return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)

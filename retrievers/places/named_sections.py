@@ -13,7 +13,7 @@ from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.tokens import cached_hash, tokenise
 from retrievers.documents.content import Content
 from retrievers.places.headings import numbered
-from retrievers.places.located import PlaceFound
+from retrievers.places.located import PlaceFound, beginning
 from retrievers.query.content_words import is_frame
 
 _PARTS = {
@@ -83,7 +83,7 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     found.sort(key=lambda one: one[0])
     places: dict[int, PlaceFound] = {}
     for _, section in found[:_MOST]:
-        places.setdefault(section.start_page, PlaceFound(section.start_page, f"«{section.title}» begins here"))
+        places.setdefault(section.start_page, beginning(section, f"«{section.title}» begins here"))
     return list(places.values())
 
 

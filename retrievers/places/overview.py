@@ -10,7 +10,7 @@ from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Document, Section
 from retrievers.documents.content import Content
 from retrievers.places.headings import numbered
-from retrievers.places.located import PlaceFound
+from retrievers.places.located import PlaceFound, beginning
 from retrievers.query.about import Wanted
 
 _NUMBER = (
@@ -59,7 +59,7 @@ def overview(wanted: Wanted, document: Document, content: Content) -> list[Place
     found: dict[int, PlaceFound] = {}
     for role in _ORDER[wanted]:
         if section := _section(role, document, content):
-            place = PlaceFound(section.start_page, f"«{section.title}» speaks for the whole document")
+            place = beginning(section, f"«{section.title}» speaks for the whole document")
             found.setdefault(place.page, place)
         elif role == "front" and document.card.type not in _COVERS and content.body.lengths[0] >= _WORDS:
             found.setdefault(1, PlaceFound(1, "the document begins here"))

@@ -87,7 +87,7 @@ def test_the_filing_given_is_a_filter(library: Engine) -> None:
 def test_on_a_shared_page_the_section_is_the_one_that_matches(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(pdfs.two_sections_on_a_page(tmp_path / "shared.pdf")))
     for _, title, page in pdfs.SHARED_PAGE:
-        best = run(engine.search(f"What does {title.lower()} deal with?")).results[0]
+        best = run(engine.search(f"Which rules on {title.lower()} are there?")).results[0]
         assert (best.page, best.section.title) == (page, title)
         assert f"deals with {title.lower()}" in best.snippet and f"«{title}»" in best.receipt.verdict
 

@@ -96,12 +96,13 @@ def test_a_page_number_is_that_of_the_file_or_the_one_in_print(shelf: Engine) ->
     ("question", "article"),
     [
         ("灯塔法第133条", "第一百三十三条"), ("灯塔法第十七条怎么规定", "第十七条"),
-        ("灯塔法第一百三十三条之一", "第一百三十三条之一"),
+        ("灯塔法第一百三十三条之一", "第一百三十三条之一"), ("灯塔法第132条", "第一百三十二条"),
     ],
 )  # fmt: skip
 def test_articles_of_a_law(shelf: Engine, question: str, article: str) -> None:
     best = first(shelf, question)
     assert best.doc_name == "灯塔法.md" and f"«{article}" in best.receipt.verdict
+    assert best.snippet.startswith(article)
 
 
 @pytest.mark.parametrize("question", ["What is the harbour survey about?", "Summarise the Harbour Survey of Lumen Bay"])
