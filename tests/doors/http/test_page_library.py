@@ -98,3 +98,45 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
     assert "DS_Store" not in page.get_by_role("treegrid").inner_text()
     page.get_by_role("button", name="2025", exact=True).press("ArrowLeft")
     page.get_by_role("link", name="crane").wait_for(state="detached")
+
+
+def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Serving, library: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "mill"})
+        upload(client, "mill", wheel="# Wheel\n\nOf oak.\n\n## Paddles\n\nOf elm.\n", stone="# Stone\n\nOf granite.\n")
+        doc = next(
+            one["doc_id"]
+            for one in client.get("/libraries/mill/documents").json()["documents"]
+            if one["name"] == "wheel.md"
+        )
+    page = library("mill")
+    page.get_by_role("button", name="Details of Wheel").click()
+    details = page.get_by_role("complementary", name="Wheel")
+    details.get_by_role("treeitem", name="Wheel").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.innerText").strip().startswith("Paddles")
+
+    details.get_by_text("Correct", exact=True).click()
+    details.get_by_role("textbox", name="Organisation").fill("Watermill Trust")
+    with served.client() as client:
+        client.patch(f"/libraries/mill/documents/{doc}", json={"set": {"year": "1830"}}).raise_for_status()
+    details.get_by_role("button", name="Save").click()
+    details.get_by_text("Somebody else changed this document").wait_for()
+    assert details.get_by_role("textbox", name="Organisation").input_value() == "Watermill Trust", (
+        "what was typed stays"
+    )
+    assert details.get_by_role("textbox", name="Year").input_value() == "1830", "and what they wrote is there"
+    details.get_by_role("button", name="Save").click()
+    details.get_by_text("Saved.").wait_for()
+    page.get_by_role("gridcell", name="Watermill Trust").wait_for()
+    details.get_by_role("button", name="Undo the correction of Organisation").click()
+    page.get_by_role("gridcell", name="Watermill Trust").wait_for(state="detached")
+
+    with page.expect_download() as kept:
+        details.get_by_role("link", name="Download").click()
+    assert kept.value.suggested_filename == "wheel.md"
+    details.get_by_role("button", name="Remove").click()
+    details.get_by_role("button", name="Yes, remove").click()
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.go_back()
+    page.get_by_text("This document is not here any more.").wait_for()

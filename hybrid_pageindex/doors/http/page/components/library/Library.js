@@ -6,6 +6,7 @@ import { go, link, usePlace } from "../../router.js";
 import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
 import { Search } from "../Search.js";
 import { choose, hasFolders, sorted } from "./choosing.js";
+import { Details } from "./Details.js";
 import { DocumentList } from "./DocumentList.js";
 import { useActive, useDocuments, useWork } from "./documents.js";
 import { DropZone } from "./DropZone.js";
@@ -81,13 +82,19 @@ export function Library({ name }) {
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
       <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
     ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${active.size + uploads.items.length > 0} />` : html`
-      <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />
-      <p class="muted small count" role="status">${ordered.length === rows.length ? t("library.count", { n: rows.length })
-        : t("library.count_of", { shown: number(ordered.length), n: rows.length })}</p>
-      ${ordered.length === 0 ? html`<p class="muted fits-none">${t("library.nothing_fits")}</p>`
-        : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
-        : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
-        : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}`}
+      <div class=${`library-body${opened ? " with-details" : ""}`}>
+        <div class="library-list">
+          <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />
+          <p class="muted small count" role="status">${ordered.length === rows.length ? t("library.count", { n: rows.length })
+            : t("library.count_of", { shown: number(ordered.length), n: rows.length })}</p>
+          ${ordered.length === 0 ? html`<p class="muted fits-none">${t("library.nothing_fits")}</p>`
+            : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
+            : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
+            : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}
+        </div>
+        ${opened && html`<${Details} key=${opened} library=${name} doc=${opened} row=${rows.find((one) => one.doc_id === opened)} may=${writes}
+          close=${() => set({ doc: null }, false)} changed=${() => (again(), loadWork())} />`}
+      </div>`}
   </div>`;
 }
 

@@ -1,0 +1,69 @@
+// The sections of a document as a tree that opens; each leads to its page.
+import { get } from "../../api.js";
+import { t } from "../../i18n.js";
+import { pageLink } from "../../router.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
+import { documentPath } from "../viewer/addresses.js";
+
+const FEW = 12; // sections at the top that open by themselves
+
+/** @typedef {{ node_id: string, title: string, start_page: number, end_page: number, summary?: string, nodes?: Node[] }} Node */
+
+/** The lines that can be seen, in order. @param {Node[]} nodes @param {Set<string>} open @returns {{ node: Node, level: number, above: string }[]} */
+const linesOf = (nodes, open, level = 1, above = "") =>
+  nodes.flatMap((node) => [{ node, level, above }, ...(open.has(node.node_id) ? linesOf(node.nodes ?? [], open, level + 1, node.node_id) : [])]);
+
+/** @param {{ library: string, doc: string, content: string }} props */
+export function Outline({ library, doc, content }) {
+  const [nodes, setNodes] = useState(/** @type {Node[] | null} */ (null));
+  const [wrong, setWrong] = useState("");
+  const [open, setOpen] = useState(() => new Set());
+  const [current, setCurrent] = useState("");
+  const tree = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => void get(`${documentPath(library, doc)}/outline`).then((found) => {
+    setNodes(found.nodes);
+    setOpen(new Set(found.nodes.length <= FEW ? found.nodes.slice(0, 1).map((/** @type {Node} */ one) => one.node_id) : []));
+  }, (error) => setWrong(error.message)), [library, doc, content]);
+  const lines = useMemo(() => linesOf(nodes ?? [], open), [nodes, open]);
+  if (wrong) return html`<p class="bad small" role="alert">${wrong}</p>`;
+  if (!nodes) return html`<p class="muted small">${t("details.outline_loading")}</p>`;
+  if (!nodes.length) return html`<p class="muted small">${t("details.no_outline")}</p>`;
+  const turn = (/** @type {string} */ id, /** @type {boolean} */ on) => {
+    const now = new Set(open);
+    now[on ? "add" : "delete"](id);
+    setOpen(now);
+  };
+  const focus = (/** @type {string | undefined} */ id) => {
+    if (!id) return;
+    setCurrent(id);
+    /** @type {HTMLElement | null | undefined} */ (tree.current?.querySelector(`[data-node="${id}"]`))?.focus();
+  };
+  const keyed = (/** @type {KeyboardEvent} */ event) => {
+    const at = lines.findIndex(({ node }) => node.node_id === /** @type {HTMLElement} */ (event.target).dataset.node);
+    if (at < 0) return;
+    const { node, above } = lines[at];
+    const inner = Boolean(node.nodes?.length);
+    const isOpen = open.has(node.node_id);
+    const step = {
+      ArrowDown: () => focus(lines[at + 1]?.node.node_id), ArrowUp: () => focus(lines[at - 1]?.node.node_id),
+      Home: () => focus(lines[0].node.node_id), End: () => focus(lines[lines.length - 1].node.node_id),
+      ArrowRight: () => (inner && !isOpen ? turn(node.node_id, true) : inner && focus(node.nodes?.[0].node_id)),
+      ArrowLeft: () => (inner && isOpen ? turn(node.node_id, false) : focus(above)),
+    }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    step();
+  };
+  const first = lines.some(({ node }) => node.node_id === current) ? current : lines[0].node.node_id;
+  return html`<div class="outline-tree" role="tree" aria-label=${t("details.outline")} ref=${tree} onKeyDown=${keyed}>
+    ${lines.map(({ node, level }) => {
+      const inner = Boolean(node.nodes?.length);
+      const isOpen = open.has(node.node_id);
+      return html`<a key=${node.node_id} role="treeitem" data-node=${node.node_id} aria-level=${level} aria-expanded=${inner ? String(isOpen) : undefined}
+        tabindex=${node.node_id === first ? 0 : -1} href=${pageLink(library, doc, node.start_page)} title=${node.summary || null} style=${`padding-left:${(level - 1) * 16}px`}
+        onFocus=${() => setCurrent(node.node_id)}>
+        <span class="turn" aria-hidden="true" onClick=${inner && ((/** @type {Event} */ event) => (event.preventDefault(), turn(node.node_id, !isOpen)))}>${inner ? (isOpen ? "▾" : "▸") : ""}</span>
+        <span class="outline-title">${node.title}</span><span class="muted small">${node.start_page}</span></a>`;
+    })}
+  </div>`;
+}
