@@ -1,74 +1,100 @@
-"""Which pages an answer sends as pictures by itself, where their questions' gold is a chart, a figure or a scan.
+"""Which pages an answer sends as pictures by itself, where what answers the question is a chart, a figure or a scan.
 
-    python benchmarks/answer_pictures.py [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json]
+    python benchmarks/answer_pictures.py [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json] [--missed]
 
-Recall: of the gold pages of such questions that are among the sources, the share that a model is sent as a picture, at
-most 3 a question. In the library and with the document given. No model is asked: what would be sent is counted.
+Recall: of the gold pages of such questions the share that a model is sent as a picture, at most 3 a question: of those
+that are among the sources, and of all. In the library and with the document given. No model is asked: what would be
+sent is counted. A gold page counts where the question's evidence is a chart or a figure, or where the page is a scan.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from filings import options_of
 
 from eval.datasets import load
+from eval.records.questions import EvalQuestion
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.answering.page_pictures import PagePictures
 from retrievers.answer.far import near
-from retrievers.answer.showing import MOST, pictured
+from retrievers.answer.showing import MOST, Showing, pictured
 
 SEEN = ("chart", "figure")
+Shown = dict[tuple[str, int], Showing | None]
 
 
 def main() -> int:
     parser = options_of(__doc__)
     parser.add_argument("--set", default="mmlongbench")
     parser.add_argument("--top-k", type=int, default=5)
+    parser.add_argument("--missed", action="store_true", help="name the gold pages that were not sent")
     options = parser.parse_args()
     dataset = load(options.set, options.data)
     found: dict[str, float] = {}
+    shown: Shown = {}
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)
         with closing(Engine(settings=Settings(storage_path=home))) as engine:
             run(engine.index(dataset.files))
             pictures = PagePictures(engine._parts().pages, engine.settings.library, {})
             for setting in ("library", "given"):
-                found |= _measured(engine, pictures, dataset.questions, setting, options.top_k)
+                found |= _measured(engine, pictures, dataset.questions, setting, options, shown)
     print(json.dumps(found) if options.json else "\n".join(f"{name:<32}{value}" for name, value in found.items()))
     return 0
 
 
-def _measured(engine: Engine, pictures: PagePictures, questions, setting: str, top_k: int) -> dict[str, float]:
-    among = sent = most = drawn = kept = lost = 0
+def _measured(
+    engine: Engine, pictures: PagePictures, questions: Sequence[EvalQuestion], setting: str, options: Namespace,
+    shown: Shown,
+) -> dict[str, float]:  # fmt: skip
+    among = sent = most = drawn = kept = lost = there = several = 0
     for question in questions:
         given = {"documents": list(question.given)} if setting == "given" else {}
-        results = engine.search_now(question.text, effort="fast", top_k=top_k, **given).results
+        results = engine.search_now(question.text, effort="fast", top_k=options.top_k, **given).results
         gold = {(one.document, one.page) for one in question.evidence}
-        sources: tuple[PageFound, ...] = near(results)
-        left_out = [page for page in results if page not in sources]
+        sources = near(results)
         kept += sum(_place(page) in gold for page in sources)
-        lost += sum(_place(page) in gold for page in left_out)
-        if question.kind not in SEEN:
+        lost += sum(_place(page) in gold for page in results if page not in sources)
+        if not gold:
             continue
-        seen = [pictures.showing(page) for page in sources]
-        chosen = {_place(sources[at]) for at in pictured(seen, MOST)}
-        most, drawn = max(most, len(chosen)), drawn + len(chosen)
-        there = gold & {_place(page) for page in sources}
-        among, sent = among + len(there), sent + len(there & chosen)
+        seen = [_showing(pictures, page, shown) for page in sources]
+        together = pictured(seen, [page.doc_id for page in sources], MOST)
+        chosen = {_place(sources[at]) for one in together for at in one}
+        wanted = {_place(page) for page, one in zip(sources, seen, strict=True) if _place(page) in gold
+                  and (question.kind in SEEN or (one is not None and one.scan))}  # fmt: skip
+        there += len(gold) if question.kind in SEEN else len(wanted)
+        if not wanted:
+            continue
+        most, drawn = max(most, len(together)), drawn + len(together)
+        several += sum(len(one) > 1 for one in together)
+        among, sent = among + len(wanted), sent + len(wanted & chosen)
+        for place in sorted(wanted - chosen) if options.missed else ():
+            at = [_place(page) for page in sources].index(place)
+            print(f"{setting}: {place[0]} page {place[1]}, source {at + 1}, {question.kind}: {seen[at]}")
     return {
         f"{setting}: gold among sources": among,
         f"{setting}: sent as pictures": sent,
         f"{setting}: recall": round(sent / among, 3) if among else 0.0,
+        f"{setting}: recall of all gold": round(sent / there, 3) if there else 0.0,
         f"{setting}: most of a question": most,
         f"{setting}: pictures": drawn,
+        f"{setting}: of several slides": several,
         f"{setting}: gold pages kept": kept,
         f"{setting}: gold pages left out": lost,
     }
+
+
+def _showing(pictures: PagePictures, page: PageFound, shown: Shown) -> Showing | None:
+    if _place(page) not in shown:
+        shown[_place(page)] = pictures.showing(page)
+    return shown[_place(page)]
 
 
 def _place(page: PageFound) -> tuple[str, int]:

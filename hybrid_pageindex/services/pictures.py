@@ -38,7 +38,8 @@ class Pictures:
             reading.check_inside(pages, found)
             own = format_of_document(found).show is not None
             texts = () if own else tuple((page.number, page.text) for page in snapshot.pages(found.content_id, pages))
-        part = f"{picture.clip}-{picture.title}-" if picture.clip or picture.title else ""
+        titles = "|".join(filter(None, (picture.title, *picture.titles)))
+        part = f"{picture.clip}-{titles}-" if picture.clip or titles else ""
         shape = f"{part}{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
         place = f"image/{found.sha256}/{','.join(map(str, pages))}/"
         if own:

@@ -27,7 +27,7 @@ class Drawing:
 class Picture:
     """``side`` is the most pixels of the longer side and ``most_bytes`` of the file, which only JPEG keeps to; 0: as
     large as ``dpi`` makes it. ``clip`` is the part of a single page that is drawn, None: all of it; ``title`` stands in
-    a strip above it.
+    a strip above it, and ``titles`` above the pages of a contact sheet in place of their numbers.
     """
 
     dpi: int = 150
@@ -36,6 +36,7 @@ class Picture:
     most_bytes: int = 0
     clip: tuple[float, float, float, float] | None = None
     title: str = ""
+    titles: tuple[str, ...] = ()
 
 
 def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:

@@ -11,6 +11,7 @@ MOST = 3  # pictures of a question that nobody asked for
 _WHOLE = 0.6  # share of the page from which its figures are shown with all of it
 _AROUND = 36.0  # points around figures, where their captions and the words at their axes stand
 _MATTERS = 0.04  # share of a page from which its figures are more than ornaments
+_TOGETHER = 4  # slides that one picture shows at most: at half their size they can still be read
 _MARKS = 2  # curves and bars that are more than a rule
 
 
@@ -39,6 +40,11 @@ class Showing:
         return self.scan or self.share >= _MATTERS or len(self.marks) >= _MARKS
 
     @property
+    def slide(self) -> bool:
+        """Whether it is wider than high, as pages are that are made to be read from afar."""
+        return self.width > self.height and self.clip is None
+
+    @property
     def clip(self) -> Box | None:
         """Around its figures, None for all of the page."""
         if self.scan or self.share < _MATTERS:
@@ -52,6 +58,19 @@ class Showing:
         return box if part < _WHOLE * self.width * self.height else None
 
 
-def pictured(pages: Sequence[Showing | None], most: int) -> list[int]:
-    """Which pages (from 0, the best first) are sent as pictures: the first ``most`` whose text lacks what they show."""
-    return [at for at, page in enumerate(pages) if page is not None and page.unread][:most]
+def pictured(pages: Sequence[Showing | None], documents: Sequence[str], most: int) -> list[tuple[int, ...]]:
+    """Which pages (from 0, the best first) are sent in each of at most ``most`` pictures: the first whose text lacks
+    what they show. The last picture has, beside a slide, what is left of the slides of its document.
+    """
+    unread = [at for at, page in enumerate(pages) if page is not None and page.unread]
+    alone, left = unread[:most], unread[most:]
+    if not left:
+        return [(at,) for at in alone]
+
+    def slide_of(at: int) -> str:
+        page = pages[at]
+        return documents[at] if page is not None and page.slide else ""
+
+    last = alone[-1] if alone else -1
+    beside = [at for at in left if last >= 0 and slide_of(at) and slide_of(at) == slide_of(last)]
+    return [*((at,) for at in alone[:-1]), (last, *beside[: _TOGETHER - 1])] if alone else []

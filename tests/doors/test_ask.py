@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pymupdf
 import pytest
 
 from hybrid_core.llm.client.endpoint import Request
@@ -352,3 +353,23 @@ def test_pages_whose_text_lacks_their_figures_are_sent_as_pictures(tmp_path: Pat
         assert server.requests[1].messages[-1].images == ()
         many = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, force=True, vision=True))
         assert len(server.requests[2].messages[-1].images) == len(many.sources) > 3
+
+
+def test_more_slides_than_pictures_stand_together_in_the_last(tmp_path: Path) -> None:
+    """A deck without text of its own: five slides are seen in three pictures."""
+    path = tmp_path / "deck.pdf"
+    with pymupdf.open() as deck:
+        for number in range(1, 6):
+            slide = deck.new_page(width=768, height=432)
+            slide.insert_text((60, 60), f"Marl by quarter {number}", fontsize=24)
+            for bar in range(4):
+                slide.draw_rect((80 + 120 * bar, 400 - 60 * bar, 160 + 120 * bar, 400), fill=(0.2, 0.4, 0.8))
+            slide.draw_bezier((60, 100), (200, 300), (500, 90), (700, 250))
+        deck.save(path)
+    with engine_with(tmp_path / "home", lambda _: "It grew [[source:4]].", vlm_model=uuid4().hex) as (engine, server):
+        run(engine.index(path, enrich="never"))
+        said = run(engine.ask("How did marl grow by quarter?", effort="fast", top_k=5, force=True))
+        (request,) = server.requests
+    assert all(source.image for source in said.sources) and len(request.messages[-1].images) == 3
+    assert "(picture 1 shows this page;" in request.messages[-1].text
+    assert request.messages[-1].text.count("(picture 3 shows this page beside others;") == 3

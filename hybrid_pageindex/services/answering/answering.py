@@ -258,7 +258,7 @@ class _Answering:
         if options.vision == "auto":
             room -= TOKENS * len(chosen)
         given = sources(found.query, self._pages, texts, room, self._whole)
-        given, images = self._pictured(given, chosen)
+        given, images, chosen = self._pictured(given, chosen)
         shown = [source for source in given if source.image or source.text or not source.cut]
         if missing := len(given) - len(shown):
             self.notes.append(
@@ -269,10 +269,9 @@ class _Answering:
         listed = outline(self._library.listed(self._pages), int(options.tokens * _OUTLINE))
         written = prompt("follow-up-answer" if options.conversation else "answer")
         question = options.question or found.query
-        pictures = [source.number for source in shown if source.image]
         values = {
             "question": question, "evidence": _rated(found), "documents": listed,
-            "sources": "\n\n".join(_shown(source, pictures) for source in shown),
+            "sources": "\n\n".join(_shown(source, chosen) for source in shown),
             "reading": f"You may read more {left} times." if left > 1 else "You may read more once."
             if left else "You cannot read more: answer now.",
         }  # fmt: skip
@@ -288,16 +287,17 @@ class _Answering:
             heard.release()
         return reply.text, reply.finished, held
 
-    def _chosen(self, pages: Sequence[PageFound]) -> dict[int, Showing | None]:
-        """The sources (numbers) that are sent as pictures."""
+    def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
+        """The sources (numbers) that each picture shows."""
         options = self._options
         if options.sees is None or options.pictures is None or options.vision == "never":
-            return {}
+            return []
         if options.vision == "always":
-            return dict.fromkeys(range(1, len(pages) + 1))
+            return [(number,) for number in range(1, len(pages) + 1)]
         most = min(MOST, int(options.tokens * _PICTURES) // TOKENS)
         seen = [self._shows(page) for page in pages]
-        return {at + 1: seen[at] for at in pictured(seen, most)}
+        together = pictured(seen, [page.doc_id for page in pages], most)
+        return [tuple(at + 1 for at in one) for one in together]
 
     def _shows(self, page: PageFound) -> Showing | None:
         key = (page.doc_id, page.page)
@@ -306,25 +306,33 @@ class _Answering:
             self._showing[key] = None if pictures is None else pictures.showing(page)
         return self._showing[key]
 
-    def _pictured(self, given: Sequence[Source], chosen: dict[int, Showing | None]) -> tuple[list[Source], list[bytes]]:
-        """The sources with their pages drawn; those that cannot be drawn stay text, and it is said why."""
-        made: list[Source] = []
-        images: list[bytes] = []
+    def _pictured(
+        self, given: Sequence[Source], chosen: Sequence[tuple[int, ...]]
+    ) -> tuple[list[Source], list[bytes], list[tuple[int, ...]]]:
+        """The sources with their pages drawn, the pictures, and the sources that each shows; those that cannot be drawn
+        stay text, and it is said why.
+        """
         pictures, always = self._options.pictures, self._options.vision == "always"
+        images: list[bytes] = []
+        drawn: list[tuple[int, ...]] = []
+        for numbers in chosen:
+            if pictures is None:  # then none is chosen
+                break
+            pages = {number: self._pages[number - 1] for number in numbers}
+            showing = self._shows(pages[numbers[0]]) if not always else None
+            try:
+                images.append(pictures.draw(pages, clip=showing.clip if showing else None, whole_size=always))
+                drawn.append(numbers)
+            except PageIndexError as error:
+                named = "source " + ", ".join(map(str, numbers))
+                self.notes.append(f"{named} was sent as text only: {error}")
+        seen = {number for numbers in drawn for number in numbers}
+        made = []
         for source, page in zip(given, self._pages, strict=True):
             showing = self._showing.get((page.doc_id, page.page))
-            marked = replace(source, figures=showing is not None and showing.unread)
-            if source.number not in chosen or pictures is None:
-                made.append(marked)
-                continue
-            try:
-                clip = showing.clip if showing is not None and not always else None
-                images.append(pictures.draw(page, source.number, clip=clip, whole_size=always))
-                made.append(replace(marked, image=True))
-            except PageIndexError as error:
-                made.append(marked)
-                self.notes.append(f"source {source.number} was sent as text only: {error}")
-        return made, images
+            unread = showing is not None and showing.unread
+            made.append(replace(source, figures=unread, image=source.number in seen))
+        return made, images, drawn
 
     def _step(self, kind: StepKind, text: str) -> None:
         step = ReasoningStep(kind, text)
@@ -340,13 +348,16 @@ def _rated(found: SearchResult) -> str:
     return f"{found.evidence.level}{looked}"
 
 
-def _shown(source: Source, pictures: Sequence[int]) -> str:
+def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
     label = f" ({source.label})" if source.label and source.label != str(source.page) else ""
     where = f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}"
     seen = ""
     if source.image:
-        at = pictures.index(source.number) + 1
-        seen = f"\n(picture {at} shows this page" + ("; its figures are in the picture)" if source.figures else ")")
+        at, numbers = next((at, one) for at, one in enumerate(pictures, 1) if source.number in one)
+        others = " beside others" if len(numbers) > 1 else ""
+        seen = f"\n(picture {at} shows this page{others}" + (
+            "; its figures are in the picture)" if source.figures else ")"
+        )
     elif source.figures:
         seen = "\n(it has figures or pictures that this text lacks, and they are not shown)"
     return f"Source {source.number}: {where}{seen}\n{source.text}"

@@ -63,14 +63,22 @@ class PagePictures:
             if not any(_inside(box, table.box) for table in layout.tables)
         )
 
-    def draw(self, found: PageFound, number: int, *, clip: Box | None, whole_size: bool) -> bytes:
-        """``number`` is the source's, which stands above it; ``whole_size``: as large as the settings have pages.
+    def draw(self, pages: Mapping[int, PageFound], *, clip: Box | None, whole_size: bool) -> bytes:
+        """A page, or several of a document in one picture, by the numbers of their sources, which stand above them;
+        ``whole_size``: as large as the settings have pages.
 
         Raises PageIndexError where it cannot be drawn.
         """
         dpi = self._work.settings.image_dpi
-        picture = Picture(dpi, side=0 if whole_size else SIDE, clip=clip, title=f"Source {number}")
-        return self._pictures.draw(self._of(found), found.doc_id, [found.page], picture, None)
+        titles = tuple(f"Source {number}" for number in pages)
+        found = next(iter(pages.values()))
+        side = 0 if whole_size else SIDE
+        picture = (
+            Picture(dpi, side=side, titles=titles)
+            if len(pages) > 1
+            else Picture(dpi, side=side, clip=clip, title=titles[0])
+        )
+        return self._pictures.draw(self._of(found), found.doc_id, [page.page for page in pages.values()], picture, None)
 
     def _of(self, found: PageFound) -> str:
         return self._libraries.get(found.doc_id) or self._library

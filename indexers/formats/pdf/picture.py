@@ -61,7 +61,7 @@ def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
         with pymupdf.open() as made:
             return _encoded(_titled(made, pages[0][1], how), how)
     with pymupdf.open() as made:
-        return _encoded(_sheet(made, pages, how.side), how)
+        return _encoded(_sheet(made, pages, how), how)
 
 
 def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
@@ -95,8 +95,9 @@ def _titled(made: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf
     return titled
 
 
-def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], side: int) -> pymupdf.Page:
+def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> pymupdf.Page:
     """A page of ``made`` whose points are pixels, with as many columns as let the pages be largest."""
+    side, titles = how.side, how.titles or [str(number) for number, _ in pages]
     wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
 
     def scale(columns: int) -> float:
@@ -107,9 +108,9 @@ def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], si
     across, down = wide * scale(columns) + 2 * _GAP, high * scale(columns) + 2 * _GAP + _NUMBER
     rows = math.ceil(len(pages) / columns)
     sheet = made.new_page(width=across * columns, height=down * rows)
-    for at, (number, page) in enumerate(pages):
+    for at, (_, page) in enumerate(pages):
         x, y = (at % columns) * across + _GAP, (at // columns) * down + _GAP
-        sheet.insert_text((x, y + _NUMBER - 4), str(number), fontsize=_NUMBER - 2, fontname="hebo")
+        sheet.insert_text((x, y + _NUMBER - 4), titles[at], fontsize=_NUMBER - 2, fontname="hebo")
         small = min(wide / page.rect.width, high / page.rect.height) * scale(columns)
         place = pymupdf.Rect(0, 0, page.rect.width * small, page.rect.height * small) + (x, y + _NUMBER) * 2
         sheet.insert_image(place, pixmap=page.get_pixmap(matrix=pymupdf.Matrix(small, small), alpha=False))
