@@ -46,9 +46,11 @@ class ConversationsClient:
         }  # fmt: skip
         return read_as(Conversation, await self._wire.json("POST", "/conversations", json=body))
 
-    async def listed(self, *, most: int = 100, before: tuple[int, str] | None = None) -> list[Conversation]:
-        """The one that was used last first."""
-        asked = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None}
+    async def listed(
+        self, *, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
+    ) -> list[Conversation]:
+        """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
+        asked = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
         return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", asked))["conversations"])
 
     async def get(self, id: str) -> Conversation:

@@ -38,9 +38,11 @@ class ConversationReader:
         with self._store.reading() as connection:
             return _conversation(connection, id)
 
-    def listed(self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None) -> list[Any]:
+    def listed(
+        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
+    ) -> list[Conversation]:
         """The one that was used last first; of an owner, or all. ``before`` is the (``updated_at``, id) of the last one
-        of the page before.
+        of the page before. ``find`` stands in the title, or in what was asked or answered.
         """
         known = conversations.c
         query = select(conversations).order_by(known.updated_at.desc(), known.id.desc()).limit(most)
@@ -49,6 +51,9 @@ class ConversationReader:
         if before is not None:
             at, id = before
             query = query.where((known.updated_at < at) | ((known.updated_at == at) & (known.id < id)))
+        if find:
+            said = select(messages.c.conversation).where(messages.c.text.icontains(find, autoescape=True))
+            query = query.where(known.title.icontains(find, autoescape=True) | known.id.in_(said))
         with self._store.reading() as connection:
             found = connection.execute(query).all()
             libraries = _libraries(connection, [row.id for row in found])

@@ -33,7 +33,7 @@ _STATES = {"changed": "changed since", "gone": "gone"}
 async def chat(engine: Engine, options: argparse.Namespace) -> int:
     json_wanted, kept = getattr(options, "json", False), engine.conversations
     if options.action == "list":
-        found = await kept.listed(most=getattr(options, "most", 50))
+        found = await kept.listed(most=getattr(options, "most", 50), find=getattr(options, "find", ""))
         dump([one.to_dict() for one in found]) if json_wanted else _show_list(found)
     elif options.action == "show":
         id = await _meant(kept, options.conversation)

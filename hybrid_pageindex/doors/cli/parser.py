@@ -115,6 +115,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     chats = chat.add_subparsers(dest="action", metavar="ACTION")
     kept = chats.add_parser("list", parents=[common], help="the conversations that are kept, the last used first")
     kept.add_argument("--most", type=count, default=50, metavar="N", help="how many are shown (default: 50)")
+    kept.add_argument("--find", default="", metavar="WORDS", help="of the title, a question or an answer")
     read = chats.add_parser("show", parents=[common], help="what was asked and answered")
     read.add_argument("conversation", metavar="ID")
     export = chats.add_parser("export", parents=[common], help="write a conversation as Markdown or JSON")

@@ -83,10 +83,10 @@ class Conversations:
         return await asyncio.to_thread(made)
 
     async def listed(
-        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None
+        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """The one that was used last first."""
-        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, most=most, before=before))
+        """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
+        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, most=most, before=before, find=find))
 
     async def get(self, id: str) -> Conversation:
         return await asyncio.to_thread(lambda: self._reader.conversation(id))

@@ -112,10 +112,11 @@ def window() -> Iterator[Any]:
 @pytest.fixture
 def page(window: Any) -> Iterator[Any]:
     """A page of it, in English, on which no script may fail."""
-    made = window.new_page(locale="en-GB")
+    context = window.new_context(locale="en-GB")
+    made = context.new_page()
     made.set_default_timeout(15_000)
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))
     yield made
     assert not faults
-    made.close()
+    context.close()

@@ -122,7 +122,7 @@ def test_effort_and_documents_are_kept_in_the_address(at: Any, library: Serving)
     at.get_by_role("article").filter(has_text="works").wait_for()
     at.go_back()
     at.wait_for_url("**docs=**")
-    at.wait_for_function("document.querySelectorAll('article').length === 1")
+    at.get_by_role("article").nth(1).wait_for(state="detached")
 
 
 def test_a_deep_search_tells_its_steps_as_they_are_taken(at: Any, model: ScriptedServer) -> None:

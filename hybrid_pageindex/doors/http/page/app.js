@@ -5,6 +5,8 @@ import { usePlace } from "./router.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Conversation } from "./components/conversation/Conversation.js";
 import { SearchView } from "./components/search/SearchView.js";
+import { Conversations } from "./components/conversation/Conversations.js";
+import { Notes } from "./components/notes/Notes.js";
 import { Viewer } from "./components/viewer/Viewer.js";
 import { Home } from "./components/Home.js";
 import { Jobs } from "./components/Jobs.js";
@@ -29,6 +31,8 @@ function view({ name, parts, given }) {
       highlight=${given.get("hl") ?? undefined} visit=${given} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
+  if (name === "conversations") return html`<${Conversations} />`;
+  if (name === "notes") return html`<${Notes} />`;
   if (name === "search") return html`<${SearchView} given=${given} />`;
   if (name === "") return html`<${Home} />`;
   if (name === "library") return html`<${Library} key=${parts[0]} name=${parts[0]} />`;

@@ -114,12 +114,13 @@ async def begin_conversation(request: Request, server: At, caller: Anybody, body
 async def list_conversations(
     server: At, caller: Anybody, most: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
+    find: Annotated[str, Query(max_length=200, description="words of the title, a question or an answer")] = "",
 ) -> Response:  # fmt: skip
     """The one that was used last first."""
     at, _, id = before.partition(":")
     position = (int(at), id) if at.isascii() and at.isdigit() and len(at) < 19 else None
     owner = owner_of(caller) or None
-    found = await server.engine.conversations.listed(owner=owner, most=most, before=position)
+    found = await server.engine.conversations.listed(owner=owner, most=most, before=position, find=find)
     following = f"{found[-1].updated_at}:{found[-1].id}" if len(found) == most else None
     return said({"conversations": [one.to_dict() for one in found], "next": following})
 

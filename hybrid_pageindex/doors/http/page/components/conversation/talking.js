@@ -13,7 +13,7 @@ export function heard(answer, kind, data) {
     case "step": return { ...answer, steps: [...(answer.steps || []), data] };
     case "sources": return { ...answer, phase: "reading", citations: data.sources };
     case "text": return { ...answer, phase: "writing", text: answer.text + data.text };
-    case "state": case "ended": return { ...data, steps: answer.steps || [], phase: data.status === "running" ? "writing" : "" };
+    case "state": case "ended": return { ...answer, ...data, steps: answer.steps || [], phase: data.status === "running" ? "writing" : "" };
     default: return answer;
   }
 }
@@ -23,6 +23,7 @@ export function useTalk(id) {
   const [talk, setTalk] = useState(/** @type {any} */ ({ state: "loading", messages: [] }));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const stop = useRef(/** @type {null | (() => void)} */ (null)), following = useRef(0);
+  const others = useRef(/** @type {BroadcastChannel | null} */ (null)); // the same conversation in other tabs
   const path = at("conversations", id);
 
   const amend = useCallback((message, tell) => setTalk((before) => ({
@@ -46,7 +47,7 @@ export function useTalk(id) {
       if (kind === "error") return setProblem(data);
       said.push([kind, data]);
       if (kind === "ended") { cancelAnimationFrame(waiting); flush(); } else waiting ||= requestAnimationFrame(flush);
-    }, { once: true, ended: (error) => { over(); if (error) setProblem(error); } });
+    }, { once: true, ended: (error) => { over(); if (error) setProblem(error); else load(); } });
   }, [path]);
 
   const load = useCallback(async () => {
@@ -70,13 +71,16 @@ export function useTalk(id) {
     load();
     const back = () => document.visibilityState === "visible" && load();
     addEventListener("focus", back);
-    return () => { removeEventListener("focus", back); stop.current?.(); stop.current = null; following.current = 0; };
+    const tabs = (others.current = new BroadcastChannel(`conversation ${id}`));
+    tabs.onmessage = load;
+    return () => { tabs.close(); removeEventListener("focus", back); stop.current?.(); stop.current = null; following.current = 0; };
   }, [path]);
 
   const doing = (work) => async (...given) => {
     setProblem(null);
     try {
       const made = await work(...given);
+      others.current?.postMessage("changed");
       await load();
       return made || true;
     } catch (/** @type {any} */ error) {

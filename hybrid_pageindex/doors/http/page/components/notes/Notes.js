@@ -1,0 +1,45 @@
+// What was kept of answers and passages, by library: read, filtered, changed, and followed to its page.
+import { at, change, get } from "../../api.js";
+import { ago, t } from "../../i18n.js";
+import { link, pageLink } from "../../router.js";
+import { html, useEffect, useState } from "../../ui.js";
+import { IconButton } from "../viewer/Icons.js";
+
+/** @param {{ note: any, library: string, onChange: () => void, onProblem: (error: any) => void }} props */
+function Note({ note, library, onChange, onProblem }) {
+  const [edited, setEdited] = useState(/** @type {{ title: string, text: string } | null} */ (null));
+  const path = at("libraries", library, "notes", note.id), name = note.title || note.text.slice(0, 60);
+  const save = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    change("PUT", path, edited).then(() => { setEdited(null); onChange(); }, onProblem);
+  };
+  const remove = () => confirm(t("notes.remove_sure", { name })) && change("DELETE", path).then(onChange, onProblem);
+  if (edited) {
+    return html`<li class="note"><form class="stack" onSubmit=${save} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setEdited(null)}>
+      <input autofocus value=${edited.title} maxlength="1000" aria-label=${t("notes.title")} onInput=${(/** @type {any} */ event) => setEdited({ ...edited, title: event.target.value })} />
+      <textarea rows="6" value=${edited.text} required maxlength="200000" aria-label=${t("notes.text")} onInput=${(/** @type {any} */ event) => setEdited({ ...edited, text: event.target.value })} />
+      <div class="row"><button class="primary">${t("notes.save")}</button><button type="button" onClick=${() => setEdited(null)}>${t("conversation.keep")}</button></div></form></li>`;
+  }
+  return html`<li class="note"><header class="row"><h3 class="grow">${note.title}</h3>
+      <${IconButton} icon="edit" label=${t("notes.edit", { name })} onClick=${() => setEdited({ title: note.title, text: note.text })} />
+      <${IconButton} icon="remove" label=${t("notes.remove", { name })} onClick=${remove} /></header>
+    <p class="note-text">${note.text}</p>
+    <p class="muted small">${note.doc_id && html`<a href=${pageLink(library, note.doc_id, note.page || 1)}>${t("notes.place", { page: note.page || 1 })}</a> · `}${ago(new Date(note.changed_at).toISOString())}</p></li>`;
+}
+
+export function Notes() {
+  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {{ library: any, notes: any[] }[] | null} */ (null)), [changed, setChanged] = useState(0), [problem, setProblem] = useState(/** @type {any} */ (null));
+  useEffect(() => void get("/libraries").then((all) => Promise.all(all.map(async (/** @type {any} */ library) => ({ library, notes: await get(at("libraries", library.name, "notes")) }))))
+    .then((all) => { setFound(all.filter((one) => one.notes.length)); setProblem(null); }, setProblem), [changed]);
+  const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.text}`.toLowerCase().includes(wished);
+  const shown = (found ?? []).map((one) => ({ ...one, notes: one.notes.filter(fits) })).filter((one) => one.notes.length);
+  return html`<div class="view kept">
+    <h1>${t("frame.notes")}</h1>
+    ${found && found.length > 0 && html`<input type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />`}
+    ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${() => setChanged((times) => times + 1)}>${t("viewer.again")}</button></p>`}
+    ${!found && !problem && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
+    ${found && !shown.length && html`<div class="nothing"><h2>${t(words ? "notes.none_found" : "notes.none")}</h2><p class="muted">${t("notes.none_more")}</p></div>`}
+    ${shown.map(({ library, notes }) => html`<section key=${library.id}><h2><a href=${link(["library", library.name])}>${library.alias || library.name}</a></h2>
+      <ul>${notes.map((note) => html`<${Note} key=${note.id} note=${note} library=${library.name} onChange=${() => setChanged((times) => times + 1)} onProblem=${setProblem} />`)}</ul></section>`)}
+  </div>`;
+}

@@ -1,0 +1,167 @@
+"""Conversations in a real browser: answers stream, survive a reload, are stopped, branched, cited, kept and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.http.conftest import START, Serving, serving, upload
+from tests.doubles.replies import FakeReply
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
+
+MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
+SOLD, GOOD = "When was the mill sold?", "The mill was sold in 1987 [[source:1]]."
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedServer]:
+    with scripted_server(lambda request: {"question": SOLD} if request.title else GOOD) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def talking(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
+    home = tmp_path_factory.mktemp("talking")
+    with serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()}) as made:
+        with made.client() as client:
+            client.post("/libraries", json={"name": "mills"})
+            upload(client, "mills", mill=MILL, tower="# The tower\n\nThe tower was built of oak in 1702.\n")
+        yield made
+
+
+@pytest.fixture
+def at(talking: Serving, page: Any) -> Any:
+    """In a new conversation about the library."""
+    with talking.client() as client:
+        talk = client.post("/conversations", json={"libraries": ["mills"]}).json()["id"]
+    page.goto(f"{talking.url}/#token={START}")
+    page.locator(".bar").wait_for()
+    page.goto(f"{talking.url}/#/conversation/{talk}")
+    field(page).wait_for()
+    return page
+
+
+def field(page: Any) -> Any:
+    return page.get_by_role("textbox", name="Ask about your documents")
+
+
+def ask(page: Any, question: str) -> None:
+    field(page).fill(question)
+    page.keyboard.press("Enter")
+
+
+def slowly(model: ScriptedServer, times: int = 40, wait: float = 0.05) -> None:
+    """The next answer comes in pieces, each after ``wait`` seconds: of a question that was not asked before, since
+    replies are kept.
+    """
+    model.replies.append(FakeReply(f"{GOOD} " * times, wait=wait))
+
+
+def test_an_answer_streams_through_a_reload_and_its_citation_opens_the_place(at: Any, model: ScriptedServer) -> None:
+    slowly(model)
+    ask(at, SOLD)
+    at.locator(".answer[aria-busy=true] .markdown").get_by_text("The mill was sold").first.wait_for()
+    at.reload()
+    at.locator(".answer[aria-busy=true] .markdown").get_by_text("The mill was sold").first.wait_for()
+    at.locator(".answer[data-status=complete]").wait_for()
+    assert at.locator(".answer .markdown").inner_text().count("sold in 1987") == 40, "nothing twice, nothing lost"
+    at.locator(".answer .markdown button.chip").first.click()
+    at.locator(".pane-page .box.mark").first.wait_for()
+
+
+def test_an_answer_is_stopped_and_made_again(at: Any, model: ScriptedServer) -> None:
+    slowly(model, wait=0.5)
+    ask(at, "Which year was the mill sold?")
+    at.locator(".answer .markdown").get_by_text("The mill was sold").first.wait_for()
+    at.get_by_role("button", name="Stop").click()
+    at.get_by_text("Stopped. What there was").wait_for()
+    at.locator(".remark").get_by_role("button", name="Answer again").click()
+    at.locator(".answer[data-status=complete]").wait_for()
+
+
+def test_an_edited_question_is_a_branch_to_go_back_from(at: Any) -> None:
+    ask(at, SOLD)
+    at.locator(".answer[data-status=complete]").wait_for()
+    at.get_by_role("button", name="Edit the question").click()
+    at.get_by_role("textbox", name="Edit the question").fill("What did the mill cost?")
+    at.keyboard.press("Enter")
+    at.locator(".question", has_text="What did the mill cost?").wait_for()
+    at.locator(".answer[data-status=complete]").wait_for()
+    at.locator(".question").get_by_text("2 of 2").wait_for()
+    at.get_by_role("button", name="Previous branch").first.click()
+    at.locator(".question", has_text=SOLD).wait_for()
+
+
+def test_two_tabs_tell_the_same(at: Any, model: ScriptedServer) -> None:
+    other = at.context.new_page()
+    other.goto(at.url)
+    field(other).wait_for()
+    slowly(model, 20)
+    ask(at, "In which year was the mill sold to the town?")
+    other.locator(".answer[aria-busy=true]").get_by_text("The mill was sold").first.wait_for()
+    for one in (at, other):
+        one.locator(".answer[data-status=complete]").wait_for()
+    at.go_back()
+    at.go_forward()
+    at.locator(".answer[data-status=complete]").wait_for()
+    other.close()
+
+
+def test_chosen_documents_alone_are_searched_and_the_talk_is_exported(at: Any, tmp_path: Path) -> None:
+    at.get_by_role("checkbox", name="The mill").or_(at.get_by_role("checkbox", name="mill.md")).first.uncheck()
+    at.get_by_text("1 document is searched").wait_for()
+    ask(at, "What was built in 1702?")
+    answer = at.locator(".answer[data-status=complete]")
+    answer.wait_for()
+    assert "mill.md" not in answer.inner_text()
+    for form in ("Markdown", "JSON"):
+        at.locator(".menu summary").click()
+        with at.expect_download() as coming:
+            at.get_by_role("link", name=form).click()
+        coming.value.save_as(tmp_path / form)
+        assert "What was built in 1702?" in (tmp_path / form).read_text("utf-8")
+        at.locator(".menu summary").click()
+
+
+def test_conversations_are_found_called_otherwise_and_deleted(at: Any) -> None:
+    at.on("dialog", lambda dialog: dialog.accept())
+    ask(at, "Is there a windmill of granite?")
+    at.locator(".answer[data-status=complete]").wait_for()
+    at.get_by_role("link", name="Conversations").click()
+    line = at.locator(".kept-line")
+    line.first.wait_for()
+    at.get_by_role("searchbox").fill("granite")
+    line.nth(1).wait_for(state="detached")
+    line.get_by_role("button", name="Rename").click()
+    at.get_by_label("Title of the conversation").fill("Stones")
+    at.keyboard.press("Enter")
+    line.get_by_text("Stones").wait_for()
+    assert line.get_by_text("mills").count() == 1, "the list says what it is about"
+    line.get_by_role("button", name="Delete").click()
+    at.get_by_text("No conversation holds these words").wait_for()
+
+
+def test_answers_are_kept_as_notes_that_lead_to_their_page(at: Any) -> None:
+    at.on("dialog", lambda dialog: dialog.accept())
+    ask(at, SOLD)
+    answer = at.locator(".answer[data-status=complete]")
+    answer.get_by_role("button", name="Save as a note").click()
+    at.get_by_text("Saved as a note").first.wait_for()
+    answer.get_by_role("button", name="These pages answer it").click()
+    at.get_by_role("link", name="Notes").click()
+    note = at.locator(".note")
+    note.get_by_text("The mill was sold in 1987 [1].").wait_for()
+    note.get_by_role("button", name="Edit").click()
+    at.get_by_label("Text", exact=True).fill("Sold in 1987, for 4,200 crowns.")
+    at.get_by_role("button", name="Save").click()
+    note.get_by_text("for 4,200 crowns").wait_for()
+    note.get_by_role("link", name="Page 1").click()
+    at.wait_for_url("**/#/doc/mills/**")
+    at.go_back()
+    note.get_by_role("button", name="Delete").click()
+    at.get_by_text("No notes yet").wait_for()
