@@ -15,7 +15,7 @@ import pytest
 from hybrid_pageindex import Engine, run
 from tests import pdfs, postgres
 
-pytest_plugins = ["tests.tiers"]
+pytest_plugins = ["tests.tiers", "tests.required"]
 
 # How long an example, or making one, takes says nothing on a busy machine.
 BUSY = [hypothesis.HealthCheck.too_slow]

@@ -10,6 +10,7 @@ from typing import Any, cast
 from qdrant_client import QdrantClient
 
 from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.nodes import Node, Nodes
 
 
 class Between:
@@ -36,4 +37,9 @@ class Between:
 
 def local_server(client: Any = None, before: Callable[[str], object] = lambda _: None) -> Server:
     """A server in memory, or another handle to one: give it the ``client`` of the first."""
-    return Server(cast("QdrantClient", Between(client or QdrantClient(":memory:"), before)), "local mode")
+    held = cast("QdrantClient", Between(client or QdrantClient(":memory:"), before))
+    return Server(Nodes([Node("local mode", lambda _: held)]))
+
+
+def client_of(server: Server) -> QdrantClient:
+    return server.call(lambda client: client)

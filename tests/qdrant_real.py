@@ -1,19 +1,21 @@
-"""A node of a real Qdrant server for tests, on free ports, gone at the end."""
+"""Nodes of a real Qdrant server for tests, one alone or three together, on free ports, gone at the end."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 VARIABLE = "PAGEINDEX_QDRANT_BINARY"
 REASON = f"there is no Qdrant server: {VARIABLE} names no program, and none lies in ../shared/bin"
@@ -30,43 +32,90 @@ def program() -> Path | None:
     return Path(named) if named else _BESIDE if _BESIDE.is_file() else None
 
 
-@contextmanager
-def node(api_key: str = "") -> Iterator[str]:
-    """The URL of a node that answers."""
-    found = program()
-    assert found is not None, REASON
-    folder = Path(tempfile.mkdtemp(prefix="qdrant-"))
-    http, grpc = _free(), _free()
-    own = {
-        "SERVICE__HOST": "127.0.0.1", "SERVICE__HTTP_PORT": http, "SERVICE__GRPC_PORT": grpc,
-        "SERVICE__API_KEY": api_key, "STORAGE__STORAGE_PATH": folder / "storage",
-        "STORAGE__SNAPSHOTS_PATH": folder / "snapshots", "TELEMETRY_DISABLED": "true", "LOG_LEVEL": "WARN",
-    }  # fmt: skip
-    settings = {f"QDRANT__{name}": str(value) for name, value in own.items() if value}
-    running = subprocess.Popen(
-        [found], env=_ENVIRONMENT | settings, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        url = f"http://127.0.0.1:{http}"
-        _reached(url, running)
-        yield url
-    finally:
-        running.terminate()
-        running.wait(_SECONDS)
-        shutil.rmtree(folder, ignore_errors=True)
+class Node:
+    """One server process with a folder of its own, which can be killed, stopped and started again."""
 
+    def __init__(self, folder: Path, api_key: str = "", first: Node | None = None, *, clustered: bool = False) -> None:
+        self.folder, self.api_key = folder, api_key
+        http, grpc, self._p2p = _free(), _free(), _free()
+        self.url = f"http://127.0.0.1:{http}"
+        own = {
+            "SERVICE__HOST": "127.0.0.1", "SERVICE__HTTP_PORT": http, "SERVICE__GRPC_PORT": grpc,
+            "SERVICE__API_KEY": api_key, "STORAGE__STORAGE_PATH": folder / "storage",
+            "STORAGE__SNAPSHOTS_PATH": folder / "snapshots", "STORAGE__WAL__WAL_CAPACITY_MB": 1,
+            "TELEMETRY_DISABLED": "true", "LOG_LEVEL": "WARN",
+        }  # fmt: skip
+        arguments: list[str] = []
+        if clustered:
+            own |= {"CLUSTER__ENABLED": "true", "CLUSTER__P2P__PORT": self._p2p}
+            arguments = ["--uri", f"http://127.0.0.1:{self._p2p}"]
+        if first is not None:
+            arguments += ["--bootstrap", f"http://127.0.0.1:{first._p2p}"]
+        self._settings = {f"QDRANT__{name}": str(value) for name, value in own.items() if value}
+        self._arguments = arguments
+        self.start()
 
-def _reached(url: str, running: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + _SECONDS
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
-                json.load(answer)
-                return
-        except (urllib.error.URLError, OSError):
-            if running.poll() is not None or time.monotonic() > until:
-                raise
+    def start(self) -> None:
+        """Begin, or begin again after ``kill``; it may not answer yet."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._running = subprocess.Popen(
+            [program() or "", *self._arguments], env=_ENVIRONMENT | self._settings, cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def kill(self) -> None:
+        self._running.kill()
+        self._running.wait(_SECONDS)
+
+    def pause(self) -> None:
+        """From now on it takes connections, as its kernel does, and answers none."""
+        self._running.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._running.send_signal(signal.SIGCONT)
+
+    def asked(self, path: str) -> Any:
+        """What it answers to a GET."""
+        request = urllib.request.Request(self.url + path, headers={"api-key": self.api_key} if self.api_key else {})
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            return json.load(answer)
+
+    def wait_for(self, ready: Callable[[], bool]) -> None:
+        """Return when it answers and is ``ready``."""
+        until = time.monotonic() + _SECONDS
+        while True:
+            try:
+                if ready():
+                    return
+            except (urllib.error.URLError, OSError):
+                if self._running.poll() is not None:
+                    raise
+            if time.monotonic() > until:
+                raise TimeoutError(f"The Qdrant node {self.url} is not ready.")
             time.sleep(0.05)
+
+    def answers(self) -> bool:
+        return bool(self.asked("/"))
+
+
+@contextmanager
+def cluster(nodes: int = 1, api_key: str = "") -> Iterator[list[Node]]:
+    """So many nodes that answer and, of several, know each other."""
+    assert program() is not None, REASON
+    folder = Path(tempfile.mkdtemp(prefix="qdrant-"))
+    running: list[Node] = []
+    try:
+        for number in range(nodes):
+            first = running[0] if running else None
+            running.append(Node(folder / str(number), api_key, first, clustered=nodes > 1))
+            running[-1].wait_for(running[-1].answers)
+        for node in running if nodes > 1 else ():
+            node.wait_for(lambda node=node: len(node.asked("/cluster")["result"]["peers"]) == nodes)  # type: ignore[misc]
+        yield running
+    finally:
+        for node in running:
+            node.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free() -> int:

@@ -49,7 +49,10 @@ class StorageSettings:
     postgres_url: str = setting(
         "", "of a PostgreSQL database that holds the catalog; empty: a file in the home", secret=True
     )
-    qdrant_url: str = setting("", "of a Qdrant server that holds the vector indexes; empty: they are embedded")
+    qdrant_url: str = setting(
+        "",
+        "of a Qdrant server that holds the vector indexes, with commas between several; empty: embedded",
+    )
     qdrant_api_key: str = setting("", "of that server", secret=True)
     qdrant_prefix: str = setting(
         "pageindex-", "of the collections on that server", pattern=r"^[A-Za-z0-9_-]{0,40}$",
@@ -57,6 +60,7 @@ class StorageSettings:
     )  # fmt: skip
     qdrant_shards: int = setting(1, "that a collection made from now on is divided into", least=1, most=128)
     qdrant_replicas: int = setting(1, "nodes of a cluster that hold each of its shards", least=1, most=16)
+    qdrant_write_consistency: int = setting(1, "of these that a write has to reach", least=1, most=16)
 
 
 @dataclass(frozen=True)

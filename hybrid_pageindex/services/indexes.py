@@ -44,13 +44,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where the Qdrant server is, "" where there is none; ``prefix`` begins the names of our collections."""
+    """Where the Qdrant nodes are, with commas between, or ""; ``prefix`` begins the names of our collections."""
 
     url: str = ""
     api_key: str = field(default="", repr=False)
     prefix: str = "pageindex-"
     shards: int = 1
     replicas: int = 1
+    write_consistency: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +279,11 @@ class Indexes:
     def _connected(self) -> Server:
         with self._connecting:
             if self._server is None:
-                from hybrid_core.store.index.server.connection import connect
+                from hybrid_core.store.index.server.connection import Layout, connect
 
                 to = self._address
-                self._server = connect(to.url, to.api_key, shards=to.shards, replicas=to.replicas)
+                layout = Layout(to.shards, to.replicas, to.write_consistency)
+                self._server = connect(to.url, to.api_key, layout)
             return self._server
 
 

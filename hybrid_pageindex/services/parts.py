@@ -37,7 +37,7 @@ class Parts:
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(
             settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, settings.qdrant_shards,
-            settings.qdrant_replicas,
+            settings.qdrant_replicas, settings.qdrant_write_consistency,
         )  # fmt: skip
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybrid_core.store.index.query import PageIndex, Query
+from hybrid_core.store.index.query import PageIndex, Query, ranked
 from hybrid_core.types.documents import Hit
 
 
@@ -22,4 +22,4 @@ class JoinedIndex:
     def search(self, query: Query) -> list[Hit]:
         """As ``VectorIndex.search``."""
         hits = [hit for index in self._indexes for hit in index.search(query)]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
+        return ranked(query.using, (((hit.doc_id, hit.content_id, hit.page), hit.score) for hit in hits))[: query.limit]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from hybrid_core.types.documents import Hit
 
 Found = tuple[Mapping[str, Any], float]
 """A point's payload and its score."""
+_Page = tuple[str, str, int]  # document, content, number
+_ROUNDING = 1e-6  # of a sum of some dozens of float32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,17 +76,33 @@ def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hi
     asked = limit + 1 if query.using == SPARSE else 4 * limit  # chunks have no words
     while True:
         points = nearest(replace(query, limit=asked))
-        best: dict[tuple[str, str, int], float] = {}
+        best: dict[_Page, float] = {}
         for payload, score in points:
             try:
                 best.setdefault((payload["doc_id"], payload["content_id"], payload["page"]), score)
             except KeyError as error:
                 raise IndexDamagedError(f"A point of the search index has no {error}.") from error
-        pages = sorted(best.items(), key=lambda one: (-one[1], one[0][0], one[0][2]))
+        pages = ranked(query.using, best.items())
         # Which of several equal points came before the cut is accidental too: look at all of them.
-        if len(points) < asked or (len(pages) >= limit and points[-1][1] < pages[limit - 1][1]):
-            return [_hit(query.using, *page, score) for page, score in pages[:limit]]
+        if len(points) < asked or (len(pages) >= limit and points[-1][1] < _least_equal(pages[limit - 1].score)):
+            return pages[:limit]
         asked *= 2
+
+
+def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]:
+    """Ordered by (−score, doc_id, page). Scores that are equal but for rounding become equal: in which order an engine
+    adds up depends on what else a segment holds.
+    """
+    rows, score = [], math.inf
+    for page, found in sorted(pages, key=lambda one: -one[1]):
+        if found < _least_equal(score):
+            score = found
+        rows.append((-score, page[0], page[2], page[1]))
+    return [_hit(using, doc_id, content_id, page, -score) for score, doc_id, page, content_id in sorted(rows)]
+
+
+def _least_equal(score: float) -> float:
+    return score if math.isinf(score) else score - _ROUNDING * abs(score)
 
 
 def _hit(using: VectorName, doc_id: str, content_id: str, page: int, score: float) -> Hit:

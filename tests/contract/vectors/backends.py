@@ -25,5 +25,5 @@ BACKENDS: dict[str, Open] = {
     "server (local mode)": lambda *asked: on("local", *asked),
     "server (its REST and engine)": lambda *asked: on("stub", *asked),
     "server (real)": lambda *asked: on("real", *asked),
-    "server (real, four shards)": lambda *asked: on("sharded", *asked),
+    "server (real, three nodes)": lambda *asked: on("cluster", *asked),
 }

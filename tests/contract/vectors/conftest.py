@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.server.connection import Server, connect
+from hybrid_core.store.index.server.connection import Layout, Server, connect
 from tests import qdrant_real, qdrant_stub
 from tests.contract.vectors.backends import BACKENDS, SERVERS, Open
 from tests.contract.vectors.library import (
@@ -19,14 +18,23 @@ from tests.contract.vectors.library import (
 from tests.qdrant_local import local_server
 
 
-@pytest.fixture(scope="session")
-def qdrant() -> Iterator[Server]:
+def _running_nodes(nodes: int, layout: Layout) -> Iterator[Server]:
     if qdrant_real.program() is None:
         pytest.skip(qdrant_real.REASON)
-    with qdrant_real.node("k") as url:
-        server = connect(url, "k")
+    with qdrant_real.cluster(nodes, "k") as running:
+        server = connect(",".join(node.url for node in running), "k", layout)
         yield server
         server.close()
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[Server]:
+    yield from _running_nodes(1, Layout())
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Server]:
+    yield from _running_nodes(3, Layout(shards=4, replicas=2))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,8 +49,8 @@ def _running() -> Iterator[None]:
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Open:
     if request.param.startswith("server (real"):
-        SERVERS["real"] = request.getfixturevalue("qdrant")
-        SERVERS["sharded"] = replace(SERVERS["real"], shards=4)
+        name = "cluster" if "nodes" in request.param else "real"
+        SERVERS[name] = request.getfixturevalue(name)
     return BACKENDS[request.param]
 
 

@@ -3,7 +3,8 @@
 Several processes write a collection at the same time, and any of them may be slow or be killed. So every point
 carries ``at``, a position of the change log: it was read from the source when the log stood there or further.
 A write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are old;
-the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did.
+the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did. Nor does it
+matter in which order replicas apply writes: a leader that orders them would be one that has to be alive.
 
 Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
 moves forward only. Having no vector it is in no search and no count.
@@ -12,18 +13,20 @@ moves forward only. Having no vector it is in no search and no count.
 from __future__ import annotations
 
 import math
+import threading
 import time
 import uuid
 from collections.abc import Collection as Many
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, point_id, vector_names
 from hybrid_core.store.index.query import Found, Query
-from hybrid_core.store.index.server.connection import EXTRA, Server
+from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.nodes import EXTRA
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ LAYOUT = 2
 """Of the points and of the collection; another layout is another collection."""
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
 _TOUCH_SECONDS = 3600.0
-_STRONG = models.WriteOrdering.STRONG  # several replicas apply the writes in one order
+_SLOW_REPLICA_MS = 300  # after which another one is asked as well
 
 
 class CollectionStore:
@@ -51,6 +54,7 @@ class CollectionStore:
         self.server, self.name, self.dimension, self.learned = server, name, dimension, learned
         self.amiss = ""
         self.closed = False
+        self.touching: threading.Thread | None = None
         self._touched = -math.inf
 
     def position(self) -> int:
@@ -76,8 +80,8 @@ class CollectionStore:
 
     def nearest(self, query: Query) -> list[Found]:
         self._touch()
-        with self.server.calling() as client:
-            found = client.query_points(
+        found = self.server.call(
+            lambda client: client.query_points(
                 self.name,
                 query=_vector(query.vector),
                 using=query.using,
@@ -86,6 +90,7 @@ class CollectionStore:
                 search_params=models.SearchParams(exact=True),
                 with_payload=True,
             )
+        )
         return [(point.payload or {}, point.score) for point in found.points]
 
     def distrust(self, reason: str) -> None:
@@ -96,38 +101,45 @@ class CollectionStore:
 
     def create(self) -> None:
         """Make the collection where it is missing; another process may do so at the same time."""
-        with self.server.calling() as client:
-            there = client.collection_exists(self.name)
-        if not there:
+        if not self._exists():
             try:
                 self._create()
-            except StoreError:  # made by another process meanwhile?
-                with self.server.calling() as client:
-                    if not client.collection_exists(self.name):
-                        raise
-        with self.server.calling() as client:
-            client.create_payload_index(self.name, "doc_id", models.PayloadSchemaType.KEYWORD, wait=True)
+            except StoreError:  # made by another process, or by a node that said so too late?
+                if not self._exists():
+                    raise
+        keyword = models.PayloadSchemaType.KEYWORD
+        self.server.call(
+            lambda client: client.create_payload_index(self.name, "doc_id", keyword, wait=True), writes=True
+        )
         self.advance(-1)  # a record from the beginning, so that its age is known
+
+    def _exists(self) -> bool:
+        return self.server.call(lambda client: client.collection_exists(self.name))
 
     def _create(self) -> None:
         dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
         sparse: dict[str, models.SparseVectorParams] = {SPARSE: models.SparseVectorParams()}
-        with self.server.calling() as client:
-            client.create_collection(
+        layout = self.server.layout
+        self.server.call(
+            lambda client: client.create_collection(
                 self.name,
                 vectors_config={DENSE: dense} if self.dimension else {},
                 sparse_vectors_config=sparse | ({LEARNED: models.SparseVectorParams()} if self.learned else {}),
                 # Exact search (m=0), as embedded: it loses nothing and needs no graph.
                 hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
-                shard_number=self.server.shards,
-                replication_factor=self.server.replicas,
-                write_consistency_factor=self.server.replicas // 2 + 1,  # one of them may be away
-            )
+                shard_number=layout.shards,
+                replication_factor=layout.replicas,
+                write_consistency_factor=min(layout.write_consistency, layout.replicas),
+            ),
+            writes=True,
+        )
+        if layout.replicas > 1:
+            slow = models.CollectionParamsDiff(read_fan_out_delay_ms=_SLOW_REPLICA_MS)
+            self.server.call(lambda client: client.update_collection(self.name, collection_params=slow), writes=True)
 
     def drop(self) -> None:
         """Delete the collection; nothing happens where it is missing."""
-        with self.server.calling() as client:
-            client.delete_collection(self.name)
+        self.server.call(lambda client: client.delete_collection(self.name), writes=True)
 
     def recorded(self) -> int | None:
         """The position up to which everything is applied, None where the collection is not built."""
@@ -141,8 +153,9 @@ class CollectionStore:
 
     def _record(self, key: str) -> Any:
         try:
-            with self.server.calling() as client:
-                found = client.retrieve(self.name, [RECORD], with_payload=True, with_vectors=False)
+            found = self.server.call(
+                lambda client: client.retrieve(self.name, [RECORD], with_payload=True, with_vectors=False)
+            )
         except IndexDamagedError:  # no such collection
             return None
         return (found[0].payload or {}).get(key) if found else None
@@ -153,11 +166,16 @@ class CollectionStore:
         self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
 
     def _touch(self) -> None:
-        """Note now and then that the collection is in use."""
+        """Note now and then that the collection is in use, while the search that uses it goes on."""
         if time.monotonic() > self._touched + _TOUCH_SECONDS:
-            with self.server.calling() as client:
-                client.set_payload(self.name, {"used": time.time()}, points=[RECORD], wait=True, ordering=_STRONG)
             self._touched = time.monotonic()
+            self.touching = threading.Thread(target=self._note_use, daemon=True)
+            self.touching.start()
+
+    def _note_use(self) -> None:
+        used = {"used": time.time()}
+        with suppress(StoreError):  # a note that failed is missing for an hour
+            self.server.call(lambda client: client.set_payload(self.name, used, points=[RECORD], wait=True))
 
     def _write(self, points: Iterable[Point], at: int) -> None:
         """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
@@ -174,30 +192,29 @@ class CollectionStore:
 
     def _upsert(self, points: list[models.PointStruct], only: models.Filter) -> None:
         """Insert points, and replace those that are there and fulfil ``only``."""
-        with self.server.calling() as client:
-            client.upsert(self.name, points, update_filter=only, wait=True, ordering=_STRONG)
+        self.server.call(
+            lambda client: client.upsert(self.name, points, update_filter=only, wait=True),
+            writes=True,
+        )
 
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
         """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
         old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[RECORD])])
         if doc_ids is not None:
             old.must = _in_documents(doc_ids).must
-        with self.server.calling() as client:
-            client.delete(self.name, models.FilterSelector(filter=old), wait=True, ordering=_STRONG)
+        selected = models.FilterSelector(filter=old)
+        self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def settle(self) -> None:
         """The server keeps itself in order."""
 
     def count(self, *kinds: VectorName) -> int:
-        with self.server.calling() as client:
-            return sum(
-                client.count(
-                    self.name,
-                    count_filter=models.Filter(must=[models.HasVectorCondition(has_vector=kind)]),
-                    exact=True,
-                ).count
-                for kind in kinds or vector_names(self.dimension, self.learned)
-            )
+        return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
+
+    def _count(self, kind: VectorName) -> int:
+        held = models.Filter(must=[models.HasVectorCondition(has_vector=kind)])
+        found = self.server.call(lambda client: client.count(self.name, count_filter=held, exact=True))
+        return found.count
 
 
 def _vector(held: Any) -> Any:

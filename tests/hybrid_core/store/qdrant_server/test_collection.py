@@ -13,6 +13,7 @@ from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.opening import drop_collections, library_collection, open_server
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, NAME, opened
+from tests.qdrant_local import client_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def test_the_record_is_in_no_search_and_no_count(server: Server, library: Library) -> None:
     index = opened(server, library)
-    held, _ = server.client.scroll(index.store.name, limit=100, with_vectors=True)
+    held, _ = client_of(server).scroll(index.store.name, limit=100, with_vectors=True)
     records = [point for point in held if point.id == RECORD]
     assert (len(held), len(records), index.count()) == (5, 1, 4)
     assert records[0].vector == {} and (records[0].payload or {})["position"] == 2
@@ -30,7 +31,7 @@ def test_the_record_is_in_no_search_and_no_count(server: Server, library: Librar
 
 def test_points_have_the_payload_of_the_embedded_index(server: Server, library: Library) -> None:
     index = opened(server, library)
-    held, _ = server.client.scroll(index.store.name, limit=100)
+    held, _ = client_of(server).scroll(index.store.name, limit=100)
     pages = [point.payload or {} for point in held if point.id != RECORD]
     assert {(p["doc_id"], p["content_id"], p["page"]) for p in pages} == {
         ("a", "a1", 1), ("a", "a1", 2), ("a", "a1", 3), ("b", "b1", 1)
@@ -79,6 +80,8 @@ def test_a_collection_in_use_is_noted(server: Server, library: Library, monkeypa
     monkeypatch.setattr(time, "time", lambda: now + 25 * 3600)
     monkeypatch.setattr(collection, "_TOUCH_SECONDS", -1.0)
     ask(index, {1: 1.0})
+    assert isinstance(index.store, collection.CollectionStore) and index.store.touching
+    index.store.touching.join()
     opened(server, library, {"tokenizer": "new"})
     assert index.store.name in server.collections()
 

@@ -10,7 +10,7 @@ from hybrid_core.store.index.server.collection import RECORD, CollectionStore
 from hybrid_core.store.index.server.connection import Server
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
-from tests.qdrant_local import local_server
+from tests.qdrant_local import client_of, local_server
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.filterwarnings(
 def test_what_is_there_is_used_again(server: Server, library: Library) -> None:
     opened(server, library)
     calls: list[str] = []
-    index = opened(local_server(server.client, calls.append), library)
+    index = opened(local_server(client_of(server), calls.append), library)
     agree(index, library, {1: 1.0})
     assert index.rebuilt == "" and "upsert" not in calls and "delete" not in calls
 
 
 def test_missing_points_are_written_again(server: Server, library: Library) -> None:
     name = opened(server, library).store.name
-    held, _ = server.client.scroll(name, limit=100)
-    server.client.delete(name, [next(point.id for point in held if point.id != RECORD)])
+    held, _ = client_of(server).scroll(name, limit=100)
+    client_of(server).delete(name, [next(point.id for point in held if point.id != RECORD)])
     index = opened(server, library)
     agree(index, library, {1: 1.0, 2: 1.0})
     assert index.rebuilt == "it holds 3 vectors and the catalog 4"
@@ -37,7 +37,7 @@ def test_missing_points_are_written_again(server: Server, library: Library) -> N
 def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -> None:
     name = opened(server, library).store.name
     vector = {"bm25": models.SparseVector(indices=[1], values=[1.0])}
-    server.client.upsert(name, [models.PointStruct(id=7, vector=vector, payload={"doc_id": "a"})])
+    client_of(server).upsert(name, [models.PointStruct(id=7, vector=vector, payload={"doc_id": "a"})])
     index = opened(server, library)
     agree(index, library, {1: 1.0, 2: 1.0})
     assert index.rebuilt == "it holds 5 vectors and the catalog 4"
@@ -46,7 +46,7 @@ def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -
 def test_a_point_that_says_nothing_is_found_in_the_search(server: Server, library: Library) -> None:
     index = opened(server, library)
     vector = {"bm25": models.SparseVector(indices=[1], values=[1.0])}
-    server.client.upsert(index.store.name, [models.PointStruct(id=7, vector=vector, payload={})])
+    client_of(server).upsert(index.store.name, [models.PointStruct(id=7, vector=vector, payload={})])
     with pytest.raises(IndexDamagedError, match="doc_id"):
         ask(index, {1: 1.0})
     index.catch_up(library)
@@ -55,7 +55,7 @@ def test_a_point_that_says_nothing_is_found_in_the_search(server: Server, librar
 
 def test_a_collection_that_vanishes_is_made_again(server: Server, library: Library) -> None:
     index = opened(server, library)
-    server.client.delete_collection(index.store.name)
+    client_of(server).delete_collection(index.store.name)
     with pytest.raises(IndexDamagedError, match="not found"):
         ask(index, {1: 1.0})
     index.catch_up(library)
@@ -84,7 +84,7 @@ def test_two_processes_make_the_collection_at_the_same_time(server: Server, libr
         if call == "create_collection" and not server.collections():
             opened(server, library)
 
-    index = opened(local_server(server.client, rival), library)
+    index = opened(local_server(client_of(server), rival), library)
     agree(index, library, {1: 1.0})
     assert len(server.collections()) == 1
 
@@ -115,7 +115,7 @@ def test_many_documents_are_recorded_in_parts(server: Server, monkeypatch: pytes
             raise Killed
 
     with pytest.raises(Killed):
-        opened(local_server(server.client, die), library)
+        opened(local_server(client_of(server), die), library)
     part = CollectionStore(server, index.store.name, 0).recorded()
     assert part == 6  # of ten
     index.catch_up(library)

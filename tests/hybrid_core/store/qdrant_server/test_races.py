@@ -14,7 +14,7 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.server.connection import Server
 from tests.contract.vectors.library import Library, agree, agree_dense, ask, ask_dense
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
-from tests.qdrant_local import local_server
+from tests.qdrant_local import client_of, local_server
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
@@ -26,7 +26,7 @@ class Process:
 
     def __init__(self, server: Server, library: Library) -> None:
         self._library = library
-        self._server = local_server(server.client, lambda call: self._pause(call))
+        self._server = local_server(client_of(server), lambda call: self._pause(call))
         self._index: VectorIndex | None = None
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread: threading.Thread | None = None
@@ -232,7 +232,7 @@ def test_a_slow_process_whose_connection_breaks_clears_away_later(server: Server
             broken[0] = True
 
     fast = opened(server, library)
-    slow = opened(local_server(server.client, before), library)
+    slow = opened(local_server(client_of(server), before), library)
     library.publish("a", "a2", {1: 5.0})
     broken[0] = True
     with pytest.raises(StoreError, match="broken pipe"):

@@ -1,0 +1,62 @@
+"""Private servers for trying things out: prints the variables that name them, or runs a command with these."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+
+from tests import qdrant_real
+
+Variables = dict[str, str]
+
+
+@contextmanager
+def _qdrant(nodes: int) -> Iterator[Variables]:
+    if qdrant_real.program() is None:
+        sys.exit(f"{qdrant_real.REASON}.")
+    with qdrant_real.cluster(nodes) as running:
+        yield {"PAGEINDEX_QDRANT_URL": ",".join(node.url for node in running)}
+
+
+PARTS: dict[str, Callable[[int], AbstractContextManager[Variables]]] = {"qdrant": _qdrant}
+"""What can be started, in so many nodes; each yields the variables by which it is found."""
+
+
+def _part(wanted: str) -> tuple[str, int]:
+    name, _, nodes = wanted.partition("=")
+    if name not in PARTS or not (nodes or "1").isdecimal() or int(nodes or "1") < 1:
+        raise argparse.ArgumentTypeError(f"{wanted}: write NAME or NAME=NODES; the names are {', '.join(PARTS)}")
+    return name, int(nodes or "1")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/cluster", description=(__doc__ or "").split(":")[0])
+    parser.add_argument("parts", nargs="+", type=_part, metavar="PART[=NODES]", help=f"of {', '.join(PARTS)}")
+    own, _, command = (arguments, "", []) if "--" not in arguments else _divided(arguments)
+    wanted = parser.parse_args(own).parts
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with ExitStack() as running, suppress(KeyboardInterrupt):
+        found: Variables = {}
+        for name, nodes in wanted:
+            found |= running.enter_context(PARTS[name](nodes))
+        if command:
+            return subprocess.run(command, env=os.environ | found, check=False).returncode
+        for name, value in found.items():
+            print(f"export {name}={shlex.quote(value)}", flush=True)
+        signal.pause()
+    return 0
+
+
+def _divided(arguments: list[str]) -> tuple[list[str], str, list[str]]:
+    at = arguments.index("--")
+    return arguments[:at], "--", arguments[at + 1 :]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
