@@ -21,6 +21,7 @@ VARIABLE = "PAGEINDEX_QDRANT_BINARY"
 REASON = f"there is no Qdrant server: {VARIABLE} names no program, and none lies in ../shared/bin"
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "bin" / "qdrant"
 _SECONDS = 60
+_MEMORY = "/dev/shm"  # a node makes hundreds of files for each collection
 _ENVIRONMENT = dict(os.environ)  # before tests change it: the program may unpack itself below the home
 
 
@@ -102,7 +103,7 @@ class Node:
 def cluster(nodes: int = 1, api_key: str = "") -> Iterator[list[Node]]:
     """So many nodes that answer and, of several, know each other."""
     assert program() is not None, REASON
-    folder = Path(tempfile.mkdtemp(prefix="qdrant-"))
+    folder = Path(tempfile.mkdtemp(prefix="qdrant-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
     running: list[Node] = []
     try:
         for number in range(nodes):
