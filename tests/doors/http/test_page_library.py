@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, upload
+from tests.doors.http.conftest import START, Serving, serving, upload
 from tests.doors.http.many_rows import write_rows
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """One that may read a folder of this machine."""
+    home = tmp_path_factory.mktemp("served")
+    (home / "shelf").mkdir()
+    with serving(home / "home", "--root", str(home / "shelf")) as made:
+        yield made
 
 
 @pytest.fixture
@@ -100,6 +110,42 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
     page.get_by_role("link", name="crane").wait_for(state="detached")
 
 
+def test_uploads_are_paused_cancelled_and_survive_a_reload(served: Serving, window: Any, library: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "lock"})
+        client.post("/jobs/pause", json={"library": "lock"})
+    page = library("lock")
+    page.get_by_role("heading", name="No documents yet").wait_for()
+    files = [{"name": f"{name}.md", "mimeType": "", "buffer": f"# {name}".encode()} for name in ("gate", "sluice")]
+    page.get_by_label("Add files").set_input_files(files)
+    work = page.get_by_role("region", name="On its way")
+    page.get_by_role("button", name="2 waiting").wait_for()
+    page.reload()
+    page.get_by_role("button", name="2 waiting").click()
+    work.get_by_text("Paused").nth(1).wait_for()
+    work.get_by_role("button", name="Cancel: gate.md").click()
+    page.get_by_role("button", name="1 waiting").wait_for()
+
+    beside = window.new_page(locale="en-GB")
+    beside.goto(f"{served.url}/#token={START}")
+    beside.get_by_role("main").wait_for()
+    beside.evaluate("location.hash = '#/library/lock'")
+    beside.get_by_role("heading", name="The first documents are being indexed").wait_for()
+    work.get_by_role("button", name="Resume all").click()
+    for one in (page, beside):
+        one.get_by_text("1 document", exact=True).wait_for()
+        one.get_by_role("link", name="sluice").wait_for()
+    beside.close()
+
+    page.route("**/documents", lambda route: None)  # an upload that takes long
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Add files").set_input_files([{"name": "weir.md", "mimeType": "", "buffer": b"# Weir"}])
+    work.get_by_text("Sending", exact=False).wait_for()
+    page.reload()
+    page.get_by_text("1 file was not sent before the page was left").wait_for()
+    assert "weir.md" in page.locator(".notice").inner_text()
+
+
 def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Serving, library: Any) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "mill"})
@@ -140,3 +186,48 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     page.get_by_text("1 document", exact=True).wait_for()
     page.go_back()
     page.get_by_text("This document is not here any more.").wait_for()
+
+
+def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served: Serving, library: Any) -> None:
+    shelf = served.home.parent / "shelf"
+    (shelf / "tide.md").write_text("# Tide\n\nIt turns twice a day.\n")
+    with served.client() as client:
+        client.post("/libraries", json={"name": "sea"})
+        reader = client.post("/tokens", json={"name": "reader"}).json()["secret"]
+    page = library("sea")
+    page.get_by_role("button", name="Manage").click()
+    manage = page.get_by_role("region", name="Manage")
+    manage.get_by_label("Folder on the server's disk").fill("/etc")
+    manage.get_by_role("button", name="Watch", exact=True).click()
+    manage.get_by_role("alert").get_by_text("/etc", exact=False).wait_for()
+    manage.get_by_label("Folder on the server's disk").fill(str(shelf))
+    manage.get_by_role("button", name="Watch", exact=True).click()
+    manage.get_by_role("button", name=f"Stop watching: {shelf}").wait_for()
+    page.get_by_text("1 document", exact=True).wait_for()
+    manage.get_by_text("Uploaded files", exact=True).wait_for()
+    manage.get_by_role("button", name=f"Stop watching: {shelf}").click()
+    manage.get_by_role("button", name=f"Watch: {shelf}", exact=True).wait_for()
+
+    manage.get_by_role("button", name="Rebuild all documents").click()
+    manage.get_by_label("Type sea to go on").fill("sea")
+    page.keyboard.press("Enter")
+    manage.get_by_text("All documents are being made anew.").wait_for()
+    manage.get_by_role("button", name="Clear everything").click()
+    manage.get_by_label("Type everything to go on").fill("sea")
+    assert manage.get_by_role("button", name="Clear everything").is_disabled()
+
+    reading = page.context.browser.new_page(locale="zh-CN")
+    reading.goto(f"{served.url}/#token={reader}")
+    reading.get_by_role("main").wait_for()
+    reading.evaluate("location.hash = '#/library/sea'")
+    reading.get_by_text("1 个文档", exact=True).wait_for()
+    assert not reading.get_by_text("添加文件").count() and not reading.get_by_text("移除").count()
+    reading.close()
+
+    manage.get_by_role("button", name="Delete the library").click()
+    manage.get_by_label("Type sea to go on").fill("sea")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="sea").wait_for(state="detached")
+    with served.client() as client:
+        assert client.get("/libraries/sea").status_code == 404
+    assert (shelf / "tide.md").exists()

@@ -3,21 +3,24 @@ import { t } from "../../i18n.js";
 import { html } from "../../ui.js";
 import { fileOf, working } from "./words.js";
 
-/** @param {any} job @returns {string[]} */
-function actions(job) {
+/** @param {any} job @param {boolean} held @returns {string[]} */
+function actions(job, held) {
   if (job.status === "failed" || job.status === "cancelled") return ["retry", "forget"];
-  return job.status === "done" ? [] : [job.paused ? "resume" : "pause", "cancel"];
+  return job.status === "done" ? [] : [...(held ? [] : [job.paused ? "resume" : "pause"]), "cancel"];
 }
 
-/** @param {{ job: any, decide: (action: string, job: any) => void, may?: boolean }} props */
-export function JobLine({ job, decide, may = true }) {
+/**
+ * @param {{ job: any, decide: (action: string, job: any) => void, may?: boolean, held?: boolean }} props
+ * `held`: all jobs are paused, which no decision about one of them changes
+ */
+export function JobLine({ job, decide, may = true, held = false }) {
   const name = job.kind === "index" ? fileOf(job.subject) : t(`jobs.kind_${job.kind}`);
   return html`<li class=${`work-line ${job.status}`}>
     <span class="work-name">${name}</span>
     <span class="work-state">${job.status === "running" && !job.paused && html`<${Progress} done=${job.done} total=${job.total} name=${name} />`}
       <span title=${job.state}>${working(job)}</span></span>
     ${job.cause && job.status !== "running" && html`<span class=${`work-why ${job.status === "failed" ? "bad" : "muted"}`}>${job.cause}</span>`}
-    ${may && html`<span class="work-actions">${actions(job).map((one) => html`<button type="button" class="quiet" key=${one}
+    ${may && html`<span class="work-actions">${actions(job, held).map((one) => html`<button type="button" class="quiet" key=${one}
       aria-label=${`${t(`jobs.${one}`)}: ${name}`} onClick=${() => decide(one, job)}>${t(`jobs.${one}`)}</button>`)}</span>`}
   </li>`;
 }

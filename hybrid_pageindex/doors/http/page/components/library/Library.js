@@ -13,6 +13,7 @@ import { DropZone } from "./DropZone.js";
 import { FilterBar, VIEWS } from "./FilterBar.js";
 import { Folders } from "./Folders.js";
 import { Gallery } from "./Gallery.js";
+import { Manage } from "./Manage.js";
 import { chosenFiles, useUploads } from "./uploading.js";
 import { WorkChip, WorkPanel } from "./WorkPanel.js";
 
@@ -26,7 +27,8 @@ export function Library({ name }) {
   const may = useRights();
   const [size, setSize] = useState(/** @type {any} */ (null));
   const [open, setOpen] = useState(false);
-  useEffect(() => void get(at("libraries", name)).then(setSize, () => null), [name]);
+  const loadSize = useCallback(() => get(at("libraries", name)).then(setSize, () => null), [name]);
+  useEffect(() => void loadSize(), [loadSize]);
 
   const set = useCallback((/** @type {Record<string, string | null>} */ changes, /** @type {boolean} */ replace = true) => {
     const now = new URLSearchParams(location.hash.split("?")[1] ?? "");
@@ -71,7 +73,10 @@ export function Library({ name }) {
       <${WorkChip} uploads=${uploads} work=${work} open=${open} turn=${() => setOpen(!open)} />
       ${writes && html`<label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>
         <label class="button folder-button">${t("library.add_folder")}<input class="visually-hidden" type="file" webkitdirectory onChange=${picked} /></label>`}
+      <button type="button" aria-expanded=${String(given.has("manage"))} onClick=${() => set({ manage: given.has("manage") ? null : "1" }, false)}>${t("manage.title")}</button>
     </header>
+    ${given.has("manage") && html`<${Manage} name=${name} size=${size} may=${may} close=${() => set({ manage: null }, false)}
+      changed=${() => (again(), loadWork(), loadSize())} />`}
     <${Search} library=${name} />
     ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
       ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>

@@ -16,7 +16,7 @@ export function WorkPanel({ library, uploads, work, may, changed }) {
     await post(job ? `/jobs/${job.id}/${action}` : `/jobs/${action}`, job ? undefined : { library }).catch((error) => setWrong(error.message));
     changed();
   };
-  const paused = work?.paused.some((one) => one === `library ${library}` || one === "everything");
+  const paused = Boolean(work?.paused.some((one) => one === `library ${library}` || one === "everything"));
   const failures = jobs.filter((one) => one.status === "failed").map((one) => one.id);
   const some = async (/** @type {string} */ action) => {
     setWrong("");
@@ -37,7 +37,7 @@ export function WorkPanel({ library, uploads, work, may, changed }) {
     <ul class="work-list">
       ${uploads.items.slice(0, SHOWN).map((/** @type {any} */ one) => html`<${SendingLine} key=${`u${one.id}`} one=${one} uploads=${uploads} />`)}
       ${uploads.items.length > SHOWN && html`<li class="muted small">${t("library.more_files", { n: uploads.items.length - SHOWN })}</li>`}
-      ${jobs.map((job) => html`<${JobLine} key=${job.id} job=${job} decide=${decide} may=${may} />`)}
+      ${jobs.map((job) => html`<${JobLine} key=${job.id} job=${job} decide=${decide} may=${may} held=${paused} />`)}
       ${unshown > 0 && html`<li class="muted small">${t("library.more_files", { n: unshown })}</li>`}
     </ul>
   </section>`;
