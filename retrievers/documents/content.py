@@ -19,6 +19,7 @@ from retrievers.documents.title_cover import Titles
 from retrievers.query.patterns import Pattern
 
 Ints = npt.NDArray[np.int64]
+_SENTENCE, _SMALL = 7, 3  # words of a title that may be a sentence, and letters of those that titles write small too
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +82,10 @@ class Content:
         return {}
 
     def titled(self, pattern: Pattern) -> tuple[Section, ...]:
-        """The sections whose titles match, looked for once: what knows roles asks for the same ones again."""
+        """The sections whose titles match, looked for once: what knows roles asks for the same ones again. A title that
+        is a sentence («… could harm our results of operations») speaks of what it names, and is not called so."""
         if pattern not in self._titled:
-            named = (section for section in self.sections if not section.synthetic)
+            named = (one for one in self.sections if not one.synthetic and not _is_sentence(one.title))
             self._titled[pattern] = tuple(section for section in named if pattern.search(section.title))
         return self._titled[pattern]
 
@@ -152,6 +154,12 @@ class ContentCache:
             for content_id in content_ids:
                 if content_id is not None and (dropped := self._held.pop(content_id, None)) is not None:
                     self._pages -= dropped.pages
+
+
+def _is_sentence(title: str) -> bool:
+    """Whether most of the longer words of a long title are in small letters."""
+    words = [word for word in title.split() if len(word) > _SMALL]
+    return len(words) >= _SENTENCE and 2 * sum(word[0].islower() for word in words) > len(words)
 
 
 def children_of(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:

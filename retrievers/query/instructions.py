@@ -39,6 +39,9 @@ _PHRASES = {
     r"\s+(?:in|into|with|as)\s+(?:an?\s+|the\s+)?\w+\s+format\b(?:\s+(?:with|in|by)\s+[^.?!;\n]{0,60})?"
     r"|\bas\s+(?:an?\s+)?(?:json|table|bullet\s+points|bullets)\b(?=\s*(?:[.?!]|$))",
     "a quantity": r"\bhow\s+(?:many|much)\b",
+    "which documents": r"^\W*(?:which|what|list|show|find|name)\b(?:\s+(?:me|us|all|any|every|of|the|my|our)){0,4}"
+    r"\s+(?:documents?|files?|texts?)\s+(?:(?:that|which)\s+)?(?:talks?|speaks?|tells?|mentions?|discuss(?:es)?|contains?"
+    r"|deals?\s+with|covers?|concerns?|(?:is|are)\s+(?:about|on)|says?\s+(?:any|some)thing)\b(?:\s+(?:about|of|on))?",
     "the document": r"\b(?:according\s+to|in|based\s+on)\s+(?:the|this)\s+(?:report|paper|slides?|article|document)\b"
     r"(?=\s{0,3}(?:[,.?!:]|$))",
     "Chinese": r"请(?:问|您)?(?:根据|回答|简要|详细|说明|解释|列出|给出|告诉我)*"

@@ -15,9 +15,11 @@ from hybrid_core.cards.document_types import document_types
 from hybrid_core.errors import UsageError
 from hybrid_core.text import tokens
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.types.documents import Section
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import PACKS, find_expert
-from retrievers.documents.content import cosine, page_vector
+from retrievers.documents.content import Content, children_of, cosine, page_vector
+from retrievers.query.patterns import pattern
 from retrievers.rerank.mmr import mmr
 from tests import pdfs
 
@@ -81,6 +83,18 @@ def test_a_required_role_gets_a_slot(library: Engine, tmp_path: Path) -> None:
     assert len(slotted) == 2 and slotted[0].page == plain[0].page
     page = next(r for r in slotted if r.page == 5)
     assert page.receipt.verdict == "slot for the role «shareholder page», which the question needs"
+
+
+def test_a_heading_that_is_a_sentence_bears_no_role() -> None:
+    titles = (
+        "New taxes could harm our results of operations and our financial condition",
+        "Management's Discussion and Analysis of Financial Condition and Results of Operations",
+        "Results of operations",
+    )
+    sections = tuple(Section(f"{at:04}", None, 1, title, at, at) for at, title in enumerate(titles, 1))
+    counts = TermCounts.build([{}, {}, {}], [0, 0, 0])
+    content = Content("c", counts, counts, sections, children_of(sections))
+    assert content.titled(pattern("results of operations", "test")) == sections[1:]
 
 
 @pytest.fixture(scope="module")
