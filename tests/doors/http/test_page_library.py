@@ -47,7 +47,11 @@ def test_ten_thousand_documents_scroll_and_are_narrowed(served: Serving, library
     last = page.get_by_role("link", name="Report 09999")
     last.wait_for()
     assert last.evaluate("link => link === document.activeElement"), "the keyboard goes with the list"
-    slowest = page.evaluate("""async () => {
+    page.get_by_role("gridcell", name="report-09999").get_by_role("link").click()
+    page.get_by_role("searchbox").wait_for(state="detached")
+    page.go_back()
+    last.wait_for()  # where one was
+    frame = page.evaluate("""async () => {
       const frames = [];
       for (let at = 0; at < 30; at += 1) {
         const start = performance.now();
@@ -57,8 +61,18 @@ def test_ten_thousand_documents_scroll_and_are_narrowed(served: Serving, library
       }
       return frames.sort((a, b) => a - b)[15];
     }""")
-    assert slowest < 100, "half of the frames come at once, on a busy machine too"
+    assert frame < 100, "half of the frames come at once, on a busy machine too"
 
+    typed = page.evaluate("""async () => {
+      const field = document.querySelector(".find input"), start = performance.now();
+      field.value = "report-0001";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      await new Promise(requestAnimationFrame);
+      return performance.now() - start;
+    }""")
+    assert typed < 500, "words narrow ten thousand documents at once, on a busy machine too"
+    page.get_by_text("10 of 10,000 documents").wait_for()
+    page.get_by_role("button", name="Clear filters").click()
     page.get_by_role("combobox", name="Organisation").select_option("Company 7")
     page.get_by_text("200 of 10,000 documents").wait_for()
     page.get_by_role("combobox", name="Year").select_option("2027")
@@ -94,6 +108,13 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
         (folder / name).write_text(f"# {name}\n\nThe {name} of the port.\n")
     page = library("port")
     page.get_by_text("1 document", exact=True).wait_for()
+    page.evaluate("""() => {
+      const dropped = new DataTransfer();
+      dropped.items.add(new File(["# Mole\\n\\nOf stone.\\n"], "mole.md"));
+      for (const kind of ["dragenter", "dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: dropped }));
+    }""")
+    page.get_by_text("2 documents", exact=True).wait_for()
     page.get_by_label("Add folder").set_input_files(str(folder))
     work = page.get_by_role("region", name="On its way")
     work.get_by_text("papers/broken.pdf").wait_for()

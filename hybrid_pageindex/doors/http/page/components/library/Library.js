@@ -14,6 +14,7 @@ import { FilterBar, VIEWS } from "./FilterBar.js";
 import { Folders } from "./Folders.js";
 import { Gallery } from "./Gallery.js";
 import { Manage } from "./Manage.js";
+import { useScrollPlace } from "./scrolling.js";
 import { chosenFiles, useUploads } from "./uploading.js";
 import { WorkChip, WorkPanel } from "./WorkPanel.js";
 
@@ -45,6 +46,8 @@ export function Library({ name }) {
   const views = useMemo(() => (rows && hasFolders(rows) ? VIEWS : VIEWS.slice(0, 2)), [rows]);
   const view = views.find((one) => one === given.get("view")) ?? "list";
 
+  useScrollPlace(Boolean(rows), given);
+
   const opened = given.get("doc") ?? "";
   const shelf = useMemo(() => ({
     library: name, active, opened,
@@ -56,6 +59,7 @@ export function Library({ name }) {
     uploads.add(files);
     setOpen(true);
   };
+  const busy = active.size + uploads.items.length > 0;
   useEffect(() => void loadWork(), [uploads.items.length]);
 
   const picked = (/** @type {any} */ event) => {
@@ -83,10 +87,10 @@ export function Library({ name }) {
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
     ${uploads.notes.length > 0 && html`<div class="notice" role="status"><ul>${uploads.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${open && html`<${WorkPanel} library=${name} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
+    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
       <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
-    ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${active.size + uploads.items.length > 0} />` : html`
+    ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${busy} />` : html`
       <div class=${`library-body${opened ? " with-details" : ""}`}>
         <div class="library-list">
           <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />

@@ -51,24 +51,30 @@ export function useSeldom(work, wait) {
   }, [wait]);
 }
 
+/** What was seen last of each library: shown at once where one comes back to it. @type {Map<string, Row[]>} */
+const seen = new Map();
+
 /** @param {string} library */
 export function useDocuments(library) {
-  const [rows, setRows] = useState(/** @type {Row[] | null} */ (null));
+  const [rows, setRows] = useState(seen.get(library) ?? null);
   const [wrong, setWrong] = useState(/** @type {import("../../api.js").ApiError | null} */ (null));
   const load = useCallback(async () => {
     try {
-      setRows(read(await get(at("libraries", library, "rows"))));
+      const now = read(await get(at("libraries", library, "rows")));
+      seen.set(library, now);
+      setRows(now);
       setWrong(null);
     } catch (error) {
+      seen.delete(library);
       setWrong(/** @type {any} */ (error));
     }
   }, [library]);
   const again = useSeldom(load, 700);
   useEffect(() => void load(), [load]);
   useEffect(() => {
-    const seen = () => document.visibilityState === "visible" && again();
-    document.addEventListener("visibilitychange", seen);
-    return () => document.removeEventListener("visibilitychange", seen);
+    const looked = () => document.visibilityState === "visible" && again();
+    document.addEventListener("visibilitychange", looked);
+    return () => document.removeEventListener("visibilitychange", looked);
   }, [again]);
   return { rows, wrong, again, load };
 }
