@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.jobs import JobStatus
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
+    from hybrid_pageindex.services.briefing import Briefing
     from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.document_versions import DocumentVersion
     from hybrid_pageindex.services.job_news import JobNews
@@ -506,6 +507,33 @@ class Engine:
         def made() -> list[Outline]:
             scored = self._searcher().section_scores(asked, None, most)
             return [outline.outline(self._catalog(), asked.library, one.document.doc_id, one, depth) for one in scored]
+
+        return await asyncio.to_thread(made)
+
+    async def briefing(
+        self, document: str | None = None, *, library: str | None = None, model: bool = False
+    ) -> Briefing:
+        """What a document is, or without one the library: its parts, figures, and questions that its pages answer.
+
+        With ``model`` the language model writes it, and asks. Raises UsageError where none is configured, ChatError
+        where it fails.
+        """
+        from hybrid_pageindex.services.briefing import brief_document, brief_library
+
+        name = arguments.library(library, self.settings.library)
+
+        def search(question: str, documents: Sequence[str] | None) -> SearchResult:
+            return self._searcher().search(
+                self.request(question, library=name, documents=documents, effort="fast", top_k=3)
+            )
+
+        def made() -> Briefing:
+            writer = self._parts().chat.model() if model else None
+            if model and writer is None:
+                raise UsageError("No language model is configured.", "Set llm_model, or leave the model out.")
+            if document is None:
+                return brief_library(self._catalog(), name, search, writer)
+            return brief_document(self._catalog(), name, document, search, writer)
 
         return await asyncio.to_thread(made)
 

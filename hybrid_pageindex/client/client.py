@@ -25,6 +25,7 @@ from hybrid_core.types.requests import SearchFields, SearchRequest, search_reque
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.client.conversations import ConversationsClient
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
+from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.document_versions import DocumentVersion
 from hybrid_pageindex.services.listing import DocumentPage
 from hybrid_pageindex.services.outline import Outline
@@ -93,6 +94,16 @@ class Client:
     ) -> Outline:
         asked = {"q": query, "depth": depth, "node": node, "text": text, "shape": "flat"}
         return read_as(Outline, await self._wire.json("GET", self._of(library, document, "outline"), asked))
+
+    async def briefing(
+        self, document: str | None = None, *, library: str | None = None, model: bool = False
+    ) -> Briefing:
+        of = (
+            self._of(library, document, "briefing")
+            if document
+            else f"{self._of(library).removesuffix('/documents')}/briefing"
+        )
+        return read_as(Briefing, await self._wire.json("GET", of, {"model": model}))
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None, tables: bool = False

@@ -178,6 +178,12 @@ async def _outline(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _brief(engine: Engine, options: argparse.Namespace) -> int:
+    found = await engine.briefing(options.document, library=_library(options), model=options.model)
+    dump(found.to_dict()) if _json(options) else show.briefing(found)
+    return 0
+
+
 async def _page(engine: Engine, options: argparse.Namespace) -> int:
     library, wanted, at = _library(options), options.pages, None
     if options.quote:
@@ -391,6 +397,7 @@ async def _usage(engine: Engine, options: argparse.Namespace) -> int:
 _COMMANDS = {
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "chat": _chat, "outline": _outline, "page": _page,
     "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
+    "briefing": _brief,
     "migrate": _migrate, "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild,
     "watch": _watch, "worker": _worker, "serve": _serve, "token": _token, "usage": _usage,
 }  # fmt: skip

@@ -125,6 +125,12 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     drop = chats.add_parser("remove", parents=[common], help="delete conversations with all that was said")
     drop.add_argument("conversations", nargs="+", metavar="ID")
 
+    brief = commands.add_parser(
+        "briefing", parents=[scoped], help="what a document or a library is, and what to ask it"
+    )
+    brief.add_argument("document", metavar="DOC", nargs="?", help="default: the library")
+    brief.add_argument("--model", action="store_true", help="as the language model says it")
+
     outline = commands.add_parser("outline", parents=[scoped], help="a document's section tree")
     outline.add_argument("document", metavar="DOC")
     outline.add_argument("--depth", type=count, metavar="N", help="levels to show")

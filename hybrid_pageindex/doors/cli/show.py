@@ -25,6 +25,7 @@ from hybrid_pageindex.doors.cli.output import visible
 
 if TYPE_CHECKING:
     from hybrid_core.embed.export import ExportReport
+    from hybrid_pageindex.services.briefing import Briefing
     from hybrid_pageindex.services.migrating import CatalogCopy, Migration
     from hybrid_pageindex.services.outline import Outline
     from hybrid_pageindex.services.places import PlaceFound
@@ -199,6 +200,21 @@ def outline(found: Outline) -> None:
         console.print(f"{indent}[dim]{section.node_id}[/] {title}  [dim]{_span(section)}[/]{scored}")
         for gap in section.gaps:
             console.print(f"{indent}  [yellow]open[/] {escape(gap)}")
+
+
+def briefing(found: Briefing) -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds)
+    console.print(
+        f"[bold]{escape(found.title)}[/]  documents {found.documents}, pages {found.pages}  [dim]{escape(kinds)}[/]"
+    )
+    if found.description:
+        console.print(escape(found.description))
+    for part in found.parts:
+        console.print(f"  {escape(part.title)}  [dim]pages {part.start_page}-{part.end_page}[/]")
+    for figure in found.figures:
+        console.print(f"  [cyan]figure[/] {escape(figure.text)}  [dim]page {figure.page}[/]")
+    for one in found.questions:
+        console.print(f"  [green]ask[/] {escape(one.question)}  [dim]{escape(one.doc_name)}, page {one.page}[/]")
 
 
 def label(label: str, page: int) -> str:

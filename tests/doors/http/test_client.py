@@ -71,6 +71,8 @@ async def test_a_document_is_read(used: Any) -> None:
     assert listed.documents == (document,) and listed.total == 1
     [row] = await used.document_rows()
     assert (row.doc_id, row.pages, row.title) == (document.doc_id, 3, document.title)
+    for briefing in (await used.briefing(document.doc_id), await used.briefing()):
+        assert (briefing.documents, briefing.pages) == (1, 3) and briefing.parts[0].doc_id == document.doc_id
     [second, third] = await used.pages(document.doc_id, "2-3")
     assert WHERE in second.text and third.page == 3
     tree = await used.outline(document.doc_id, query=WHERE)

@@ -176,6 +176,31 @@ def test_a_passage_is_kept_as_a_note_and_rated(at: Any, library: Serving) -> Non
         assert given["right"] and given["question"] == QUESTION
 
 
+def test_a_library_and_a_document_offer_questions_that_are_answered(at: Any, library: Serving) -> None:
+    at.goto(f"{library.url}/#/library/reports")
+    at.get_by_text("What is in this library").click()
+    at.locator(".briefing .questions button").nth(2).wait_for()
+    asked = at.locator(".briefing .questions button").first
+    shown = asked.locator("small").inner_text()
+    asked.click()
+    at.locator(".hit").first.wait_for()
+    page = shown.rpartition(" ")[2]
+    assert page in [one.rpartition(" ")[2] for one in at.locator(".hit-head > a").all_inner_texts()]
+
+    at.goto(f"{library.url}/#/library/reports")
+    at.get_by_role("link", name="Details").or_(at.get_by_role("button", name="Details")).first.click()
+    at.get_by_text("What this document is").click()
+    details = at.get_by_role("complementary")
+    details.get_by_text("Figures that it states").wait_for()
+    details.get_by_role("link", name="Item 1A. Risk Factors").wait_for()
+
+    with library.client() as client:
+        talk = client.post("/conversations", json={"libraries": ["reports"]}).json()["id"]
+    at.goto(f"{library.url}/#/conversation/{talk}")
+    at.locator(".beginning button").first.click()
+    at.locator(".answer").wait_for()
+
+
 def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> None:
     page = window.new_page(locale="zh-CN", viewport={"width": 360, "height": 740})
     page.goto(f"{library.url}/#token={START}")

@@ -15,6 +15,7 @@ from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
 from hybrid_pageindex.doors.http.models import QUESTION, Corrections
 from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, said, tagged
 from hybrid_pageindex.doors.http.uploads import received
+from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.document_versions import DocumentVersion
 from hybrid_pageindex.services.listing import MOST, DocumentState
 from hybrid_pageindex.services.uploading import Uploaded
@@ -118,6 +119,17 @@ async def original(server: At, library: Read, document: DocumentName) -> Respons
     found = await server.engine.info(document, library=library.name)
     file = await server.engine.original(found.doc_id, library=library.name)
     return FileResponse(file, media_type="application/octet-stream", headers=attachment(found.name))
+
+
+@router.get("/{document}/briefing", response_model=Briefing)
+async def brief_document(
+    request: Request, server: At, library: Read, document: DocumentName, model: bool = False
+) -> Response:
+    """What it is, its sections, figures that it states, and questions that it answers; with ``model`` as the language
+    model says it.
+    """
+    work = server.engine.briefing(document, library=library.name, model=model)
+    return tagged(request, await server.turn(server.answers if model else server.searches, work))
 
 
 @router.get("/{document}/outline")

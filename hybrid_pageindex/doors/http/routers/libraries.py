@@ -14,6 +14,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
 from hybrid_pageindex.doors.http.models import LibraryNames, ModelNamed, NewLibrary
 from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.sizes import LibrarySize
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
@@ -41,6 +42,15 @@ async def show_library(request: Request, server: At, library: Read) -> Response:
     sizes = await server.turn(server.reads, server.engine.libraries(library.name))
     [size] = [one for one in sizes if one.id == library.id]
     return tagged(request, size)
+
+
+@router.get("/{library}/briefing", response_model=Briefing)
+async def brief_library(request: Request, server: At, library: Read, model: bool = False) -> Response:
+    """What it holds, its newest documents, and questions that these answer; with ``model`` as the language model says
+    it.
+    """
+    work = server.engine.briefing(library=library.name, model=model)
+    return tagged(request, await server.turn(server.answers if model else server.searches, work))
 
 
 @router.patch("/{library}", response_model=Library)

@@ -5,6 +5,7 @@ import { html, useEffect, useRef, useState } from "../../ui.js";
 import { Icon, IconButton } from "../viewer/Icons.js";
 import { address } from "../viewer/addresses.js";
 import { Viewer } from "../viewer/Viewer.js";
+import { Beginning } from "../briefing/Briefing.js";
 import { Answer } from "./Answer.js";
 import { Composer } from "./Composer.js";
 import { Question } from "./Question.js";
@@ -77,7 +78,7 @@ export function Conversation({ id }) {
   };
   const read = (library, doc) => { setPlace({ library, doc, page: 1, boxes: [], visit: Date.now() }); setPane("page"); };
   if (talk.state === "lost") return html`<div class="viewer"><div class="state" role="alert"><${Icon} name="warn" /><h1>${t("conversation.lost")}</h1><p>${t("conversation.lost_more")}</p><a href="#/">${t("conversation.home")}</a></div></div>`;
-  const loading = talk.state === "loading";
+  const loading = talk.state === "loading", scopeName = talk.scope?.libraries.length === 1 ? libraries.get(talk.scope.libraries[0]) : libraries.size === 1 ? [...libraries.values()][0] : "";
   return html`<div class=${`talk show-${pane}${place ? " with-page" : ""}`}>
     <nav class="panes" aria-label=${t("conversation.panes")}>${PANES.map((one) => html`<button type="button" key=${one} aria-pressed=${String(pane === one)} onClick=${() => setPane(one)}>${t(`conversation.${one}`)}</button>`)}</nav>
     <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} onNarrow=${acts.narrow} onRead=${read} />`}</div>
@@ -85,7 +86,8 @@ export function Conversation({ id }) {
       ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => acts.remove().then(() => go(link([])), setFailed)} />`}
       <div class="log" ref=${log} tabindex="0" role="region" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>
         ${loading && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
-        ${!loading && !talk.messages.length && html`<div class="empty"><h2>${t("conversation.empty")}</h2><p>${t("conversation.empty_more")}</p></div>`}
+        ${!loading && !talk.messages.length && html`<div class="empty"><h2>${t("conversation.empty")}</h2><p>${t("conversation.empty_more")}</p>
+          ${scopeName && html`<${Beginning} library=${scopeName} doc=${talk.scope.documents.length === 1 ? talk.scope.documents[0] : ""} onAsk=${(begun) => acts.ask(begun.question)} />`}</div>`}
         ${talk.messages.map((one, at) => one.role === "user"
           ? html`<${Question} key=${one.id} question=${one} busy=${Boolean(running)} onEdit=${(text) => { below.current = true; return acts.edit(one.id, text); }} onBranch=${acts.branch} />`
           : html`<${Answer} key=${one.id} answer=${one} question=${talk.messages[at - 1]} libraries=${libraries} chosen=${place} onOpen=${openCitation} say=${say}

@@ -3,6 +3,7 @@ import { ApiError, change, post, send } from "../../api.js";
 import { ago, bytes, number, t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
 import { html, useCallback, useEffect, useRef, useState } from "../../ui.js";
+import { Briefing } from "../briefing/Briefing.js";
 import { address, documentPath } from "../viewer/addresses.js";
 import { titleOf } from "./choosing.js";
 import { Corrections } from "./Corrections.js";
@@ -60,6 +61,7 @@ export function Details({ library, doc, row, may, close, changed }) {
       ${one.error && html`<div class="notice bad"><p>${one.published ? t("details.older") : t("details.failed")} ${one.error}</p></div>`}
       ${one.warnings.length > 0 && html`<div class="notice warn"><ul>${one.warnings.map((/** @type {string} */ warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>`}
       ${one.description && html`<p>${one.description}</p>`}
+      ${one.published && html`<${Briefing} library=${library} doc=${doc} />`}
       <${Facts} one=${one} />
       ${may && html`<${Fold} name="details.correct"><${Corrections} seen=${seen} path=${path}
         done=${(/** @type {any} */ now) => (setSeen(now), changed())} again=${load} /><//>`}

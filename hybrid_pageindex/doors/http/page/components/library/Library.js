@@ -4,6 +4,7 @@ import { number, t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
 import { go, link, usePlace } from "../../router.js";
 import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
+import { Briefing } from "../briefing/Briefing.js";
 import { Search } from "../Search.js";
 import { choose, hasFolders, sorted } from "./choosing.js";
 import { Details } from "./Details.js";
@@ -82,6 +83,7 @@ export function Library({ name }) {
     ${given.has("manage") && html`<${Manage} name=${name} size=${size} may=${may} close=${() => set({ manage: null }, false)}
       changed=${() => (again(), loadWork(), loadSize())} />`}
     <${Search} library=${name} />
+    ${rows && rows.length > 0 && html`<${Briefing} library=${name} />`}
     ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
       ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}

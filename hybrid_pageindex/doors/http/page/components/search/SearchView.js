@@ -3,6 +3,7 @@ import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useMemo, useState } from "../../ui.js";
+import { Beginning } from "../briefing/Briefing.js";
 import { Box } from "./Box.js";
 import { Hit } from "./Hit.js";
 import { ScoredOutline } from "./ScoredOutline.js";
@@ -48,7 +49,8 @@ export function SearchView({ given }) {
     <p class="visually-hidden" role="status">${busy ? t("search.working") : found ? t("search.found", { n: found.results.length }) : ""}</p>
     ${error && html`<p class="remark bad" role="alert">${error.offline ? t("search.offline") : `${error.message} ${error.advice}`} <button type="button" class="quiet-button" onClick=${again}>${t("viewer.again")}</button></p>`}
     ${waiting > 0 && html`<p class="remark">${t("search.behind", { n: waiting })} <a href=${link(["jobs"])}>${t("viewer.to_jobs")}</a></p>`}
-    ${!one.q && !text.trim() && html`<${Begin} onAsk=${(/** @type {string} */ q) => go(searchLink({ ...one, q }))} />`}
+    ${!one.q && !text.trim() && html`${one.library && html`<${Beginning} library=${one.library} doc=${one.documents.length === 1 ? one.documents[0] : ""} onAsk=${(/** @type {any} */ begun) => go(searchLink({ ...one, q: begun.question }))} />`}
+      <${Begin} onAsk=${(/** @type {string} */ q) => go(searchLink({ ...one, q }))} />`}
     ${found && html`<div class="sides" role="group" aria-label=${t("search.sides")}>${["pages", "outline"].map((name) => html`<button type="button" key=${name} aria-pressed=${String(side === name)} onClick=${() => setSide(name)}>${t(`search.side_${name}`)}</button>`)}</div>`}
     ${(found || busy) && html`<div class="found" aria-busy=${String(busy)}>
       <div class="hits">
