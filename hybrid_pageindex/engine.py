@@ -130,7 +130,8 @@ class Engine:
 
         Every file is published as the rules read it; models that are configured then improve it. ``outline``
         ("fast", "refined") is whether a layout model refines the section trees of PDFs after that. ``vision`` ("auto",
-        "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all.
+        "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all;
+        with "estimate" none is, and ``usage``, the ``steps`` of the files and a note say what they would take.
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
         ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
         documents already published stay. ``detach`` only asks for it, and leaves it to workers.
@@ -150,8 +151,9 @@ class Engine:
             try:
                 return index(into, listed, stop, prune=prune, outline=outline, vision=vision, enrich=enrich)
             finally:  # also where it is stopped: an update goes on
-                remembered = local_paths(listed) if sources is None else sources
-                remember_paths(self._catalog(), self.home, into, remembered, wishes)
+                if enrich != "estimate":
+                    remembered = local_paths(listed) if sources is None else sources
+                    remember_paths(self._catalog(), self.home, into, remembered, wishes)
 
         return await stoppable(work)
 

@@ -106,7 +106,15 @@ class IndexSettings:
     chunk_most: int = setting(1200, "characters of a chunk at most", least=1)
     chunk_overlap: int = setting(150, "characters at most that the next chunk begins before the end of one", least=0)
     vision: Literal["auto", "always", "never"] = setting("auto", "pages that a vision model describes")
-    enrich: Literal["auto", "never"] = setting("auto", "whether models that are configured improve documents")
+    vision_sheet: int = setting(
+        0,
+        "pages on a contact sheet by which the vision model chooses those it describes; 0: it sees each",
+        least=0,
+        most=24,
+    )
+    enrich: Literal["auto", "estimate", "never"] = setting(
+        "auto", "whether models that are configured improve documents; estimate: what that would take is counted"
+    )
     max_concurrent_pages: int = setting(5, "pages that a vision model describes at once", least=1)
     image_dpi: int = setting(150, "resolution of pages that are drawn", least=18, most=600)
     image_format: Literal["png", "jpeg"] = setting("png", "of pages that a model sees")

@@ -66,6 +66,14 @@ class Chat:
             self._models.check(kind)
         return self.model(vision=kind == "vlm")
 
+    def counting(self, kind: Kind) -> ChatModel | None:
+        """A model of the same name that is not asked, but counted. Raises as ``model`` does."""
+        from hybrid_core.llm.client.chat_model import ChatModel
+        from hybrid_core.llm.counting import CountingEndpoint
+
+        model = self.model(vision=kind == "vlm")
+        return None if model is None else ChatModel(CountingEndpoint(model.name), price=model.price)
+
     def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
         """How a search asks the model, None where there is none."""
         said = self._settings

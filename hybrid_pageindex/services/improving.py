@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.text.plural import counted
+from hybrid_core.types.usage import Usage
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 
@@ -45,16 +47,36 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
         drawing=Drawing(settings.image_dpi, settings.image_format, settings.image_max_side, settings.image_max_tiles),
         documents=min(8, settings.max_concurrent_calls),
         pages=settings.max_concurrent_pages,
+        sheet=settings.vision_sheet,
         chunks=settings.part(ChunkSize),
     )
 
     @cache
     def tried() -> Future[EnrichModels]:
         outcome: Future[EnrichModels] = Future()
+        if settings.enrich == "estimate":
+            from indexers.enrich.options import EnrichModels
+
+            models = {kind: chat.counting(kind) for kind in named}
+            outcome.set_result(EnrichModels(models.get("llm"), models.get("vlm"), named))
+            return outcome
         threading.Thread(target=_try, args=(chat, named, outcome), name="index-try-models", daemon=True).start()
         return outcome
 
-    return ModelPlan(named, tried, options), missing
+    return ModelPlan(named, tried, options, estimate=settings.enrich == "estimate"), missing
+
+
+def estimated(chat: Chat, usage: Usage, pages: int) -> str:
+    """What an estimate came to, in a line. ``pages`` are those that would be seen."""
+    priced = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
+    known = not usage.calls or all(priced)
+    cost = f"{usage.cost:.2f}" if known else "unknown (set model_prices)"
+    kept = f" and {usage.cached:,} are answered already" if usage.cached else ""
+    return (
+        f"an estimate, no model was asked: {counted(pages, 'page')} to be seen, {counted(usage.calls, 'call')}{kept}, "
+        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, cost {cost}; more where headings are found "
+        "wrong or replies cannot be used"
+    )
 
 
 def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:

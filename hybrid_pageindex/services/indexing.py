@@ -22,7 +22,7 @@ from hybrid_core.types.priorities import WANTED
 from hybrid_core.types.unread import unread_pages
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
-from hybrid_pageindex.services.improving import improvers, model_needs, unseen
+from hybrid_pageindex.services.improving import estimated, improvers, model_needs, unseen
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.use import mark_used
 
@@ -101,6 +101,10 @@ def index_paths(
     )
     if call.detach:
         return report
+    if settings.enrich == "estimate":
+        steps = [step for file in report.files for step in file.steps]
+        pages = sum(step.done for step in steps if step.step == "pages")
+        return replace(report, notes=(*report.notes, estimated(parts.chat, report.usage, pages)))
     embedded = _embedded(parts, library_id, report, settings, last, cancelled)
     return replace(report, notes=report.notes + embedded + follow(parts, library_id, cancelled.is_set))
 

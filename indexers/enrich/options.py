@@ -12,6 +12,7 @@ from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
 from indexers.enrich.choose import Vision
+from indexers.enrich.glance import PROMPT as GLANCE
 from indexers.enrich.pages import PROMPT
 from indexers.formats.drawing import Drawing
 
@@ -38,12 +39,15 @@ class EnrichModels:
 
 @dataclass(frozen=True, slots=True)
 class EnrichOptions:
-    """``documents`` and ``pages`` are how many of them models work on at once."""
+    """``documents`` and ``pages`` are how many of them models work on at once; ``sheet`` is how many pages stand on a
+    contact sheet by which those are chosen that are seen, 0 for none.
+    """
 
     vision: Vision = "auto"
     drawing: Drawing = field(default_factory=Drawing)
     documents: int = 8
     pages: int = 5
+    sheet: int = 0
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
@@ -56,6 +60,8 @@ class EnrichOptions:
             self.drawing.tiles,
         ]
         decisive: dict[Kind, tuple[list[object], tuple[str, ...]]] = {"llm": ([], _READING), "vlm": (pictures, _SEEING)}
+        if self.sheet:
+            decisive["vlm"] = ([*pictures, self.sheet], (*_SEEING, GLANCE))
         return {
             kind: _hashed([_VERSION, names[kind], *more, [_ids(name) for name in prompts]])
             for kind, (more, prompts) in decisive.items()

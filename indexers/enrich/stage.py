@@ -27,6 +27,7 @@ from indexers.build.content import ranges
 from indexers.enrich.choose import choose, scans
 from indexers.enrich.compose import compose
 from indexers.enrich.describe import describe_document
+from indexers.enrich.glance import passed_over
 from indexers.enrich.options import EnrichModels, EnrichOptions
 from indexers.enrich.pages import describe_pages
 from indexers.enrich.place import place_of_page
@@ -47,11 +48,15 @@ _NOT_AGAIN = ", and the model is not asked again while they, it and its prompt s
 
 
 class Sight(Protocol):
-    """How a document's pages are looked at and drawn, in worker processes. Both raise DocumentError."""
+    """How a document's pages are looked at and drawn, one or several on a sheet, in worker processes. All raise
+    DocumentError.
+    """
 
     def looks(self) -> Sequence[PageLook]: ...
 
     def drawn(self, number: int) -> Future[object]: ...
+
+    def sheet(self, numbers: Sequence[int]) -> Future[object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,11 @@ class Enricher:
         def describe(model: ChatModel, scope: CallScope) -> _Made[tuple[Pages, tuple[int, ...]]]:
             looks = sight.looks()
             chosen = choose(pages, looks, vision)
+            passed = frozenset[int]()
+            if self._options.sheet and vision == "auto":
+                wordy = [page.number for page in pages if page.number in set(chosen) and page.text.strip()]
+                passed = passed_over(model, scope, base.title, wordy, self._options.sheet, sight.sheet)
+                chosen = [number for number in chosen if number not in passed]
             places = {number: place_of_page(base.title, pages, base.sections, number) for number in chosen}
             done = itertools.count(1)
             told("describe", 0, len(chosen))
@@ -181,6 +191,10 @@ class Enricher:
             refused, failed = len(found.refused), len(found.failed) + len(found.refused)
             notes = [_undescribed(found.failed)] if found.failed else []
             notes += [_undescribed(found.refused, _NOT_AGAIN)] if refused else []
+            if passed:
+                notes.append(
+                    f"seen on contact sheets alone, with nothing that words lack: pages {ranges(sorted(passed))}"
+                )
             if found.corrected:
                 notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(found.corrected))}")
             return _Made((found.pages, found.described), len(found.described), failed, notes, refused)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from hybrid_core.errors import Cancelled, DocumentError, LeaseLostError, NotFoundError, PageIndexError
+from hybrid_core.llm.counting import SealedReplies
 from hybrid_core.llm.metering import charged
 from hybrid_core.llm.reply_cache import ReplyCache, part_key
 from hybrid_core.store.cache.cache import Cache
@@ -53,7 +54,7 @@ class Improver:
         self._options, self._plan, self._tally = options, plan, tally
         self._closed = threading.Event()
         self._page_threads = ThreadPoolExecutor(plan.options.pages, thread_name_prefix="index-pages")
-        self._replies = ReplyCache(cache)
+        self._replies = SealedReplies(cache) if plan.estimate else ReplyCache(cache)
         self._made: Enricher | None = None
         self._lock = threading.Lock()
         self._trial = threading.Thread(target=self._tell, name="index-models", daemon=True)
@@ -131,6 +132,8 @@ class Improver:
                     made = enricher.enrich(base, sight, tags, _FileStages(turn), turn.stop.asked, moot)
             usage = sum((step.usage for step in made.steps), Usage())
             result = replace(before, steps=made.steps, usage=usage)
+            if self._plan.estimate:
+                return result
             if made.content is None and made.done:
                 self._replies.put_part(_unchanged(document.content_id, tags), "1")
                 return result if usage != Usage() else before

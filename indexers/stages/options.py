@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
     """Models that improve what is published: their ``names``, what they are once they are ``tried``, which begins with
-    the first call, and how they do it.
+    the first call, and how they do it. ``estimate``: they only count, and nothing is made of what they say.
     """
 
     names: Mapping[Kind, str]
     tried: Callable[[], Future[EnrichModels]]
     options: EnrichOptions
+    estimate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from concurrent.futures import Future
 from typing import cast
 
 from indexers.files.private_copy import PrivateCopy
-from indexers.formats.drawing import Drawing
+from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.limits import ParseLimits
 from indexers.formats.page_look import PageLook
 from indexers.workers.pool import Allowance, WorkerPool
-from indexers.workers.protocol import DrawTask, LookTask
+from indexers.workers.protocol import DrawTask, LookTask, PictureTask
 
 _RANGE = 50  # pages that one task looks at
+_SHEET_DPI, _SHEET_SIDE = 72, 1568  # of a contact sheet: models scale down what is larger
 
 
 class WorkerSight:
@@ -42,6 +43,13 @@ class WorkerSight:
 
     def drawn(self, number: int) -> Future[object]:
         task = DrawTask(self._copy.path, self._password, number, self._limits, self._drawing)
+        begun = self._pool.submit(task, self._allowance)
+        self._copy.lend(begun)
+        return begun
+
+    def sheet(self, numbers: Sequence[int]) -> Future[object]:
+        picture = Picture(_SHEET_DPI, "jpeg", side=_SHEET_SIDE)
+        task = PictureTask(self._copy.path, self._password, tuple(numbers), self._limits, picture)
         begun = self._pool.submit(task, self._allowance)
         self._copy.lend(begun)
         return begun

@@ -68,6 +68,11 @@ class ChatModel:
         """As in "openai:MODEL@https://host/v1": without secrets."""
         return self._name
 
+    @property
+    def price(self) -> Price | None:
+        """What its tokens cost, where that is known."""
+        return self._price
+
     def ask(
         self,
         messages: Sequence[Message],

@@ -66,6 +66,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     add_option(index, "outline")
     add_option(index, "vision")
     add_option(index, "enrich")
+    index.add_argument(
+        "--estimate", action="store_const", const="estimate", dest="enrich",
+        help="ask no model, but say what they would be asked: pages, calls, tokens, price",
+    )  # fmt: skip
     index.add_argument("--detach", action="store_true", help="only ask for it: workers index the files")
 
     worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
