@@ -63,6 +63,10 @@ class IndexDamagedError(StoreError):
     """The derived vector index cannot be trusted; it is rebuilt from the catalog."""
 
 
+class IndexMissingError(IndexDamagedError):
+    """There is no such index; it can be filled from the catalog while searches go on without it."""
+
+
 class BusyError(StoreError):
     """Somebody else holds what this call needs."""
 

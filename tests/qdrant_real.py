@@ -68,6 +68,11 @@ class Node:
         self._running.kill()
         self._running.wait(_SECONDS)
 
+    def wipe(self) -> None:
+        """Killed, and nothing is left of what it held."""
+        self.kill()
+        shutil.rmtree(self.folder)
+
     def pause(self) -> None:
         """From now on it takes connections, as its kernel does, and answers none."""
         self._running.send_signal(signal.SIGSTOP)

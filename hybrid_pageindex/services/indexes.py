@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.index.auxiliary import completed
+from hybrid_core.store.index.auxiliary import CountedDocuments, completed
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import claim, in_use
 from hybrid_core.store.index.edge.store import open_edge
@@ -109,7 +109,7 @@ class Indexes:
             changed = frozenset(change.doc_id for change in plan.source.changes(position))
         pages = plan.source.pages_of(changed) if len(changed) <= _AT_ONCE else _AT_ONCE
         if len(changed) + pages <= _AT_ONCE:
-            index.catch_up(plan.source, plan.position)
+            index.catch_up(plan.source, plan.position, fill=not index.store.shared)
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
         return self._completed(handle, index, position, plan, changed)
@@ -120,15 +120,10 @@ class Indexes:
         """The index together with what it lacks of the log."""
         at = (index, position, plan.position, handle.failure)
         if handle.completed is None or handle.completed[0] != at:
-            documents = plan.source.counted(changed, handle.counts)
-            kept, pages = {}, 0
-            for document in documents:
-                pages += document.counts.page_count
-                if pages <= _KEPT_PAGES:
-                    kept[document.content_id] = document.counts
+            documents = CountedDocuments(plan.source, changed, handle.counts, _KEPT_PAGES)
             whole = completed(index, changed, documents, BM25)
-            found = SearchableIndex(whole, changed, pages, handle.failure)
-            handle.counts, handle.completed, handle.behind = kept, (at, found), True
+            found = SearchableIndex(whole, changed, plan.source.pages_of(changed), handle.failure)
+            handle.counts, handle.completed, handle.behind = documents.kept, (at, found), True
             return found
         return handle.completed[1]
 
@@ -210,6 +205,8 @@ class Indexes:
         with handle.lock:
             if handle.made_for != plan.manifest:  # for another embedder, or before the catalog was cleared
                 handle.close()
+            if handle.index is not None and handle.index.store.shared and handle.index.store.amiss:
+                handle.close()  # it is gone from the server: what is opened anew is filled while searches go on
             if handle.index is None:
                 handle.index = self._opened(plan, library, self.backend, follow=False)
                 handle.made_for = plan.manifest
@@ -239,7 +236,8 @@ class Indexes:
             if plan.manifest != handle.made_for or index.position >= plan.position or index.store.closed:
                 return
             self.follower.give_way()
-            index.catch_up(plan.source, plan.position, lambda: self.follower.hurries(last) or handle.enough())
+            enough = lambda: self.follower.hurries(last) or handle.enough()  # noqa: E731 - of this turn
+            index.catch_up(plan.source, plan.position, enough, fill=not index.store.shared)
             if handle.enough() or (self.follower.ending and not last):
                 return
 

@@ -4,21 +4,23 @@ Raghavan & Schütze 2008, §4.5), so that whoever finds an index behind its log 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.points import SPARSE
+from hybrid_core.store.index.points import SPARSE, batches
 from hybrid_core.store.index.query import Query
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_counts import TermCounts, Uint32
 from hybrid_core.types.documents import Hit
 
 Floats = npt.NDArray[np.float64]
+_DOCUMENTS = 200  # whose term counts are read at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,12 +32,41 @@ class CountedDocument:
     counts: TermCounts
 
 
+class CountsSource(Protocol):
+    def counted(self, doc_ids: Collection[str], known: Mapping[str, TermCounts]) -> list[CountedDocument]:
+        """Those of the documents that are published, with term counts; ``known`` ones, by content, are not read."""
+        ...
+
+
+class CountedDocuments:
+    """Those of some documents that are published, read anew each time but for so many pages, which are kept: there may
+    be more than the memory holds.
+    """
+
+    def __init__(
+        self, source: CountsSource, doc_ids: Collection[str], known: Mapping[str, TermCounts], most: int
+    ) -> None:
+        self._source, self._doc_ids, self._known, self._most = source, sorted(doc_ids), known, most
+        self.kept: dict[str, TermCounts] = {}  # by content
+        self._pages = 0
+
+    def __iter__(self) -> Iterator[CountedDocument]:
+        for some in batches(self._doc_ids, _DOCUMENTS):
+            for document in self._source.counted(some, {**self._known, **self.kept}):
+                pages = document.counts.page_count
+                if document.content_id not in self.kept and self._pages + pages <= self._most:
+                    self.kept[document.content_id] = document.counts
+                    self._pages += pages
+                yield document
+        self._known = {}
+
+
 class AuxiliaryIndex:
     """Scores pages from their documents' term counts, as an index of them would; it has no vectors."""
 
     rebuilt = ""
 
-    def __init__(self, documents: Sequence[CountedDocument], bm25: Bm25) -> None:
+    def __init__(self, documents: Iterable[CountedDocument], bm25: Bm25) -> None:
         self._documents, self._bm25 = documents, bm25
 
     def search(self, query: Query) -> list[Hit]:
@@ -44,11 +75,14 @@ class AuxiliaryIndex:
             return []
         terms = np.asarray(query.vector[0], np.uint32)
         weights = np.asarray(query.vector[1], np.float64)
-        scored = [(document, self._scores(document.counts, terms, weights)) for document in self._searched(query)]
-        least = _least_of_best([scores for _, scores in scored], query.limit)
+        scored = [
+            (document.doc_id, document.content_id, self._scores(document.counts, terms, weights))
+            for document in self._searched(query)
+        ]
+        least = _least_of_best([scores for _, _, scores in scored], query.limit)
         hits = [
-            Hit(document.doc_id, document.content_id, int(at) + 1, float(scores[at]), sparse=float(scores[at]))
-            for document, scores in scored
+            Hit(doc_id, content_id, int(at) + 1, float(scores[at]), sparse=float(scores[at]))
+            for doc_id, content_id, scores in scored
             for at in np.flatnonzero(scores >= least)
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
@@ -90,7 +124,7 @@ class _Reduced:
 
 
 def completed(
-    index: VectorIndex, changed: Collection[str], documents: Sequence[CountedDocument], bm25: Bm25
+    index: VectorIndex, changed: Collection[str], documents: Iterable[CountedDocument], bm25: Bm25
 ) -> JoinedIndex:
     """What an index would answer by words if it had taken up the ``changed`` documents, of which ``documents`` are
     published. By meaning it answers without them.

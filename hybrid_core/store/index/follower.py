@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.errors import IndexDamagedError, IndexMissingError, StoreError
 from hybrid_core.store.index.points import Point, PointSource, VectorName, batches
 from hybrid_core.store.index.query import Found, Query
 
@@ -40,7 +40,7 @@ class PointStore(Protocol):
     closed: bool
 
     def position(self) -> int:
-        """Up to which change everything is applied. Raises ``IndexDamagedError`` where it was never filled."""
+        """Up to which change everything is applied. Raises ``IndexMissingError`` where it was never filled."""
         ...
 
     def writing(self) -> AbstractContextManager[None]:
@@ -99,11 +99,19 @@ class Follower:
             return False
         return not self._store.amiss
 
-    def follow(self, source: PointSource, until: int | None = None, enough: Callable[[], bool] = lambda: False) -> None:
+    def follow(
+        self,
+        source: PointSource,
+        until: int | None = None,
+        enough: Callable[[], bool] = lambda: False,
+        *,
+        fill: bool = True,
+    ) -> None:
         """Return when everything up to ``until`` is applied, by default all that the source has now, or earlier where
         it is ``enough``, which is asked after each document; what was applied is recorded then.
 
-        Raises ``StoreError`` where the store cannot be written (disk full) and ``IndexDamagedError`` where it
+        Without ``fill``, a store that is not there any more is left so, and ``IndexMissingError`` raised. Raises
+        ``StoreError`` where the store cannot be written (disk full) and ``IndexDamagedError`` where it
         disagrees with the source even after it was filled anew.
         """
         if self._store.closed:
@@ -112,7 +120,7 @@ class Follower:
             return
         try:
             with translated():
-                self._catch_up(source, enough)
+                self._catch_up(source, enough, fill)
         finally:
             self._end_turn()
 
@@ -147,13 +155,16 @@ class Follower:
             self.position = position
             self._moved.notify_all()
 
-    def _catch_up(self, source: PointSource, enough: Callable[[], bool]) -> None:
+    def _catch_up(self, source: PointSource, enough: Callable[[], bool], fill: bool) -> None:
         try:
             if self._store.amiss:
                 raise IndexDamagedError(self._store.amiss)
             if not self._apply_log(source, enough):
                 return
         except IndexDamagedError as error:
+            if not fill and isinstance(error, IndexMissingError):
+                self._store.distrust(error.message)
+                raise
             self._refill(source, error.message)
         if not self._verified and (difference := self._difference(source)):
             self._refill(source, difference)

@@ -29,10 +29,15 @@ class VectorIndex:
         return self._follower.rebuilt
 
     def catch_up(
-        self, source: PointSource, until: int | None = None, enough: Callable[[], bool] = lambda: False
+        self,
+        source: PointSource,
+        until: int | None = None,
+        enough: Callable[[], bool] = lambda: False,
+        *,
+        fill: bool = True,
     ) -> None:
         """``Follower.follow``; calling it again, or replaying, changes nothing."""
-        self._follower.follow(source, until, enough)
+        self._follower.follow(source, until, enough, fill=fill)
 
     def resume(self) -> bool:
         """``Follower.resume``."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, point_id, vector_names
 from hybrid_core.store.index.query import Found, Query
@@ -59,8 +59,14 @@ class CollectionStore:
 
     def position(self) -> int:
         if (position := self.recorded()) is None:
-            raise IndexDamagedError(NEW)
+            raise IndexMissingError(NEW)
         return position
+
+    def begin(self) -> None:
+        """Let it be there, filled or not: what it lacks is applied like any other change."""
+        if self.recorded() is None:
+            self.create()
+            self.advance(0)
 
     def writing(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -156,7 +162,7 @@ class CollectionStore:
             found = self.server.call(
                 lambda client: client.retrieve(self.name, [RECORD], with_payload=True, with_vectors=False)
             )
-        except IndexDamagedError:  # no such collection
+        except IndexMissingError:  # no such collection
             return None
         return (found[0].payload or {}).get(key) if found else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.server.nodes import EXTRA, Node, Nodes
 from hybrid_core.system.extras import require
 
@@ -48,7 +48,7 @@ class Server:
         """The server's version. Raises ``StoreError`` where it cannot be used."""
         try:
             version = self.call(lambda client: client.info().version)
-        except IndexDamagedError as error:  # 404: something answers there
+        except IndexMissingError as error:  # 404: something answers there
             raise StoreError(f"{self.url}: this is no Qdrant server.", "Look at the setting qdrant_url.") from error
         try:
             major, minor = (int(part) for part in version.split(".")[:2])

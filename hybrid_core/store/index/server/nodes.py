@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from hybrid_core.errors import IndexDamagedError, StoreError, UnreachableError
+from hybrid_core.errors import IndexMissingError, StoreError, UnreachableError
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Node:
         self._clients: dict[int, QdrantClient] = {}
 
     def call(self, work: Callable[[QdrantClient], _T], seconds: int) -> _T:
-        """What the client raises becomes a ``StoreError``, a missing collection an ``IndexDamagedError``."""
+        """What the client raises becomes a ``StoreError``, a missing collection an ``IndexMissingError``."""
         client = self._clients.get(seconds)
         if client is None:
             client = self._clients.setdefault(seconds, self._client(seconds))
@@ -94,7 +94,7 @@ def _translated(url: str, seconds: int) -> Iterator[None]:
         raise _unanswered(url, seconds, error) from error
     except (ValueError, RuntimeError) as error:  # the client's local mode raises these
         if "not found" in str(error):
-            raise IndexDamagedError(f"{url}: {error}.") from error
+            raise IndexMissingError(f"{url}: {error}.") from error
         raise StoreError(f"{url}: {error}") from error
 
 
@@ -105,7 +105,7 @@ def _refused(url: str, status: int, said: str) -> StoreError:
             "Set PAGEINDEX_QDRANT_API_KEY to a key that may read and write.",
         )
     if status == 404:
-        return IndexDamagedError(f"{url}: {said or 'a collection is missing'}.")
+        return IndexMissingError(f"{url}: {said or 'a collection is missing'}.")
     if status in (408, 429) or status >= 500:
         return UnreachableError(f"{url}: the Qdrant server failed ({status} {said}).", _AGAIN)
     return StoreError(

@@ -38,7 +38,7 @@ def open_server(
 ) -> VectorIndex:
     """Open a library's index on a server and bring it up to date, making or repairing it as needed.
 
-    Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
+    Without ``follow`` it is left where its record says that it stands, empty where it was not there.
     ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is that
     of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises ``StoreError``
     where the server refuses, ``UnreachableError`` where it does not answer.
@@ -46,7 +46,10 @@ def open_server(
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     made = json.dumps(how, sort_keys=True, ensure_ascii=False)
     name = f"{collection}-{hashlib.sha256(made.encode()).hexdigest()[:10]}"
-    index = VectorIndex(CollectionStore(server, name, dimension, learned))
+    store = CollectionStore(server, name, dimension, learned)
+    index = VectorIndex(store)
+    if not follow:
+        store.begin()
     if follow or not index.resume():
         index.catch_up(source)
     drop_collections(server, collection, unless=lambda other: other.name == name or not _unused(other))
