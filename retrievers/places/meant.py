@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from hybrid_core.text.names import has_cjk
 from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.tokens import cached_hash, tokenise
+from hybrid_core.types.documents import Document
 from hybrid_core.types.scoring import DocumentScoring
 from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
@@ -31,6 +35,8 @@ from retrievers.query.references import Reference, references
 
 _SAYING = frozenset(tokenise("announce contain cover present deal argue draw state main key whole brief short content"))
 _RESULTS = frozenset(tokenise("results performance"))  # what a summary of a report is of
+_CAPITAL = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w'’-]*")
+_THE = re.compile(r"(?<= )(?:the|this|that|our|my|der|die|das|den|dem|le|la|les|el|los|las)(?=((?: \w+){2,5}))")
 _FIRST, _FULL = 3, 100  # pages on which a document says what it is: up to the first with so many words
 
 
@@ -132,11 +138,24 @@ def _by_silence(
     def places(scores: PageScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content
         others = without_saying(rest(text, question, naming_terms(document, routing)))
-        if own_names(document).isdisjoint(question.terms):  # «What does this report cover?»: there is but one
-            return overview(wanted, document, content) if len(pages) == 1 and not others else []
+        if not _is_named(document, question):  # «What does this report cover?»: there is but one
+            alone = len(pages) == 1 and own_names(document).isdisjoint(question.terms)
+            return overview(wanted, document, content) if alone and not others else []
         return [] if (_elsewhere(others, content) if loosely else others) else overview(wanted, document, content)
 
     return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
+
+
+def _is_named(document: Document, question: Question) -> bool:
+    """Whether a question names a document rather than has words in common with its name: a word of the name begins with
+    a capital or is Chinese, or two stand together («the harbour survey»)."""
+    names = own_names(document)
+    if names.isdisjoint(question.terms):
+        return False
+    if has_cjk(question.text) or any(not names.isdisjoint(tokenise(word)) for word in _CAPITAL.findall(question.text)):
+        return True
+    said = {pair for match in _THE.finditer(plain_words(question.text)) for pair in pairwise(match[1].split())}
+    return not said.isdisjoint(pairwise(plain_words(document.title).split()))
 
 
 def _by_name(

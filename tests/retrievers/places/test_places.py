@@ -133,6 +133,7 @@ def test_what_a_law_says_in_chinese(shelf: Engine) -> None:
     [
         "Who wrote the harbour survey?", "What does the harbour survey say of ice?", "harbour survey",
         "How does the harbour survey deal with sandbanks?", "What does a buoy contain?",
+        "What are the bays mentioned in this document?", "What are the examples of what makes a harbour survey?",
     ],
 )  # fmt: skip
 def test_a_question_for_something_in_a_document_is_not(shelf: Engine, question: str) -> None:
