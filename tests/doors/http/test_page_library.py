@@ -131,6 +131,29 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
     page.get_by_role("link", name="crane").wait_for(state="detached")
 
 
+def test_a_slow_and_a_failing_server_are_told_without_a_jump(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "slow"})
+        upload(client, "slow", tow="# Tow\n\nA path.\n")
+    answers: list[Any] = []
+    page.route("**/rows", lambda route: answers.append(route))  # noqa: PLW0108
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("main").wait_for()
+    page.evaluate("""() => {
+      window.jumps = 0;
+      const look = new PerformanceObserver((list) => list.getEntries().forEach((one) => { jumps += one.value; }));
+      look.observe({ type: "layout-shift" });
+      location.hash = "#/library/slow";
+    }""")
+    page.get_by_text("The documents are being loaded").wait_for(state="attached")
+    answers.pop().fulfill(status=500, json={"error": {"code": "failed", "message": "The disk is away.", "advice": ""}})
+    page.get_by_role("alert").get_by_text("The disk is away.").wait_for()
+    page.unroute("**/rows")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("link", name="Tow").wait_for()
+    assert page.evaluate("jumps") < 0.1
+
+
 def test_uploads_are_paused_cancelled_and_survive_a_reload(served: Serving, window: Any, library: Any) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "lock"})
@@ -177,8 +200,19 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
             if one["name"] == "wheel.md"
         )
     page = library("mill")
-    page.get_by_role("button", name="Details of Wheel").click()
+    page.get_by_placeholder("Filter by words").focus()
+    focused = page.locator(":focus")
+    while focused.get_attribute("data-main") is None:
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("link", name="Wheel").and_(focused).wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     details = page.get_by_role("complementary", name="Wheel")
+    page.get_by_role("heading", name="Wheel").and_(focused).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Details of Wheel").and_(focused).wait_for()
+    page.keyboard.press("Enter")
     details.get_by_role("treeitem", name="Wheel").focus()
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.innerText").strip().startswith("Paddles")

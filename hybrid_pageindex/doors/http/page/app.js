@@ -1,6 +1,7 @@
 // The page: who is signed in, where one is, and what stands around it.
 import { get, post, whenOnline } from "./api.js";
 import { t } from "./i18n.js";
+import { Session } from "./rights.js";
 import { usePlace } from "./router.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Conversation } from "./components/conversation/Conversation.js";
@@ -44,11 +45,11 @@ function App() {
   const here = usePlace();
   const [session, setSession] = useState(/** @type {any} */ (undefined));
   const [online, setOnline] = useState(true);
-  useEffect(() => void signIn().then(setSession), []);
   useEffect(() => whenOnline(setOnline), []);
+  useEffect(() => void ((session === undefined || (online && session?.offline)) && signIn().then(setSession)), [online]);
   if (session === undefined) return null;
   if (session === null) return html`<${SignIn} done=${setSession} />`;
-  return html`<${Frame} here=${here} online=${online}>${view(here)}<//>`;
+  return html`<${Session.Provider} value=${session}><${Frame} here=${here} online=${online}>${view(here)}<//><//>`;
 }
 
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));
