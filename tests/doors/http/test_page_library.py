@@ -136,7 +136,7 @@ def test_a_slow_and_a_failing_server_are_told_without_a_jump(served: Serving, pa
         client.post("/libraries", json={"name": "slow"})
         upload(client, "slow", tow="# Tow\n\nA path.\n")
     answers: list[Any] = []
-    page.route("**/rows", lambda route: answers.append(route))  # noqa: PLW0108
+    page.route("**/rows", lambda route: answers.append(route))
     page.goto(f"{served.url}/#token={START}")
     page.get_by_role("main").wait_for()
     page.evaluate("""() => {
