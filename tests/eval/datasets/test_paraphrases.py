@@ -16,7 +16,8 @@ from eval.runs.run import measure
 from hybrid_core.errors import DocumentError
 from tests.eval.sets import own_set, plan
 
-OURS = Path(__file__).parents[1] / "paraphrases.jsonl"
+_HERE = Path(__file__).parents[1]
+OURS = {"financebench": _HERE / "paraphrases.jsonl", "mmlongbench": _HERE / "paraphrases-slides.jsonl"}
 SET = Dataset("weirs", (), tuple(EvalQuestion(n, f"Why {n}?", (Gold("a.pdf", 2),), kind=n) for n in ("q1", "q2", "q3")))
 
 
@@ -66,16 +67,18 @@ def test_a_run_asks_them_and_records_that_it_did(tmp_path: Path) -> None:
     assert run.head.measures["all"]["hit@5"] == 1
 
 
-def test_ours_are_forty_questions_in_other_words() -> None:
-    entries = [json.loads(line) for line in OURS.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("name", OURS)
+def test_ours_are_forty_questions_in_other_words(name: str) -> None:
+    entries = [json.loads(line) for line in OURS[name].read_text(encoding="utf-8").splitlines()]
     assert len({entry["id"] for entry in entries}) == len(entries) == 40
     assert all(set(entry) == {"id", "question"} for entry in entries)
 
 
-def test_ours_belong_to_the_set() -> None:
+@pytest.mark.parametrize("name", OURS)
+def test_ours_belong_to_the_set(name: str) -> None:
     if not os.environ.get(VARIABLE):
         pytest.skip(f"{VARIABLE} names no evaluation data")
-    dataset = load("financebench")
+    dataset = load(name)
     before = {question.id: question.text for question in dataset.questions}
-    asked = reworded(dataset, OURS).questions
+    asked = reworded(dataset, OURS[name]).questions
     assert len(asked) == 40 and not [q.id for q in asked if q.text == before[q.id]]
