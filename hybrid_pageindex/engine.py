@@ -561,6 +561,17 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 
+    async def original_link(self, document: str, *, library: str | None = None) -> str | None:
+        """A URL of the bucket that gives the file to anybody for five minutes; None where it is not in a bucket, or the
+        setting ``objects_links`` is "proxied".
+        """
+        from hybrid_pageindex.services.opening import signed_link
+
+        if self.settings.objects_links != "signed":
+            return None
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: signed_link(self._catalog(), name, document))
+
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> PageLayout:

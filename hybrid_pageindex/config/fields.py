@@ -49,6 +49,17 @@ class StorageSettings:
     postgres_url: str = setting(
         "", "of a PostgreSQL database that holds the catalog; empty: a file in the home", secret=True
     )
+    objects_url: str = setting(
+        "", "of a bucket that holds uploaded files for several machines, like s3://bucket/folder; empty: the home does"
+    )
+    objects_endpoint: str = setting("", "of a store that is not Amazon's, like http://localhost:9000")
+    objects_region: str = setting("", "of the bucket")
+    objects_access_key: str = setting("", "of the bucket; empty: what AWS_… variables or the machine's role say")
+    objects_secret_key: str = setting("", "that belongs to it", secret=True)
+    objects_links: Literal["proxied", "signed"] = setting(
+        "proxied", "originals are sent by serve itself, or it sends who asks to the bucket by a link of five minutes",
+        advice="Choose proxied or signed.",
+    )  # fmt: skip
     qdrant_url: str = setting(
         "",
         "of a Qdrant server that holds the vector indexes, with commas between several; empty: embedded",

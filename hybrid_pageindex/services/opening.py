@@ -7,16 +7,29 @@ from pathlib import Path
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.documents import Document
 from hybrid_pageindex.services import reading
+
+_SECONDS = 300
 
 
 def original(catalog: Catalog, library: str, name: str) -> Path:
     """Raises NotFoundError for an unknown document, DocumentError where its file is gone."""
-    with catalog.snapshot() as snapshot:
-        found = reading.one(snapshot, library, name, published=False)
-        held_by = snapshot.library(library).id
+    held_by, found = _document(catalog, library, name)
     file = catalog.locate(held_by, found.path)
     if not os.access(file, os.R_OK):
         advice = "Its text and outline still work; index the file again where it lies now."
         raise DocumentError(f"{found.path}: the original is gone or cannot be read.", advice)
     return file
+
+
+def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
+    """A URL of a bucket that gives the file for five minutes; None where it is kept elsewhere. Raises NotFoundError."""
+    held_by, found = _document(catalog, library, name)
+    kept = catalog.kept_as(held_by, found.path)
+    return None if kept is None else catalog.objects.link(kept, _SECONDS)
+
+
+def _document(catalog: Catalog, library: str, name: str) -> tuple[str, Document]:
+    with catalog.snapshot() as snapshot:
+        return snapshot.library(library).id, reading.one(snapshot, library, name, published=False)

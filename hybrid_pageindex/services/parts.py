@@ -22,7 +22,19 @@ from retrievers.pipeline.stage import Stages
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_core.store.objects.bucket import BucketAddress
     from hybrid_pageindex.services.spending import Spending
+
+
+def bucket_of(settings: Settings) -> BucketAddress | None:
+    if not settings.objects_url:
+        return None
+    from hybrid_core.store.objects.bucket import BucketAddress
+
+    return BucketAddress(
+        settings.objects_url, settings.objects_endpoint, settings.objects_region, settings.objects_access_key,
+        settings.objects_secret_key, settings.max_cache_size,
+    )  # fmt: skip
 
 
 class Parts:
@@ -33,7 +45,7 @@ class Parts:
         self._workers = 0
         self.leaving = threading.Event()
         """Whether this process ends: jobs that it stops waiting for stay."""
-        self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url)
+        self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url, bucket=bucket_of(settings))
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
         address = ServerAddress(
             settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, settings.qdrant_shards,

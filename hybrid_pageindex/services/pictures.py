@@ -56,7 +56,10 @@ class Pictures:
     def _kept(self, key: str, draw: Callable[[], bytes]) -> bytes:
         if (kept := self._cache.get(key)) is not None:
             return kept
-        image = draw()
+        image = self._catalog.objects.picture(key)
+        if image is None:
+            image = draw()
+            self._catalog.objects.keep_picture(key, image)
         self._cache.put({key: image})
         return image
 

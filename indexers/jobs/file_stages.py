@@ -69,6 +69,7 @@ class FileStages:
         return [*reading_lanes(self._at_once, self.work), *improving]
 
     def work(self, turn: Turn) -> Advance:
+        self._catalog.locate(turn.library, turn.job.subject)  # where another machine has kept it, it comes here
         advance = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}[turn.job.stage](
             turn
         )

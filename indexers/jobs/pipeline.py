@@ -64,7 +64,7 @@ def index(
     unless ``leaving`` is set too. Raises UsageError for a bad library name, StoreError where the catalog cannot be
     written.
     """
-    kept = [Path(path) for path in map(str, paths) if catalog.locate(library, path) != Path(path)]
+    kept = [Path(path) for path in map(str, paths) if catalog.kept_as(library, path)]
     found = discover([path for path in paths if Path(path) not in kept], empty_folders=options.prune)
     files = (*found.files, *kept)
     if files:
@@ -146,8 +146,8 @@ def _sorted_out(
                 continue
             tally.add(size=document.size, finished=result)
             stage = "refine" if coarse else "enrich"
-        stamp = system_stat(catalog.locate(library, file))
-        version_of_file = (
+        kept, stamp = catalog.kept_as(library, file), system_stat(file)
+        version_of_file = kept or (
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"
         )
         requests[file] = JobRequest(
@@ -198,7 +198,7 @@ def _worked(
             lanes = stages.lanes()
 
         def begun(job: Job) -> Turn:
-            return Turn(job, catalog.locate(job.library, job.subject), tally)
+            return Turn(job, catalog.place(job.library, job.subject), tally)
 
         runner = Runner(place, lanes, begun, batch.ended, only_awaited=True)
         stack.callback(runner.close)

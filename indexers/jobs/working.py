@@ -60,7 +60,7 @@ def work(
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
 
         def begun(job: Job) -> Turn:
-            return Turn(job, catalog.locate(job.library, job.subject), files.tally)
+            return Turn(job, catalog.place(job.library, job.subject), files.tally)
 
         runner = Runner(place, [*reading, improving, *others], begun, over, only_awaited=False)
         stack.callback(runner.close)

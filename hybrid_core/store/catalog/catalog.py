@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,20 +31,35 @@ from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion
 
 if TYPE_CHECKING:
+    from hybrid_core.store.objects.bucket import BucketAddress
+    from hybrid_core.store.objects.objects import Objects
     from hybrid_core.types.jobs import Advance, Fence
 
 
 class Catalog:
     """One catalog. Safe to use from several threads, and by several processes at once."""
 
-    def __init__(self, path: Path, url: str = "", *, copying: bool = False) -> None:
-        """In the file ``path``, or at the ``url`` of a PostgreSQL database, its originals beside ``path``."""
+    def __init__(
+        self, path: Path, url: str = "", *, copying: bool = False, bucket: BucketAddress | None = None
+    ) -> None:
+        """In the file ``path``, or at the ``url`` of a PostgreSQL database; its originals beside ``path``, or in a
+        ``bucket``.
+        """
         self.path, self.originals = path, path.with_name(ORIGINALS)
-        self.url = url
+        self.url, self._bucket = url, bucket
         self._database = schema.open_catalog(path, url, copying=copying)
 
     def close(self) -> None:
         self._database.close()
+
+    @cached_property
+    def objects(self) -> Objects:
+        """What keeps originals. Raises UsageError where another place keeps those of this catalog, UnreachableError
+        where a bucket does not answer.
+        """
+        from hybrid_core.store.objects.opening import open_objects  # a search needs none of it
+
+        return open_objects(self, self.originals, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """One consistent view, for what other rooms keep in the same file; see ``snapshot``."""
@@ -227,9 +243,11 @@ class Catalog:
         does not now is removed. Returns the addresses of that. Raises StoreError where the bytes cannot be kept.
         """
         try:
+            for one in found:
+                self.objects.upload(one.name, one.file)
             with self.writing() as connection:
                 before = originals.members(connection, library, container) if container else []
-                unused = originals.add_originals(connection, self.originals, library, found)
+                unused = originals.add_originals(connection, self.objects, library, found)
                 now = {one.path for one in found}
                 gone = [path for path in before if path not in now]
                 unused |= remove_documents(connection, at_paths(connection, library, gone))
@@ -240,14 +258,24 @@ class Catalog:
         self._delete_unused(unused)
         return gone
 
+    def kept_as(self, library: str, path: str | Path) -> str | None:
+        """The name under which a document's bytes are kept; None where its path names a file of the user's."""
+        if not is_address(str(path)):
+            return None
+        with self._database.reading() as connection:
+            return originals.original_file(connection, library, str(path))
+
     def locate(self, library: str, path: str | Path) -> Path:
-        """Where a document's bytes lie: where they are kept, else in the file that its path names."""
-        if is_address(str(path)):
-            with self._database.reading() as connection:
-                name = originals.original_file(connection, library, str(path))
-            if name is not None:
-                return originals.place(self.originals, name)
-        return Path(path)
+        """Where a document's bytes lie: where they are kept, fetched from there where that is a bucket, else in the
+        file that its path names. Raises UnreachableError where they cannot be fetched now.
+        """
+        name = self.kept_as(library, path)
+        return Path(path) if name is None else self.objects.fetch(name)
+
+    def place(self, library: str, path: str | Path) -> Path:
+        """Where they lie or will lie in this home; nothing is fetched."""
+        name = self.kept_as(library, path)
+        return Path(path) if name is None else self.objects.place(name)
 
     def is_member(self, library: str, path: str) -> bool:
         """Whether it is the address of what lies in a container."""
@@ -261,12 +289,12 @@ class Catalog:
 
     def sweep_originals(self) -> None:
         """Delete kept files that no document uses, such as a killed process leaves."""
-        self._delete_unused([file.name for file in self.originals.glob("*/*")])
+        self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
         if files:
             with self.writing() as connection:
-                originals.delete_unused(connection, self.originals, files)
+                originals.delete_unused(connection, self.objects, files)
 
     def remove_library(self, name: str) -> None:
         """Remove a library with all its documents, what was said about it, and everybody's rights in it."""

@@ -6,7 +6,6 @@ Each file is kept once however many documents have its bytes, as long as one has
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -14,7 +13,7 @@ from pathlib import Path, PurePath
 from sqlalchemy import Connection, delete, insert, select
 
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.home import make_folder
+from hybrid_core.store.objects.objects import Objects
 from hybrid_core.types.addresses import is_address, shown_name
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
@@ -36,10 +35,6 @@ class Original:
         """What its file is called where it is kept: programs tell by the ending what it is."""
         suffix = PurePath(self.path).suffix.lower()
         return self.sha256 + (suffix if _SUFFIX.fullmatch(suffix) else "")
-
-
-def place(folder: Path, name: str) -> Path:
-    return folder / name[:2] / name
 
 
 def original_file(connection: Connection, library: str, path: str) -> str | None:
@@ -71,14 +66,10 @@ def members(connection: Connection, library: str, container: str) -> list[str]:
     return sorted(found)
 
 
-def add_originals(connection: Connection, folder: Path, library: str, found: Sequence[Original]) -> set[str]:
+def add_originals(connection: Connection, objects: Objects, library: str, found: Sequence[Original]) -> set[str]:
     """Keep these, each in the place of what had its address. Returns the names of files that may not be used now."""
     for one in found:
-        target = place(folder, one.name)
-        if not target.exists():
-            make_folder(target.parent)
-            one.file.chmod(stat.S_IRUSR)  # programs that show it must not change it
-            one.file.replace(target)
+        objects.keep(one.name, one.file)
     unused = drop_originals(connection, library, [one.path for one in found])
     for one in found:
         values = {"library": library, "path": one.path, "container": one.container, "file": one.name}
@@ -96,9 +87,9 @@ def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -
     return files
 
 
-def delete_unused(connection: Connection, folder: Path, files: Iterable[str]) -> None:
+def delete_unused(connection: Connection, objects: Objects, files: Iterable[str]) -> None:
     """Delete the files that no document uses. In a write transaction of its own, so that none comes to use one."""
     known = schema.originals.c
     for file in files:
         if connection.scalar(select(known.file).where(known.file == file).limit(1)) is None:
-            place(folder, file).unlink(missing_ok=True)
+            objects.delete(file)

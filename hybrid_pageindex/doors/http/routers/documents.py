@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
@@ -117,6 +117,8 @@ async def rebuild_document(server: At, library: Written, document: DocumentName)
 async def original(server: At, library: Read, document: DocumentName) -> Response:
     """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
     found = await server.engine.info(document, library=library.name)
+    if link := await server.engine.original_link(found.doc_id, library=library.name):
+        return RedirectResponse(link)
     file = await server.engine.original(found.doc_id, library=library.name)
     return FileResponse(file, media_type="application/octet-stream", headers=attachment(found.name))
 

@@ -1,0 +1,197 @@
+"""Files in a bucket of an object store, which several machines read; what one of them reads it fetches once."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
+from hybrid_core.store.home import make_folder
+from hybrid_core.store.objects.folder import Folder
+from hybrid_core.system.extras import require
+
+_FILES, _PICTURES, _OWNER = "originals", "pictures", "catalog"
+_LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot refuse where the name is taken
+_PART = 8 * 2**20
+_USED = 600.0  # seconds for which a fetched file stays after it was asked for, whatever room there is
+_RETRY_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAddress:
+    """``url`` like s3://bucket/folder. What is empty is what the environment of the object store's own tools says.
+    ``room`` is of fetched files in this home, in bytes.
+    """
+
+    url: str
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    room: int = 10**9
+
+
+class Bucket:
+    def __init__(self, folder: Path, address: BucketAddress, owner: str) -> None:
+        """``owner`` is the mark of the catalog whose files these are.
+
+        Raises UsageError for what is no address and for a bucket of another catalog, UnreachableError where it does
+        not answer.
+        """
+        self._obstore = require("obstore", "s3")
+        self._near, self._room, self._url = Folder(folder), address.room, address.url
+        self._store = self._opened(address)
+        try:
+            with self._told():
+                if self._read(_OWNER) is None:
+                    self._put_new(_OWNER, owner.encode())
+                found = self._read(_OWNER)
+        except FileNotFoundError as error:
+            raise UsageError(f"{self._url}: there is no such bucket.", "Make it, or set objects_url.") from error
+        if found != owner.encode():
+            raise UsageError(
+                f"{self._url} holds the files of another catalog.", "Name another folder of the bucket in objects_url."
+            )
+
+    def place(self, name: str) -> Path:
+        return self._near.place(name)
+
+    def upload(self, name: str, file: Path) -> None:
+        key = f"{_FILES}/{name}"
+        with self._told():
+            if file.stat().st_size <= _LARGE:
+                self._put_new(key, file)
+            elif not self._has(key):
+                self._obstore.put(self._store, key, file, chunk_size=_PART)
+
+    def keep(self, name: str, file: Path) -> None:
+        with self._told():
+            there = self._has(f"{_FILES}/{name}")
+        if not there:
+            self.upload(name, file)
+        self._near.keep(name, file)
+
+    def fetch(self, name: str) -> Path:
+        """Raises StoreError where its bytes are not those of its name."""
+        target = self.place(name)
+        with suppress(OSError):
+            os.utime(target)
+            return target
+        made = target.with_name(f".{uuid.uuid4().hex}")
+        try:
+            with self._told():
+                make_folder(target.parent)
+                found = hashlib.sha256()
+                with made.open("xb") as stream:
+                    for part in self._obstore.get(self._store, f"{_FILES}/{name}").stream(min_chunk_size=_PART):
+                        found.update(part)
+                        stream.write(part)
+            if not name.startswith(found.hexdigest()):
+                raise StoreError(f"{self._url}: {name} is damaged.", "Restore it, or upload the document again.")
+            self._near.keep(name, made)
+        except FileNotFoundError:
+            pass
+        finally:
+            made.unlink(missing_ok=True)
+        self._make_room()
+        return target
+
+    def delete(self, name: str) -> None:
+        with self._told():
+            self._obstore.delete(self._store, f"{_FILES}/{name}")
+        self._near.delete(name)
+
+    def names(self) -> Iterable[str]:
+        with self._told():
+            listed = self._obstore.list(self._store, prefix=f"{_FILES}/")
+            there = [entry["path"].rpartition("/")[2] for part in listed for entry in part]
+        return dict.fromkeys((*there, *self._near.names()))
+
+    def link(self, name: str, seconds: int) -> str | None:
+        with self._told():
+            signed = self._obstore.sign
+            return str(signed(self._store, "GET", f"{_FILES}/{name}", datetime.timedelta(seconds=seconds)))
+
+    def picture(self, key: str) -> bytes | None:
+        try:
+            return self._read(self._picture(key))
+        except (OSError, self._obstore.exceptions.BaseError):
+            return None  # it can be drawn
+
+    def keep_picture(self, key: str, image: bytes) -> None:
+        with suppress(OSError, self._obstore.exceptions.BaseError):
+            self._put_new(self._picture(key), image)
+
+    def _picture(self, key: str) -> str:
+        return f"{_PICTURES}/{hashlib.sha256(key.encode()).hexdigest()}"
+
+    def _make_room(self) -> None:
+        """Fetched files that were asked for longest ago go first: they can be fetched again."""
+        files = [(stat.st_mtime, stat.st_size, file) for file in self._near.folder.glob("*/*") if (stat := _stat(file))]
+        total = sum(size for _, size, _ in files)
+        for used, size, file in sorted(files):
+            if total <= self._room or used > time.time() - _USED:
+                return
+            file.unlink(missing_ok=True)
+            total -= size
+
+    def _read(self, key: str) -> bytes | None:
+        try:
+            return bytes(self._obstore.get(self._store, key).bytes())
+        except FileNotFoundError:
+            return None
+
+    def _has(self, key: str) -> bool:
+        try:
+            self._obstore.head(self._store, key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put_new(self, key: str, what: bytes | Path) -> None:
+        with suppress(self._obstore.exceptions.AlreadyExistsError):
+            self._obstore.put(self._store, key, what, mode="create", use_multipart=False)
+
+    def _opened(self, address: BucketAddress) -> Any:
+        given = {
+            "endpoint": address.endpoint, "region": address.region,
+            "access_key_id": address.access_key, "secret_access_key": address.secret_key,
+        }  # fmt: skip
+        config = {name: value for name, value in given.items() if value}
+        store = require("obstore.store", "s3")
+        plain = address.endpoint.startswith("http:")
+        try:
+            return store.from_url(
+                address.url, config=config,
+                client_options={"timeout": "60s", "connect_timeout": "5s", "allow_http": plain},
+                retry_config={"max_retries": 4, "retry_timeout": datetime.timedelta(seconds=_RETRY_SECONDS)},
+            )  # fmt: skip
+        except (self._obstore.exceptions.BaseError, ValueError, TypeError) as error:
+            why = str(error).partition("\n")[0]
+            raise UsageError(f"The setting objects_url is no address ({why}).", "Write it like s3://bucket.") from error
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the store raises as errors of ours."""
+        errors = self._obstore.exceptions
+        try:
+            yield
+        except (errors.PermissionDeniedError, errors.UnauthenticatedError, PermissionError) as error:
+            raise PageIndexError(f"{self._url} refused the key.", "Set objects_access_key and the others.") from error
+        except errors.BaseError as error:
+            why = str(error).partition("\n")[0]
+            raise UnreachableError(f"{self._url}: does not answer ({why}).", "Try again when it does.") from error
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    with suppress(OSError):
+        return file.stat()
+    return None

@@ -1,0 +1,45 @@
+"""Files in a folder of the home."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from hybrid_core.store.home import make_folder
+
+
+class Folder:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def place(self, name: str) -> Path:
+        return self.folder / name[:2] / name
+
+    def upload(self, name: str, file: Path) -> None:
+        """There is nobody to upload it to."""
+
+    def keep(self, name: str, file: Path) -> None:
+        target = self.place(name)
+        if not target.exists():
+            make_folder(target.parent)
+            file.chmod(stat.S_IRUSR)  # programs that show it must not change it
+            file.replace(target)
+
+    def fetch(self, name: str) -> Path:
+        return self.place(name)
+
+    def delete(self, name: str) -> None:
+        self.place(name).unlink(missing_ok=True)
+
+    def names(self) -> Iterable[str]:
+        return [file.name for file in self.folder.glob("*/*")]
+
+    def link(self, name: str, seconds: int) -> str | None:
+        return None
+
+    def picture(self, key: str) -> bytes | None:
+        return None
+
+    def keep_picture(self, key: str, image: bytes) -> None:
+        """The cache of this home has it."""

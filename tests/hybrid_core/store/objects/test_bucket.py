@@ -1,0 +1,117 @@
+"""A bucket keeps what a folder keeps, for several homes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
+from hybrid_core.store.objects import bucket as module
+from hybrid_core.store.objects.bucket import Bucket, BucketAddress
+from hybrid_core.store.objects.folder import Folder
+from hybrid_core.store.objects.objects import Objects
+from tests import buckets
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[BucketAddress]:
+    with buckets.bucket() as made:
+        yield made
+
+
+def written(folder: Path, data: bytes) -> tuple[str, Path]:
+    file = folder / "upload"
+    file.write_bytes(data)
+    return f"{hashlib.sha256(data).hexdigest()}.txt", file
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_files_are_kept_once_found_and_deleted(kind: str, tmp_path: Path, address: BucketAddress) -> None:
+    here = tmp_path / "here"
+    objects: Objects = Folder(here) if kind == "folder" else Bucket(here, address, "mine")
+    for _ in range(2):
+        name, file = written(tmp_path, b"tides")
+        objects.upload(name, file)
+        objects.keep(name, file)
+    assert objects.fetch(name).read_bytes() == b"tides" and list(objects.names()) == [name]
+    assert objects.fetch(name) == objects.place(name) and objects.place(name).stat().st_mode & 0o777 == 0o400
+    objects.delete(name)
+    objects.delete(name)
+    assert not objects.fetch(name).exists() and not list(objects.names())
+
+
+def test_what_one_home_keeps_another_fetches_whole(
+    tmp_path: Path, address: BucketAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LARGE", 2**20)
+    data = os.urandom(2**20 + 5)  # goes in parts
+    one, other = (Bucket(tmp_path / home, address, "mine") for home in ("one", "other"))
+    name, file = written(tmp_path, data)
+    one.upload(name, file)
+    one.upload(name, file)
+    one.keep(name, file)
+    assert other.fetch(name).read_bytes() == data
+    link = other.link(name, 60)
+    assert link is not None
+    with urllib.request.urlopen(urllib.request.Request(link, headers={"Range": "bytes=3-6"}), timeout=60) as answer:
+        assert answer.read() == data[3:7]
+    one.keep_picture("page 1", b"a picture")
+    assert other.picture("page 1") == b"a picture" and other.picture("page 2") is None
+
+
+def test_what_is_damaged_is_not_taken_for_the_file(tmp_path: Path, address: BucketAddress) -> None:
+    one = Bucket(tmp_path / "one", address, "mine")
+    name, _ = written(tmp_path, b"what was uploaded")
+    other = tmp_path / "other"
+    other.write_bytes(b"something else")
+    one.upload(name, other)
+    with pytest.raises(StoreError, match="is damaged"):
+        one.fetch(name)
+    assert not one.place(name).exists()
+    one.delete(name)
+
+
+def test_fetched_files_make_room_for_those_that_were_asked_for_later(tmp_path: Path, address: BucketAddress) -> None:
+    one = Bucket(tmp_path / "one", address, "mine")
+    names = []
+    for word in (b"first" * 100, b"second" * 100):
+        name, file = written(tmp_path, word)
+        one.keep(name, file)
+        names.append(name)
+    small = Bucket(tmp_path / "small", replace(address, room=700), "mine")
+    os.utime(small.fetch(names[0]), (1, 1))
+    small.fetch(names[1])
+    assert not small.place(names[0]).exists() and small.place(names[1]).exists()
+    assert small.fetch(names[0]).exists()
+    for name in names:
+        one.delete(name)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "said"),
+    [
+        ({"endpoint": "http://127.0.0.1:1"}, UnreachableError, "does not answer"),
+        ({"url": "s3://nothing/home"}, UsageError, "there is no such bucket"),
+        ({"url": "nonsense"}, UsageError, "is no address"),
+    ],
+)
+def test_a_bucket_that_is_not_there_is_said(
+    tmp_path: Path, address: BucketAddress, monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, str], error: type[PageIndexError], said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 1)
+    with pytest.raises(error, match=said) as raised:
+        Bucket(tmp_path, replace(address, **changed), "mine")  # type: ignore[arg-type]
+    assert "tests-secret" not in str(raised.value) and "tests-secret" not in repr(address)
+
+
+def test_a_bucket_of_another_catalog_is_refused(tmp_path: Path, address: BucketAddress) -> None:
+    Bucket(tmp_path, address, "mine")
+    with pytest.raises(UsageError, match="of another catalog"):
+        Bucket(tmp_path, address, "another")
