@@ -119,6 +119,7 @@ class Engine:
         vision: str | None = None,
         enrich: str | None = None,
         detach: bool = False,
+        upload: bool = False,
         sources: Sequence[str | Path] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
@@ -135,10 +136,11 @@ class Engine:
         Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
         ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
         documents already published stay. ``detach`` only asks for it, and leaves it to workers.
+        ``upload`` keeps the files as if their bytes were given, so that workers of other machines can read them.
         ``sources`` are what an ``update`` looks at later, where that is more than ``paths``.
         """
         from hybrid_pageindex.services.sources import remember_paths
-        from hybrid_pageindex.services.taking_in import local_paths, to_index
+        from hybrid_pageindex.services.taking_in import local_paths, to_index, uploads_of
 
         listed, told = to_index(paths, name), on_progress or _not_told
         into = arguments.library(library, self.settings.library)
@@ -149,11 +151,12 @@ class Engine:
 
         def work(stop: threading.Event) -> IndexReport:
             try:
-                return index(into, listed, stop, prune=prune, outline=outline, vision=vision, enrich=enrich)
+                given = uploads_of(local_paths(listed)) if upload else listed
+                return index(into, given, stop, prune=prune, outline=outline, vision=vision, enrich=enrich)
             finally:  # also where it is stopped: an update goes on
                 if enrich != "estimate":
-                    remembered = local_paths(listed) if sources is None else sources
-                    remember_paths(self._catalog(), self.home, into, remembered, wishes)
+                    remembered = [] if upload else local_paths(listed) if sources is None else sources
+                    remember_paths(self._catalog(), self.home, into, remembered, wishes, self.settings.own_machine)
 
         return await stoppable(work)
 
@@ -207,7 +210,7 @@ class Engine:
             def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
                 return index(known.name, files, stop, **wishes_of(options))
 
-            return update(self._catalog(), self.home, name, wishes, indexed)
+            return update(self._catalog(), self.home, name, wishes, self.settings.own_machine, indexed)
 
         return await stoppable(work)
 
@@ -258,7 +261,8 @@ class Engine:
 
         name = arguments.library(library, self.settings.library)
         wishes = {"outline": outline, "vision": vision, "enrich": enrich}
-        return await asyncio.to_thread(lambda: watch_folder(self._catalog(), name, folder, wishes, poll=poll))
+        machine = self.settings.own_machine
+        return await asyncio.to_thread(lambda: watch_folder(self._catalog(), name, folder, wishes, machine, poll=poll))
 
     async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
         """Watch a folder no longer, and with ``forget`` let no update look at it either. Its documents stay.
@@ -274,7 +278,9 @@ class Engine:
         """Whether any folder is watched."""
         from hybrid_core.store.catalog.sources import watched_sources
 
-        return bool(await asyncio.to_thread(lambda: watched_sources(self._catalog())))
+        return bool(
+            await asyncio.to_thread(lambda: watched_sources(self._catalog(), machine=self.settings.own_machine))
+        )
 
     async def watch(
         self,
@@ -304,7 +310,9 @@ class Engine:
             def found(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
                 return enqueue(known.name, files, stop, **wishes_of(options))
 
-            watch_sources(self._catalog(), self.home, name, found, on_event or _not_told, stop)
+            watch_sources(
+                self._catalog(), self.home, name, self.settings.own_machine, found, on_event or _not_told, stop
+            )
 
         if not work:
             await stoppable(look)
@@ -984,6 +992,14 @@ class Engine:
         Raises UsageError where the other is not empty, StoreError where the catalog is written meanwhile.
         """
         return await asyncio.to_thread(lambda: copied(self._catalog(), to))
+
+    async def upload_originals(self) -> int:
+        """Bring originals that this home keeps to the bucket of the setting ``objects_url``; how many the catalog has of
+        them. Raises UsageError where there is no bucket.
+        """
+        from hybrid_pageindex.services.migrating import upload_originals
+
+        return await asyncio.to_thread(lambda: upload_originals(self._catalog(), self.settings))
 
     async def upgrade_catalog(self) -> int:
         """Bring the catalog to the schema of this version, as its first use does; the schema's number.

@@ -1,7 +1,8 @@
-"""A bucket for tests, on a server of this process."""
+"""A bucket of its own for tests, on a server of this process."""
 
 from __future__ import annotations
 
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ KEYS = {"access_key": "tests", "secret_key": "tests-secret"}
 
 
 @contextmanager
-def bucket(name: str = "files") -> Iterator[BucketAddress]:
+def bucket() -> Iterator[BucketAddress]:
+    name = f"files-{uuid.uuid4().hex}"  # all servers of a process have the same buckets
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the server's own libraries
         import boto3

@@ -20,7 +20,8 @@ class Source:
     """A file, folder or glob that a library was indexed from; ``path`` is absolute.
 
     ``options`` are those of ``Engine.index`` that it was indexed with, as far as they may be stored. ``mounts`` are
-    the file systems that its documents lay on when it was last looked at, by mount point.
+    the file systems that its documents lay on when it was last looked at, by mount point. ``machine`` is the one whose
+    path it is; "" where the catalog is of one machine alone.
     """
 
     library: str
@@ -29,6 +30,11 @@ class Source:
     options: Mapping[str, str | bool] = field(default_factory=dict)
     watch: WatchMode = ""
     mounts: Mapping[str, str] = field(default_factory=dict)
+    machine: str = ""
+
+    def belongs_to(self, machine: str) -> bool:
+        """Whether a machine finds its files at this path; ``machine`` is "" where there is one alone."""
+        return not machine or self.machine in ("", machine)
 
     @property
     def root(self) -> Path:
@@ -44,6 +50,10 @@ class Source:
         if self.kind == "glob":
             return _pattern(self.path).fullmatch(path) is not None
         return path == self.path or (self.kind == "folder" and path.startswith(self.path.rstrip("/") + "/"))
+
+    def meets(self, path: str) -> bool:
+        """Whether it holds a path, or lies below it."""
+        return self.holds(path) or Path(self.path).is_relative_to(path)
 
 
 _MAGIC = re.compile(r"[*?\[]")

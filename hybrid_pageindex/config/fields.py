@@ -49,6 +49,10 @@ class StorageSettings:
     postgres_url: str = setting(
         "", "of a PostgreSQL database that holds the catalog; empty: a file in the home", secret=True
     )
+    machine: str = setting(
+        "", "name of whoever finds the same files at the same paths, where several share a PostgreSQL catalog",
+        pattern=r"^[A-Za-z0-9_.-]*$", advice="Use letters, digits, ., - and _.", usual="the machine's own",
+    )  # fmt: skip
     objects_url: str = setting(
         "", "of a bucket that holds uploaded files for several machines, like s3://bucket/folder; empty: the home does"
     )

@@ -1,6 +1,7 @@
 """Settings: defaults, below ``config.yaml`` in the home, below ``PAGEINDEX_…`` variables, below arguments."""
 
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
@@ -26,6 +27,13 @@ class Settings(AllSettings):
     def part(self, kind: type[_Part]) -> _Part:
         """The parameters of a part: each from the setting of its name."""
         return kind(**{one.name: getattr(self, one.name) for one in fields(kind)})
+
+    @property
+    def own_machine(self) -> str:
+        """Whose paths are in the catalog; "" where nobody else's can be."""
+        if not self.postgres_url:
+            return ""
+        return self.machine or platform.node() or "unnamed"
 
     def __post_init__(self) -> None:
         given = {one.name: getattr(self, one.name) for one in fields(self)}

@@ -6,6 +6,7 @@ The pipeline is imported on first use: a search needs none of it.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +61,8 @@ def index_paths(
     cancelled: threading.Event,
 ) -> IndexReport:
     """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
-    from hybrid_pageindex.services.taking_in import take_in
+    from hybrid_core.store.catalog.sources import check_machine
+    from hybrid_pageindex.services.taking_in import local_paths, take_in
     from indexers.jobs.pipeline import index
     from indexers.stages.refining import missing
     from indexers.stages.report import FileResult
@@ -84,6 +86,8 @@ def index_paths(
     library_id = known.id if known else new_id(library, [one.id for one in libraries])
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
+    if known is not None and settings.own_machine:
+        check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
     taken, lost = take_in(catalog, library_id, paths, settings)
     last = _Last(on_progress)
     report = index(
@@ -134,6 +138,7 @@ def index_options(
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
         refine=settings.outline == "refined" and not missing(),
+        machine=settings.own_machine,
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(asked["models"] if asked else names),
         models=models,

@@ -12,6 +12,7 @@ from hybrid_core.errors import IndexDamagedError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import Backend, Indexes
 
 _TRIES = 20  # the catalog may be written meanwhile
@@ -63,6 +64,22 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
         said = "Unset PAGEINDEX_POSTGRES_URL: what is in the database stays, and is not used then."
     where = address_of(url).render_as_string(hide_password=True) if url else str(catalog.path)
     return CatalogCopy(where, rows, tables, said)
+
+
+def upload_originals(catalog: Catalog, settings: Settings) -> int:
+    """How many of this home the bucket has now. Raises UsageError where no bucket is set."""
+    from hybrid_core.store.catalog.originals import kept_files
+    from hybrid_core.store.objects.folder import Folder
+
+    if not settings.objects_url:
+        raise UsageError("No bucket is set.", "Set PAGEINDEX_OBJECTS_URL, for example to s3://bucket/folder.")
+    here = Folder(catalog.originals)
+    with catalog.reading() as connection:
+        known = kept_files(connection)
+    names = [name for name in here.names() if name in known]
+    for name in names:
+        catalog.objects.upload(name, here.place(name))
+    return len(names)
 
 
 def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library
-from hybrid_core.store.catalog.sources import all_sources, forget_sources, remember, set_watch
+from hybrid_core.store.catalog.sources import (
+    all_sources,
+    check_machine,
+    forget_sources,
+    others_sources,
+    remember,
+    set_watch,
+)
 from hybrid_core.types.libraries import Library, library_called
 from hybrid_core.types.sources import Source
 
@@ -44,7 +51,7 @@ class LibraryUpdate:
 
 
 def remember_paths(
-    catalog: Catalog, home: Path, library: str, paths: Sequence[str | Path], wishes: Mapping[str, Any]
+    catalog: Catalog, home: Path, library: str, paths: Sequence[str | Path], wishes: Mapping[str, Any], machine: str
 ) -> None:
     """What ``index`` was told becomes a source of the library, where there is one; nothing of the home's own does."""
     from indexers.files.discover import source_of
@@ -56,7 +63,9 @@ def remember_paths(
         return
     options = {key: wish for key, wish in wishes.items() if wish}
     named = [(path, kind) for path, kind in map(source_of, paths) if kind and not Path(path).is_relative_to(home)]
-    made = [Source(known.id, path, kind, options) for path, kind in named]
+    others = others_sources(catalog, known.id, machine)
+    named = [(path, kind) for path, kind in named if not any(one.meets(path) for one in others)]
+    made = [Source(known.id, path, kind, options, machine=machine) for path, kind in named]
     remember(catalog, known.id, [replace(one, mounts=mounts_of([one.root])) for one in made])
 
 
@@ -67,9 +76,9 @@ def sources(catalog: Catalog, library: str | None) -> list[Source]:
 
 
 def watch_folder(
-    catalog: Catalog, library: str, folder: str | Path, wishes: Mapping[str, Any], *, poll: bool
+    catalog: Catalog, library: str, folder: str | Path, wishes: Mapping[str, Any], machine: str, *, poll: bool
 ) -> Source:
-    """Raises UsageError where it is no folder."""
+    """Raises UsageError where it is no folder, or another machine's."""
     from indexers.files.discover import source_of
     from indexers.watch.mounts import mounts_of
 
@@ -79,10 +88,11 @@ def watch_folder(
     with catalog.snapshot() as snapshot:
         known = library_called(library, snapshot.named_libraries())
     into = known or create_library(catalog, library)
+    check_machine(catalog, into.id, [path], machine)
     options = {key: wish for key, wish in wishes.items() if wish}
     before = [one for one in all_sources(catalog, into.id) if one.path == path]
     if options or not before:
-        remember(catalog, into.id, [Source(into.id, path, "folder", options, mounts=mounts_of([Path(path)]))])
+        remember(catalog, into.id, [Source(into.id, path, "folder", options, "", mounts_of([Path(path)]), machine)])
     set_watch(catalog, replace(_source(catalog, into, path), watch="poll" if poll else "auto"))
     return replace(_source(catalog, into, path), library=into.name)
 
@@ -100,9 +110,9 @@ def unwatch_folder(catalog: Catalog, library: str, folder: str | Path, *, forget
 
 
 def update(
-    catalog: Catalog, home: Path, library: str | None, wishes: Mapping[str, Any], index: IndexFiles
+    catalog: Catalog, home: Path, library: str | None, wishes: Mapping[str, Any], machine: str, index: IndexFiles
 ) -> list[LibraryUpdate]:
-    """Bring the sources of a library, or of all, up to date. ``wishes`` stand above what was remembered.
+    """Bring the sources of a machine in a library, or in all, up to date. ``wishes`` stand above what was remembered.
 
     Raises NotFoundError where there is no source.
     """
@@ -110,7 +120,7 @@ def update(
     done = [
         _updated(catalog, home, known, [replace(one, options={**one.options, **said}) for one in mine], index)
         for known in chosen(catalog, library)
-        if (mine := all_sources(catalog, known.id))
+        if (mine := [one for one in all_sources(catalog, known.id) if one.belongs_to(machine)])
     ]
     if not done:
         where = f"Library '{library}'" if library else "This home"

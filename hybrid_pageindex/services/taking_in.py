@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,13 @@ _LONGEST = 1000  # characters of a name with its folders
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes to index, or a file of them on the home's disk, which is taken away. The ending of ``name`` tells what they
-    are where they do not tell themselves; folders in it are kept.
+    """Bytes to index, or a file of them on the home's disk, which is taken away unless it ``stays``. The ending of
+    ``name`` tells what they are where they do not tell themselves; folders in it are kept.
     """
 
     name: str
     data: bytes | Path
+    stays: bool = False
 
     @property
     def address(self) -> str:
@@ -45,9 +47,29 @@ def to_index(given: Sequence[str | Path] | str | Path | bytes, name: str | None)
     return several(given)
 
 
-def local_paths(given: Sequence[str | Upload]) -> list[str]:
+def local_paths(given: Sequence[str | Path | Upload]) -> list[str]:
     """Those that are paths of the user's own."""
-    return [one for one in given if isinstance(one, str) and not _URL.match(one)]
+    return [str(one) for one in given if not isinstance(one, Upload) and not _URL.match(str(one))]
+
+
+def uploads_of(given: Sequence[str | Path]) -> list[Upload]:
+    """The files that these paths name, to be kept where every machine finds them; those of a folder by its name."""
+    from indexers.files.discover import discover
+
+    found: list[Upload] = []
+    for path in given:
+        inside = discover([path])
+        if inside.problems:
+            where, why = inside.problems[0]
+            raise UsageError(f"{where}: {why}", "Name files and folders that are there.")
+        for root in inside.roots:
+            beside = root.parent
+            found += [
+                Upload(str(file.relative_to(beside)), file, stays=True)
+                for file in inside.files
+                if file == root or file.is_relative_to(root)
+            ]
+    return found
 
 
 def take_in(
@@ -61,7 +83,7 @@ def take_in(
     problems: list[tuple[str, str]] = []
     for one in given:
         if isinstance(one, Upload):
-            paths.append(_kept(catalog, library, one.address, one.data, settings))
+            paths.append(_kept(catalog, library, one.address, one.data, settings, stays=one.stays))
         elif _URL.match(url := str(one)):
             try:
                 paths.append(_fetched(catalog, library, url, settings))
@@ -91,13 +113,17 @@ def _file_name(name: str) -> str:
     return cleaned
 
 
-def _kept(catalog: Catalog, library: str, address: str, data: bytes | Path, settings: Settings) -> str:
+def _kept(
+    catalog: Catalog, library: str, address: str, data: bytes | Path, settings: Settings, *, stays: bool = False
+) -> str:
     catalog.ensure_library(library)
     from hybrid_core.store.scratch import scratch_folder  # with filelock, which a search does not need
 
     with scratch_folder(settings.storage_path / "tmp") as folder:
         file = Path(folder, "upload")
-        if isinstance(data, Path):
+        if isinstance(data, Path) and stays:
+            shutil.copyfile(data, file)
+        elif isinstance(data, Path):
             data.replace(file)
         else:
             file.write_bytes(data)

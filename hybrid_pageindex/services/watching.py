@@ -39,6 +39,7 @@ def watch_sources(
     catalog: Catalog,
     home: Path,
     library: str | None,
+    machine: str,
     enqueue: IndexFiles,
     tell: Callable[[WatchEvent], None],
     stop: threading.Event,
@@ -65,7 +66,7 @@ def watch_sources(
 
     hearing = threading.Thread(target=found.hear, args=(stop,), name="watch-results", daemon=True)
     hearing.start()
-    watch(catalog, home, act, stop, library=only, times=times)
+    watch(catalog, home, act, stop, library=only, machine=machine, times=times)
     hearing.join()
 
 

@@ -49,10 +49,13 @@ def work(
 
 
 def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
+    from hybrid_core.store.jobs.workers import MACHINE
     from indexers.jobs.embedding import NEED
     from indexers.ocr.find import Ocr, find_ocr
 
     able = set(models)
+    if settings.own_machine:
+        able.add(MACHINE + settings.own_machine)
     try:
         ocr = find_ocr(settings.ocr, settings.ocr_languages)
     except PageIndexError:  # it lacks the data of a language

@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.sources import others_sources
 from hybrid_core.types.addresses import is_there
 from hybrid_core.types.documents import Document
 
@@ -17,11 +18,13 @@ def document_at(catalog: Catalog, library: str, file: Path) -> Document | None:
         return snapshot.document_at(library, str(file))
 
 
-def moved_from(catalog: Catalog, library: str, sha256: str, format: str) -> list[Document]:
-    """The documents of a library with these bytes whose files are gone."""
+def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine: str = "") -> list[Document]:
+    """The documents of a library with these bytes whose files are gone; of files of another machine nobody knows."""
     with catalog.snapshot() as snapshot:
         found = snapshot.documents_of_bytes(library, sha256, format)
-    return [document for document in found if not is_there(document.path)]
+    gone = [document for document in found if not is_there(document.path)]
+    others = others_sources(catalog, library, machine) if gone else []
+    return [document for document in gone if not any(one.holds(document.path) for one in others)]
 
 
 def new_id(catalog: Catalog, library: str, file: Path) -> str:

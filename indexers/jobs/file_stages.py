@@ -9,7 +9,7 @@ from pathlib import Path
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLostError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.workers import SESSION
+from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Advance
@@ -124,11 +124,11 @@ class FileStages:
             return Advance("failed", result=said, cause=result.error or "")
         if result.unread:
             return Advance("waiting", "ocr", result=said)
-        secret = {need for need in turn.job.needs if need.startswith(SESSION)}
+        bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
         if turn.job.stage in ("parse", "ocr") and self._options.refine and refinable(turn.source):
-            return Advance("waiting", "refine", needs=frozenset(secret), result=said)
+            return Advance("waiting", "refine", needs=frozenset(bound), result=said)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
-            return Advance("waiting", "enrich", needs=self._options.enrich_needs | secret, result=said)
+            return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=said)
         return Advance("done", result=said)
 
     def _as_published(self, turn: Turn) -> FileResult:
@@ -169,7 +169,7 @@ class FileStages:
         if known is not None and same:
             self._stamps.add(known, stamp)
             return replace(unchanged(file, known), note="; ".join(turn.said))
-        for moved in () if known else moved_from(self._catalog, library, sha256, wanted.format):
+        for moved in () if known else self._moved_from(library, sha256, wanted.format):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file was quicker to take its place
@@ -181,6 +181,9 @@ class FileStages:
         doc_id = known.doc_id if known else new_id(self._catalog, library, file)
         seconds = 0.0 if self._others_wait() else self._options.ocr_seconds
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
+
+    def _moved_from(self, library: str, sha256: str, format: str) -> list[Document]:
+        return moved_from(self._catalog, library, sha256, format, self._options.machine)
 
     def _others_wait(self) -> bool:
         """Whether files wait to be parsed: they do not wait for scans too."""

@@ -17,7 +17,7 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.store.jobs.workers import SESSION
+from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Job, JobRequest, JobStage
@@ -119,6 +119,7 @@ def _sorted_out(
     if options.password is not None:  # which is kept by this process alone
         secret = f"{SESSION}{uuid.uuid4().hex}"
         needs, asked = needs | {secret}, {**asked, "password": secret}
+    here = {MACHINE + options.machine} if options.machine else set[str]()
     stored = UnchangedFiles(catalog, library, StoredContents(catalog, options.ocr, options.chunks))
     if options.anew:
         asked = {**asked, ANEW: True}
@@ -151,8 +152,8 @@ def _sorted_out(
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"
         )
         requests[file] = JobRequest(
-            library, "index", str(file), stage, options=asked, needs=needs, priority=priority,
-            version=version_of_file,
+            library, "index", str(file), stage, options=asked, needs=needs if kept else needs | here,
+            priority=priority, version=version_of_file,
         )  # fmt: skip
     return done, requests
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import threading
@@ -50,7 +51,9 @@ def workplace(
     """
     queue, workers = JobQueue(catalog), Workers(catalog)
     with scratch_folder(scratch) as folder:
-        worker = Worker(folder.name, platform.node(), os.getpid(), kind, frozenset(abilities))
+        home = hashlib.sha256(str(scratch.absolute()).encode()).hexdigest()[:8]
+        host = f"{platform.node()}:{home}"  # processes of another home have their folders there
+        worker = Worker(folder.name, host, os.getpid(), kind, frozenset(abilities))
         bury = partial(_bury, queue, workers, worker, scratch)
         bury()
         worker = workers.register(worker)

@@ -37,6 +37,7 @@ class IndexOptions:
     ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
     read are published, and the others follow when every other file has had its turn, each turn longer.
     ``refine``: section trees are made again by what a layout model says of the pages, once they are published.
+    ``machine``: whose files are read by their paths, "" where no other can be asked.
     ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
     that is empty; ``models`` are those of this process that do it. ``notes`` are told with the run's.
     """
@@ -56,6 +57,7 @@ class IndexOptions:
     ocr: Callable[[], Ocr | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
     refine: bool = False
+    machine: str = ""
     needs: frozenset[str] = frozenset()
     enrich_needs: frozenset[str] = frozenset()
     models: ModelPlan | None = None

@@ -30,13 +30,14 @@ def watch(
     stop: threading.Event,
     *,
     library: str | None = None,
+    machine: str = "",
     times: WatchTimes = WatchTimes(),
 ) -> None:
     """Watch the sources of a library, or of all, until ``stop``: those that are added meanwhile too."""
     running: dict[tuple[str, ...], tuple[threading.Event, threading.Thread]] = {}
     try:
         while True:
-            watched = watched_sources(catalog, library)
+            watched = watched_sources(catalog, library, machine)
             for key in running.keys() - watched.keys():
                 running.pop(key)[0].set()
             for key in watched.keys() - running.keys():

@@ -52,7 +52,7 @@ def test_whether_a_worker_of_this_machine_lives_is_told(engine: Engine, cli: Cli
     workers.register(Worker("elsewhere", "another", 1, "worker"))
     workers.register(Worker("command", platform.node(), 1, "command"))
     assert cli("worker", "--alive").returncode == 1
-    workers.register(Worker("here", platform.node(), 1, "worker"))
+    workers.register(Worker("here", f"{platform.node()}:home", 1, "worker"))
     alive = cli("worker", "--alive")
     assert (alive.returncode, alive.stdout) == (0, "1 worker of this machine\n")
 

@@ -44,6 +44,11 @@ def original_file(connection: Connection, library: str, path: str) -> str | None
     return found
 
 
+def kept_files(connection: Connection) -> set[str]:
+    """The names of all that is kept."""
+    return set(connection.scalars(select(schema.originals.c.file).distinct()))
+
+
 def is_member(connection: Connection, library: str, path: str) -> bool:
     """Whether it is the address of what lies in a container, and not the path of a file in a folder «wow!»."""
     known = schema.originals.c

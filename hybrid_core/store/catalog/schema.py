@@ -37,7 +37,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 22
+SCHEMA_VERSION = 23
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -203,6 +203,7 @@ sources = Table(
     Column("options", Text, nullable=False, server_default="{}"),  # JSON object: what it was indexed with
     Column("watch", String, nullable=False, server_default=""),  # "", auto, poll
     Column("mounts", Text, nullable=False, server_default="{}"),  # JSON object: file systems by mount point
+    Column("machine", String, nullable=False, server_default=""),  # whose path it is, where several share the catalog
     sqlite_with_rowid=False,
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.text import to_json
@@ -24,15 +25,15 @@ def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
         return _sources(connection, library)
 
 
-def watched_sources(catalog: Catalog, library: str | None = None) -> dict[tuple[str, ...], Source]:
-    """Those that are watched, by what tells them from others of the same place: after a library was cleared they are
-    not those of before.
+def watched_sources(catalog: Catalog, library: str | None = None, machine: str = "") -> dict[tuple[str, ...], Source]:
+    """Those of a machine that are watched, by what tells them from others of the same place: after a library was cleared
+    they are not those of before.
     """
     born = select(schema.libraries.c.id, schema.libraries.c.created_at)
     with catalog.reading() as connection:
         catalog_id = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")) or ""
         created = {row.id: row.created_at for row in connection.execute(born)}
-        found = [one for one in _sources(connection, library) if one.watch]
+        found = [one for one in _sources(connection, library) if one.watch and one.belongs_to(machine)]
     return {(catalog_id, created[one.library], one.library, one.path, one.watch): one for one in found}
 
 
@@ -78,6 +79,26 @@ def _renewal(
     return covered & before.keys(), new, back
 
 
+def others_sources(catalog: Catalog, library: str, machine: str) -> list[Source]:
+    """Those whose files lie on other machines, at paths of theirs."""
+    return [one for one in all_sources(catalog, library) if not one.belongs_to(machine)] if machine else []
+
+
+def check_machine(catalog: Catalog, library: str, paths: Iterable[str], machine: str) -> None:
+    """Raises UsageError where one of these paths holds, or lies in, what another machine has at the same path: it would
+    take the place of that machine's documents.
+    """
+    others = others_sources(catalog, library, machine)
+    for path in paths if others else ():
+        for one in others:
+            if one.meets(path):
+                raise UsageError(
+                    f"{path} is known of the machine {one.machine}.",
+                    f"Index it there, or into another library; set PAGEINDEX_MACHINE={one.machine} "
+                    "where both see the same files, or upload it (index --upload).",
+                )
+
+
 def set_watch(catalog: Catalog, source: Source) -> None:
     """Watch a source as it says, or no longer; one that is not known yet is added."""
     with catalog.writing() as connection:
@@ -115,7 +136,7 @@ def _sources(connection: Connection, library: str | None) -> list[Source]:
     query = select(schema.sources).order_by(_known.library, _known.path)
     found = connection.execute(query if library is None else query.where(_known.library == library))
     return [
-        Source(row.library, row.path, row.kind, json.loads(row.options), row.watch, json.loads(row.mounts))
+        Source(row.library, row.path, row.kind, json.loads(row.options), row.watch, json.loads(row.mounts), row.machine)
         for row in found
     ]
 
@@ -126,7 +147,9 @@ def _exclusions(connection: Connection, library: str) -> frozenset[str]:
 
 def _values(source: Source) -> dict[str, Any]:
     options, mounts = to_json(dict(sorted(source.options.items()))), to_json(dict(source.mounts))
-    return {"kind": source.kind, "options": options, "watch": source.watch, "mounts": mounts}
+    return {
+        "kind": source.kind, "options": options, "watch": source.watch, "mounts": mounts, "machine": source.machine
+    }  # fmt: skip
 
 
 def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 from sqlalchemy import Connection, text
 
 from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.catalog.ddl import add_column
 from hybrid_core.store.home import CACHE
+from hybrid_core.store.text import CleanString
 from hybrid_core.text.term_counts import HEADER, TermCounts
 
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
@@ -284,4 +286,6 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "library, who))",
     ),
     21: (_count_frequencies,),
+    # From here on catalogs are in PostgreSQL too: a step is of functions that work on both.
+    22: (add_column("sources", "machine", CleanString, ""),),
 }

@@ -20,6 +20,8 @@ from hybrid_core.types.jobs import Worker
 
 SESSION = "password:"
 """Begins a need that only the process that holds a password can meet."""
+MACHINE = "machine:"
+"""Begins a need that only those meet who find the file at its path."""
 
 
 class Workers:

@@ -69,6 +69,7 @@ async def _index(engine: Engine, options: argparse.Namespace) -> int:
             vision=options.vision,
             enrich=options.enrich,
             detach=options.detach,
+            upload=options.upload,
             on_progress=on_progress,
         )
     return _reported(report, options)
@@ -89,7 +90,7 @@ async def _worker(engine: Engine, options: argparse.Namespace) -> int:
         import platform
 
         workers = (await engine.jobs(most=1)).workers
-        alive = sum(one.kind == "worker" and one.host == platform.node() for one in workers)
+        alive = sum(one.kind == "worker" and one.host.partition(":")[0] == platform.node() for one in workers)
         dump({"alive": alive}) if _json(options) else show.workers_alive(alive)
         return 0 if alive else 1
     work = asyncio.current_task()
@@ -305,6 +306,10 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
+    if options.objects:
+        originals = await engine.upload_originals()
+        dump({"originals": originals}) if _json(options) else show.originals_uploaded(originals)
+        return 0
     if options.schema:
         schema = await engine.upgrade_catalog()
         dump({"schema": schema}) if _json(options) else show.catalog_upgraded(schema)

@@ -71,6 +71,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         help="ask no model, but say what they would be asked: pages, calls, tokens, price",
     )  # fmt: skip
     index.add_argument("--detach", action="store_true", help="only ask for it: workers index the files")
+    index.add_argument("--upload", action="store_true", help="keep copies, which workers of other machines can read")
 
     worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
     worker.add_argument("--watch", action="store_true", help="also keep libraries up to date with watched folders")
@@ -224,6 +225,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     target.add_argument(
         "--catalog", metavar="URL", help="a PostgreSQL database to copy the catalog to; sqlite: to the home"
     )
+    target.add_argument("--objects", action="store_true", help="bring this home's originals to the bucket")
     target.add_argument("--schema", action="store_true", help="only bring the catalog to this version")
 
     mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")

@@ -418,6 +418,10 @@ def catalog_upgraded(schema: int) -> None:
     console.print(f"The catalog is of schema {schema}, which this version works with")
 
 
+def originals_uploaded(originals: int) -> None:
+    console.print(f"The bucket has {counted(originals, 'original')} of this home; they stay here, too")
+
+
 def workers_alive(alive: int) -> None:
     console.print(f"{counted(alive, 'worker')} of this machine")
 
