@@ -341,6 +341,13 @@ class Engine:
         told, over = on_progress or _not_told, enough or (lambda: False)
         await stoppable(lambda stop: work(self._parts(), self.settings, concurrency, told, stop, over))
 
+    async def work_on(self, job: int) -> None:
+        """Do one job, as far as this process can now and nobody else does it; what is left of it waits again. For who
+        hands out the numbers of jobs: none does harm, be it handed out twice or be the job over.
+        """
+        over = partial(work, self._parts(), self.settings, None, _not_told)
+        await stoppable(lambda stop: over(stop, lambda: True, job))
+
     async def waits(self) -> bool:
         """Whether work waits in the queue."""
         from hybrid_core.store.jobs.reading import JobReader  # a search needs none of it
@@ -994,8 +1001,8 @@ class Engine:
         return await asyncio.to_thread(lambda: copied(self._catalog(), to))
 
     async def upload_originals(self) -> int:
-        """Bring originals that this home keeps to the bucket of the setting ``objects_url``; how many the catalog has of
-        them. Raises UsageError where there is no bucket.
+        """Bring originals that this home keeps to the bucket of the setting ``objects_url``; how many of them are in
+        use. Raises UsageError where there is no bucket.
         """
         from hybrid_pageindex.services.migrating import upload_originals
 

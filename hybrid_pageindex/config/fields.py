@@ -49,6 +49,9 @@ class StorageSettings:
     postgres_url: str = setting(
         "", "of a PostgreSQL database that holds the catalog; empty: a file in the home", secret=True
     )
+    redis_url: str = setting(
+        "", "of Redis, or of RabbitMQ, which hands the numbers of jobs to Celery's workers", secret=True
+    )
     machine: str = setting(
         "", "name of whoever finds the same files at the same paths, where several share a PostgreSQL catalog",
         pattern=r"^[A-Za-z0-9_.-]*$", advice="Use letters, digits, ., - and _.", usual="the machine's own",

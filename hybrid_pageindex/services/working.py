@@ -31,8 +31,9 @@ def work(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
     enough: Callable[[], bool],
+    only: int | None = None,
 ) -> None:
-    """Do what waits in the queue, until ``stopped``, or nothing is left and it is ``enough``."""
+    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``."""
     from indexers.jobs.embedding import lane
     from indexers.jobs.working import work as do
 
@@ -44,7 +45,7 @@ def work(
         do(
             parts.catalog, parts.cache, scratch, able, parsers, usual,
             lambda asked: index_options(parts, settings, asked)[0],
-            lambda library: embedding_of(parts, library, settings), [embedding], on_progress, stopped, enough,
+            lambda library: embedding_of(parts, library, settings), [embedding], on_progress, stopped, enough, only,
         )  # fmt: skip
 
 

@@ -89,7 +89,8 @@ def embed(
         ended: list[Advance] = []
         lanes = [lane(catalog, lambda _: embedder, on_progress)]
         runner = Runner(
-            place, lanes, lambda job: Turn(job, Path(), _untold()), lambda _, end: ended.append(end), only_awaited=True
+            place, lanes, lambda job: Turn(job, Path(), _untold()), lambda _, end: ended.append(end), only_awaited=True,
+            for_caller=True,
         )  # fmt: skip
         stack.callback(runner.close)
         runner.run(over, stopped)

@@ -201,7 +201,7 @@ def _worked(
         def begun(job: Job) -> Turn:
             return Turn(job, catalog.place(job.library, job.subject), tally)
 
-        runner = Runner(place, lanes, begun, batch.ended, only_awaited=True)
+        runner = Runner(place, lanes, begun, batch.ended, only_awaited=True, for_caller=True)
         stack.callback(runner.close)
         runner.run(batch.over, stopped)
         if stopped.is_set():

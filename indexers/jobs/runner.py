@@ -31,7 +31,9 @@ class Lane:
 
 
 class Runner:
-    """``only_awaited``: of what this process waits for. ``over`` hears of every turn that has ended here."""
+    """``only_awaited``: of what this process waits for. ``for_caller``: somebody here is told what goes wrong, not the
+    job. ``over`` hears of every turn that has ended here.
+    """
 
     def __init__(
         self,
@@ -41,7 +43,9 @@ class Runner:
         over: Callable[[Turn, Advance], None],
         *,
         only_awaited: bool,
+        for_caller: bool,
     ) -> None:
+        self._for_caller = for_caller
         self._place, self._queue, self._leases = place, place.queue, place.leases
         self._begin, self._over, self._only_awaited = begin, over, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
@@ -56,7 +60,7 @@ class Runner:
             try:
                 self._take()
             except StoreError:
-                if self._only_awaited:
+                if self._for_caller:
                     raise
                 stopped.wait(_AGAIN)  # a disk that is full, or a database that is locked, may be so no more
             self.idle = not self._running
@@ -109,7 +113,7 @@ class Runner:
         except LeaseLostError:
             return
         except StoreError:  # what it has is given back once that can be written
-            if self._only_awaited:
+            if self._for_caller:
                 raise
 
     def _write(self, turn: Turn, future: Future[Advance]) -> None:
@@ -128,8 +132,8 @@ class Runner:
             self._queue.advance(fence, advance)
         except PageIndexError as error:  # of the settings or the store, not of what the job is about
             with suppress(StoreError):
-                self._queue.release(fence) if self._only_awaited else self._queue.fail(fence, str(error))
-            if self._only_awaited:
+                self._queue.release(fence) if self._for_caller else self._queue.fail(fence, str(error))
+            if self._for_caller:
                 raise
             return
         except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others

@@ -24,6 +24,7 @@ from indexers.stages.turn import Turn
 
 _FOLD = 60.0  # seconds between two clearings of what ended long ago
 _IDLE = 2.0  # seconds without work after which there is none
+_SOON = 0.3  # the same where there is one job
 
 
 def work(
@@ -39,13 +40,20 @@ def work(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
     enough: Callable[[], bool],
+    only: int | None = None,
 ) -> None:
     """Until ``stopped``, or nothing is left to do for 2 s and it is ``enough``. What is under way then is given back.
 
     ``options`` are those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` tells what a
-    library has to have embedded once its files are done. ``others``: what is done besides indexing files.
+    library has to have embedded once its files are done. ``others``: what is done besides indexing files. ``only``: of
+    one job, as far as it can be done now.
     """
-    with workplace(catalog, scratch, "worker", abilities, parsers, usual.worker_limits) as place, ExitStack() as stack:
+    leaving = threading.Event()
+    leaving.set()  # whatever happens here, the jobs stay
+    with (
+        workplace(catalog, scratch, "worker", abilities, parsers, usual.worker_limits, leaving) as place,
+        ExitStack() as stack,
+    ):
         files = _Files(catalog, cache, place, options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 
@@ -62,8 +70,13 @@ def work(
         def begun(job: Job) -> Turn:
             return Turn(job, catalog.place(job.library, job.subject), files.tally)
 
-        runner = Runner(place, [*reading, improving, *others], begun, over, only_awaited=False)
+        runner = Runner(
+            place, [*reading, improving, *others], begun, over, only_awaited=only is not None, for_caller=False
+        )
         stack.callback(runner.close)
+        if only is not None:
+            place.leases.awaited = lambda: [only]
+            place.queue.wait_for(place.worker.id, [only])
         busy = folded = time.monotonic()
         reader = JobReader(catalog)
 
@@ -77,7 +90,7 @@ def work(
             if now >= folded + _FOLD:
                 folded = now
                 fold(catalog)
-            return now >= busy + _IDLE and enough()
+            return now >= busy + (_IDLE if only is None else _SOON) and enough()
 
         runner.run(done, stopped)
 

@@ -26,8 +26,8 @@ def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
 
 
 def watched_sources(catalog: Catalog, library: str | None = None, machine: str = "") -> dict[tuple[str, ...], Source]:
-    """Those of a machine that are watched, by what tells them from others of the same place: after a library was cleared
-    they are not those of before.
+    """Those of a machine that are watched, by what tells them from others of the same place: after a library was
+    cleared they are not those of before.
     """
     born = select(schema.libraries.c.id, schema.libraries.c.created_at)
     with catalog.reading() as connection:

@@ -188,6 +188,7 @@ def test_what_was_paid_for_moves_into_a_file_of_its_own(tmp_path: Path) -> None:
 def test_either_database_is_brought_up_from_the_first_version_that_both_had(catalog: Catalog) -> None:
     with catalog.writing() as connection:
         connection.exec_driver_sql("DROP TABLE model_usage")
+        connection.exec_driver_sql("ALTER TABLE sources DROP COLUMN machine")
         connection.exec_driver_sql("UPDATE meta SET value = '20' WHERE key = 'schema'")
     catalog.close()
     with closing(Catalog(catalog.path, catalog.url)) as opened:
@@ -228,6 +229,7 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
     target.complete(C1, len(texts), chunks=True)
     made.close()
     with sqlite3.connect(path) as direct:
+        direct.execute("ALTER TABLE sources DROP COLUMN machine")
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
         for index in ("pages_unread", "contents_by_version"):  # what came after
             direct.execute(f"DROP INDEX {index}")

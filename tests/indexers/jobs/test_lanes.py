@@ -41,7 +41,12 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
         place.queue.enqueue(requests)
         assert place.queue.waits(place.worker.id, (), {"parse"})
         runner = Runner(
-            place, reading_lanes(2, work), turn, lambda turn, _: ended.append(turn.file.name), only_awaited=False
+            place,
+            reading_lanes(2, work),
+            turn,
+            lambda turn, _: ended.append(turn.file.name),
+            only_awaited=False,
+            for_caller=False,
         )
         runner.run(lambda: len(ended) == len(requests) + 1, threading.Event())
         runner.close()
