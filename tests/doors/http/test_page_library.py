@@ -233,6 +233,12 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     details.get_by_role("button", name="Undo the correction of Organisation").click()
     page.get_by_role("gridcell", name="Watermill Trust").wait_for(state="detached")
 
+    page.get_by_role("checkbox", name="Choose Stone").check()
+    page.get_by_text("1 document is searched").wait_for()
+    page.get_by_role("checkbox", name="Choose all").check()
+    chosen = page.get_by_role("region", name="What is chosen")
+    chosen.get_by_role("button", name="Rebuild").click()
+    chosen.wait_for(state="detached")
     with page.expect_download() as kept:
         details.get_by_role("link", name="Download").click()
     assert kept.value.suggested_filename == "wheel.md"
@@ -241,6 +247,10 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     page.get_by_text("1 document", exact=True).wait_for()
     page.go_back()
     page.get_by_text("This document is not here any more.").wait_for()
+    page.get_by_role("checkbox", name="Choose Stone").check()
+    chosen.get_by_role("button", name="Remove").click()
+    chosen.get_by_role("button", name="Yes, remove").click()
+    page.get_by_role("heading", name="No documents yet").wait_for()
 
 
 def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served: Serving, library: Any) -> None:

@@ -2,7 +2,7 @@
 import { bytes, t } from "../../i18n.js";
 import { html, useMemo, useState } from "../../ui.js";
 import { branches } from "./choosing.js";
-import { DetailsButton, State, TitleLink } from "./Row.js";
+import { ChooseBox, DetailsButton, State, TitleLink } from "./Row.js";
 import { VirtualList } from "./VirtualList.js";
 
 const FEW = 40; // documents of a folder that is shown open
@@ -30,7 +30,7 @@ export function Folders({ shelf, rows }) {
     const indent = html`<span class="indent" style=${`width:${(level - 1) * 18}px`}></span>`;
     if (row) {
       return html`<div role="row" key=${key} aria-level=${level} aria-rowindex=${index + 1} class=${`leaf${shelf.opened === row.doc_id ? " opened" : ""}`} ...${placed}>
-        <div role="gridcell" class="leaf-name">${indent}<${TitleLink} shelf=${shelf} row=${row} current=${current} /> <${State} shelf=${shelf} row=${row} /></div>
+        <div role="gridcell" class="leaf-name">${indent}<${ChooseBox} shelf=${shelf} row=${row} current=${current} /><${TitleLink} shelf=${shelf} row=${row} current=${current} /> <${State} shelf=${shelf} row=${row} /></div>
         <div role="gridcell" class="muted small c-size">${bytes(row.size)}</div>
         <div role="gridcell"><${DetailsButton} shelf=${shelf} row=${row} current=${current} /></div>
       </div>`;

@@ -7,6 +7,7 @@ import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { Search } from "../Search.js";
 import { choose, hasFolders, sorted } from "./choosing.js";
+import { ChosenBar, MOST } from "./ChosenBar.js";
 import { Details } from "./Details.js";
 import { DocumentList } from "./DocumentList.js";
 import { useActive, useDocuments, useWork } from "./documents.js";
@@ -50,10 +51,18 @@ export function Library({ name }) {
   useScrollPlace(Boolean(rows), given);
 
   const opened = given.get("doc") ?? "";
+  const [ticked, setTicked] = useState(/** @type {Set<string>} */ (new Set()));
+  const chosen = useMemo(() => (ticked.size ? (rows ?? []).map((row) => row.doc_id).filter((doc) => ticked.has(doc)) : []), [rows, ticked]);
   const shelf = useMemo(() => ({
-    library: name, active, opened,
+    library: name, active, opened, chosen: ticked,
+    choose: (/** @type {string[]} */ docs, /** @type {boolean} */ on) =>
+      setTicked((now) => {
+        const next = new Set(now);
+        for (const doc of docs) next[on ? "add" : "delete"](doc);
+        return next;
+      }),
     open: (/** @type {string} */ doc) => set({ doc: doc === opened ? null : doc }, false),
-  }), [name, active, opened, set]);
+  }), [name, active, opened, ticked, set]);
   const writes = may("write", size?.id);
   const add = (/** @type {import("./uploading.js").Named[]} */ files) => {
     if (!files.length) return;
@@ -82,7 +91,7 @@ export function Library({ name }) {
     </header>
     ${given.has("manage") && html`<${Manage} name=${name} size=${size} may=${may} close=${() => set({ manage: null }, false)}
       changed=${() => (again(), loadWork(), loadSize())} />`}
-    <${Search} library=${name} />
+    <${Search} library=${name} documents=${chosen.length > MOST ? [] : chosen} />
     ${rows && rows.length > 0 && html`<${Briefing} library=${name} />`}
     ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
       ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>
@@ -102,6 +111,8 @@ export function Library({ name }) {
             : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
             : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
             : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}
+          ${chosen.length > 0 && html`<${ChosenBar} library=${name} chosen=${chosen} may=${writes} clear=${() => setTicked(new Set())}
+            changed=${() => (again(), loadWork())} />`}
         </div>
         ${opened && html`<${Details} key=${opened} library=${name} doc=${opened} row=${rows.find((one) => one.doc_id === opened)} may=${writes}
           close=${() => set({ doc: null }, false)} changed=${() => (again(), loadWork())} />`}

@@ -6,7 +6,8 @@ import { html, useEffect, useState } from "../../ui.js";
 import { stateOf, titleOf } from "./choosing.js";
 import { working } from "../jobs/words.js";
 
-/** @typedef {{ library: string, active: Map<string, import("./documents.js").Job>, opened: string, open: (doc: string) => void }} Shelf */
+/** @typedef {{ library: string, active: Map<string, import("./documents.js").Job>, opened: string, open: (doc: string) => void,
+ *   chosen: Set<string>, choose: (docs: string[], on: boolean) => void }} Shelf */
 
 const WAIT = 120; // ms that a picture is in sight before it is asked for
 const TRIES = 3;
@@ -47,4 +48,10 @@ export function State({ shelf, row }) {
 export function DetailsButton({ shelf, row, current }) {
   return html`<button type="button" class="quiet details-button" tabindex=${current ? 0 : -1} aria-expanded=${String(shelf.opened === row.doc_id)}
     aria-label=${t("library.details_of", { name: titleOf(row) })} onClick=${() => shelf.open(row.doc_id)}>${t("library.details")}</button>`;
+}
+
+/** Chosen documents are searched, made anew or removed together. */
+export function ChooseBox({ shelf, row, current }) {
+  return html`<input type="checkbox" class="choose-box" checked=${shelf.chosen.has(row.doc_id)} tabindex=${current ? 0 : -1}
+    aria-label=${t("library.choose", { name: titleOf(row) })} onChange=${(/** @type {any} */ event) => shelf.choose([row.doc_id], event.target.checked)} />`;
 }
