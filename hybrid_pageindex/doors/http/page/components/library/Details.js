@@ -73,7 +73,7 @@ export function Details({ library, doc, row, may, close, changed }) {
 /** A part that is asked for when it is opened. */
 function Fold({ name, open = false, children }) {
   const [shown, setShown] = useState(open);
-  return html`<details open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}>
+  return html`<details class="fold" open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}>
     <summary>${t(name)}</summary>${shown && children}</details>`;
 }
 

@@ -18,6 +18,6 @@ export function Gallery({ shelf, rows }) {
       </div>
     </div>`;
   };
-  return html`<${VirtualList} count=${rows.length} height=${292} width=${170}
+  return html`<${VirtualList} count=${rows.length} height=${292} width=${152}
     attributes=${{ role: "list", "aria-label": t("library.documents") }} item=${card} />`;
 }
