@@ -20,7 +20,9 @@ export function useScrollPlace(ready, given) {
       timer = setTimeout(keep, PAUSE);
     };
     keep();
-    addEventListener("scroll", scrolled, { passive: true });
-    return () => (clearTimeout(timer), removeEventListener("scroll", scrolled));
+    const stop = new AbortController();
+    addEventListener("scroll", scrolled, { passive: true, signal: stop.signal });
+    addEventListener("click", keep, { capture: true, signal: stop.signal }); // before it leads elsewhere
+    return () => (clearTimeout(timer), stop.abort());
   }, [ready, given]);
 }
