@@ -881,20 +881,26 @@ class Engine:
         """
         return await asyncio.to_thread(lambda: self._parts().spending.report(first, last))
 
-    def setting_views(self) -> list[SettingView]:
+    def setting_views(self, *, owner: bool = False) -> list[SettingView]:
         """Settings as they are, but secrets; and which may be changed while the engine is used."""
         from hybrid_pageindex.services.settings_change import shown
 
-        return shown(self.settings)
+        return shown(self.settings, owner=owner)
 
-    async def change_settings(self, wanted: Mapping[str, Any]) -> list[SettingView]:
-        """From now on, here and in the home's file. Raises UsageError for what may not be changed or is wrong."""
+    async def change_settings(self, wanted: Mapping[str, Any], *, owner: bool = False) -> list[SettingView]:
+        """From now on, here and in the home's file; which models are asked, and where, only for an ``owner``.
+
+        Raises UsageError for what may not be changed or is wrong.
+        """
         from hybrid_pageindex.services.settings_change import changed
 
-        self.settings = await asyncio.to_thread(lambda: changed(self.settings, wanted))
-        self._parts().spending.settings = self.settings
+        self.settings = await asyncio.to_thread(lambda: changed(self.settings, wanted, owner=owner))
+        parts = self._parts()
+        parts.spending.settings = self.settings
+        parts.chat.use(self.settings)
+        parts.embedders.use(self.settings)
         self.conversations.use(self.settings)
-        return self.setting_views()
+        return self.setting_views(owner=owner)
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
         """Ask for a library's vectors, which workers make: the job's number. ``model`` as in ``embed``.

@@ -41,7 +41,15 @@ class Chat:
     ) -> None:
         """``given`` is used instead of those that the settings name, is not closed, and counts for itself."""
         self._settings, self._given = settings, given
+        self._cache, self._meter = cache, meter
         self._models = Models(settings, cache, meter)
+        self._former: list[Models] = []
+
+    def use(self, settings: Settings) -> None:
+        """What is asked from now on goes to the models that these name; what is under way ends with the former ones."""
+        if settings != self._settings:
+            self._former.append(self._models)
+            self._settings, self._models = settings, Models(settings, self._cache, self._meter)
 
     def model(self, *, vision: bool = False) -> ChatModel | None:
         """The language model, or the one that sees; None where none is configured.
@@ -95,4 +103,5 @@ class Chat:
         return Reasoner(model, strategy, limits, on_step or untold)
 
     def close(self) -> None:
-        self._models.close()
+        for models in (*self._former, self._models):
+            models.close()

@@ -72,6 +72,10 @@ def model_places(settings: Settings) -> ModelPlaces:
     return ModelPlaces(folder, settings.model_downloads == "hub")
 
 
+def _source(settings: Settings) -> tuple[str, str]:
+    return settings.embedding_base_url, settings.embedding_api_key
+
+
 class Embedders:
     """Loads embedders when they are first needed and keeps them. Safe for several threads."""
 
@@ -79,6 +83,13 @@ class Embedders:
         self._settings = settings
         self._lock = threading.Lock()
         self._loaded: dict[str, Embedder] = {}
+
+    def use(self, settings: Settings) -> None:
+        """What is loaded from now on comes from where these say."""
+        with self._lock:
+            if _source(settings) != _source(self._settings):
+                self._loaded.clear()
+            self._settings = settings
 
     def load(self, spec: str) -> Embedder:
         """The embedder that a spec names ("bge-m3", "sentence-transformers:PATH", "openai:MODEL@URL", …).
@@ -91,8 +102,8 @@ class Embedders:
         from hybrid_core.embed.load import load_embedder
         from hybrid_core.llm.client.limiter import Limiter
 
-        settings = self._settings
         with self._lock:
+            settings = self._settings
             if spec not in self._loaded:
                 form, _, url = spec.partition("@http")
                 self._loaded[spec] = load_embedder(

@@ -1,6 +1,7 @@
 """Settings that may be changed while a server runs: written to the home's file, and gone by from then on.
 
-Not what decides where anything is sent or stored: a model's address and key, paths, limits of the machine.
+Which models are asked, where, and with which key is for whoever started the server alone. Where things are stored and
+limits of the machine are not changed here.
 """
 
 from __future__ import annotations
@@ -26,12 +27,17 @@ CHANGEABLE = frozenset({
     "top_k", "effort", "expert", "fusion", "mmr", "route", "strategy", "answer_tokens", "answer_evidence", "vision",
     "enrich", "ocr", "ocr_languages", "monthly_spending", "monthly_tokens",
 })  # fmt: skip
-_HIDDEN = ("_key", "_token")
+OF_OWNER = frozenset({
+    *(f"{kind}_{what}" for kind in ("llm", "vlm") for what in ("provider", "model", "base_url", "api_key")),
+    "embedding_model", "embedding_base_url", "embedding_api_key", "model_prices",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
-    """``value`` is "" of a secret. ``fixed``: why it cannot be changed here, "" where it can."""
+    """``value`` is "" of a secret, and ``given`` tells whether there is one. ``fixed``: why it cannot be changed here,
+    "" where it can.
+    """
 
     name: str
     value: Any
@@ -39,26 +45,27 @@ class SettingView:
     help: str
     choices: tuple[str, ...]
     fixed: str
+    given: bool
 
 
-def shown(settings: Settings) -> list[SettingView]:
-    """All that are no secrets and no tables of numbers."""
+def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
+    """All but tables of numbers and the server's own secrets."""
     return [
         SettingView(
-            one.name, _plain(getattr(settings, one.name)), _plain(one.default), one.metadata["help"], choices(one),
-            _fixed(one.name),
+            one.name, "" if _secret(one.name) else _plain(getattr(settings, one.name)), _plain(one.default),
+            one.metadata["help"], choices(one), _fixed(one.name, owner), getattr(settings, one.name) != one.default,
         )
         for one in fields(AllSettings)
-        if one.name != "scoring" and not one.name.endswith(_HIDDEN)
+        if one.name != "scoring" and (not _secret(one.name) or one.name in OF_OWNER)
     ]  # fmt: skip
 
 
-def changed(settings: Settings, wanted: Mapping[str, Any]) -> Settings:
+def changed(settings: Settings, wanted: Mapping[str, Any], *, owner: bool = False) -> Settings:
     """The settings with these values, which are in the home's file from now on. Raises UsageError for what may not be
     changed or is wrong, StoreError where the file cannot be written.
     """
     for name in wanted:
-        if why := _fixed(name):
+        if why := _fixed(name, owner):
             raise UsageError(f"{name[:100]} cannot be changed here: {why}", "Change it where the server is started.")
     expert = wanted.get("expert")
     if expert is not None and expert not in ("auto", "none") and not {*str(expert).split(",")} <= {*PACKS}:
@@ -69,10 +76,16 @@ def changed(settings: Settings, wanted: Mapping[str, Any]) -> Settings:
     return made
 
 
-def _fixed(name: str) -> str:
+def _secret(name: str) -> bool:
+    return name.endswith(("_key", "_token"))
+
+
+def _fixed(name: str, owner: bool) -> str:
     if name not in {one.name for one in fields(AllSettings)}:
         return "there is no such setting."
-    if name not in CHANGEABLE:
+    if name in OF_OWNER and not owner:
+        return "it decides where anything is sent, which is for whoever started the server."
+    if name not in CHANGEABLE | OF_OWNER:
         return "it decides what the machine does or where anything is sent."
     return f"the variable {PREFIX}{name.upper()} says it." if os.environ.get(PREFIX + name.upper()) else ""
 

@@ -32,6 +32,7 @@ from hybrid_pageindex.doors.http.routers import (
     openai,
     operations,
     pages,
+    sample,
     search,
     settings,
     sources,
@@ -53,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     for one in (
         operations,
         libraries,
+        sample,
         transfer,
         documents,
         pages,

@@ -9,6 +9,7 @@ import httpx
 
 from eval.datasets.custom import read as read_set
 from tests.doors.http.conftest import Serving, upload, wait_for_jobs
+from tests.doubles.scripted_server import scripted_server
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
 ABOUT = {"text": "look again", "document": "mill.md", "page": 1}
@@ -220,8 +221,7 @@ def test_a_library_goes_on_as_one_file(served: Serving) -> None:
 def test_settings_that_may_be_changed(served: Serving) -> None:
     with served.client() as client:
         views = {one["name"]: one for one in client.get("/settings").json()}
-        assert "llm_api_key" not in views and "http_token" not in views
-        assert views["llm_base_url"]["fixed"] and not views["top_k"]["fixed"]
+        assert "http_token" not in views and not views["llm_base_url"]["fixed"] and not views["top_k"]["fixed"]
         changed = client.patch("/settings", json={"top_k": 1})
         assert {one["name"]: one["value"] for one in changed.json()}["top_k"] == 1
         client.post("/libraries", json={"name": "settings"})
@@ -229,9 +229,23 @@ def test_settings_that_may_be_changed(served: Serving) -> None:
         asked = {"question": "sold to the town", "libraries": ["settings"]}
         assert len(client.post("/search", json=asked).json()["results"]) == 1
         assert "top_k: 1" in (Path(served.home) / "config.yaml").read_text()
-        for wrong in ({"top_k": 0}, {"llm_base_url": "http://evil"}, {"storage_path": "/"}, {"expert": "/etc/passwd"}):
+        for wrong in ({"top_k": 0}, {"http_token": "x" * 20}, {"storage_path": "/"}, {"expert": "/etc/passwd"}):
             assert client.patch("/settings", json=wrong).status_code == 400, wrong
         client.patch("/settings", json={"top_k": 5})
+
+
+def test_which_models_are_asked_is_for_who_started_the_server(served: Serving) -> None:
+    with served.client() as client, scripted_server(lambda _: '{"word": "ready"}') as model:
+        secret = client.post("/tokens", json={"name": "deputy", "role": "admin"}).json()["secret"]
+        named = {"llm_model": "m", "llm_base_url": model.url, "llm_api_key": "never-shown-again"}
+        with served.client(secret) as deputy:
+            assert deputy.patch("/settings", json=named).status_code == 400
+        views = {one["name"]: one for one in client.patch("/settings", json=named).json()}
+        assert views["llm_api_key"]["value"] == "" and views["llm_api_key"]["given"] and "never-shown" not in str(views)
+        tried = client.post("/models/llm/test").json()
+        assert tried["ok"] and model.requests, tried
+        client.patch("/settings", json=dict.fromkeys(named, ""))
+        assert not client.post("/models/llm/test").json()["configured"]
 
 
 def test_what_packs_make_of_a_question(served: Serving) -> None:

@@ -13,8 +13,10 @@ def test_a_file_is_added_found_and_read(served: Serving, page: Any, tmp_path: Pa
     file = tmp_path / "harbour.md"
     file.write_text("# Harbour\n\nThe crane of the harbour lifts ninety tonnes.\n")
     page.goto(f"{served.url}/#token={START}")
-    page.get_by_label("New library").fill("quay")
+    page.get_by_role("button", name="New library").click()
+    page.get_by_label("Name", exact=True).fill("quay")
     page.get_by_role("button", name="Create").click()
+    page.get_by_role("heading", name="quay").wait_for()
     page.get_by_label("Add files").set_input_files(str(file))
     page.get_by_text("1 document", exact=True).wait_for()
     page.get_by_role("searchbox").fill("How much does the crane lift?")

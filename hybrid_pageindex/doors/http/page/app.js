@@ -3,16 +3,18 @@ import { get, post, whenOnline } from "./api.js";
 import { t } from "./i18n.js";
 import { Session } from "./rights.js";
 import { usePlace } from "./router.js";
+import "./theme.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Conversation } from "./components/conversation/Conversation.js";
 import { SearchView } from "./components/search/SearchView.js";
 import { Conversations } from "./components/conversation/Conversations.js";
 import { Notes } from "./components/notes/Notes.js";
 import { Viewer } from "./components/viewer/Viewer.js";
-import { Home } from "./components/Home.js";
+import { Home } from "./components/home/Home.js";
 import { Jobs } from "./components/Jobs.js";
 import { Library } from "./components/library/Library.js";
 import { Frame } from "./components/Frame.js";
+import { Settings } from "./components/settings/Settings.js";
 import { SignIn } from "./components/SignIn.js";
 
 /** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
@@ -38,7 +40,8 @@ function view({ name, parts, given }) {
   if (name === "") return html`<${Home} />`;
   if (name === "library") return html`<${Library} key=${parts[0]} name=${parts[0]} />`;
   if (name === "jobs") return html`<${Jobs} />`;
-  return html`<p>${t("nothing_here")}</p>`;
+  if (name === "settings") return html`<${Settings} part=${parts[0]} />`;
+  return html`<div class="view stack"><h1>${t("nothing_here")}</h1><p><a href="#/">${t("library.home")}</a></p></div>`;
 }
 
 function App() {

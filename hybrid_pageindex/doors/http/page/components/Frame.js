@@ -1,23 +1,62 @@
-// What stands around every view: where one can go, and whether the server answers.
-import { t } from "../i18n.js";
+// What stands around every view: where one can go, how it looks, and whether the server answers.
+import { choose, language, LANGUAGES, t } from "../i18n.js";
 import { link } from "../router.js";
-import { html } from "../ui.js";
+import { theme, THEMES, wear } from "../theme.js";
+import { html, useEffect, useState } from "../ui.js";
+import { Help } from "./Help.js";
+import { Icon, IconButton } from "./viewer/Icons.js";
 
-const PLACES = ["", "search", "conversations", "notes", "jobs"];
+const PLACES = ["", "search", "conversations", "notes", "jobs", "settings"];
 const WITHIN = /** @type {Record<string, string>} */ ({ conversation: "conversations", library: "", doc: "" });
 
 /** @param {{ here: import("../router.js").Place, online: boolean, children?: any }} props */
 export function Frame({ here, online, children }) {
+  const [help, setHelp] = useState(false);
+  useEffect(() => {
+    const keys = (/** @type {KeyboardEvent} */ event) => {
+      const at = /** @type {HTMLElement} */ (event.target);
+      if (event.key !== "?" || event.ctrlKey || at.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+      if (!document.querySelector(".viewer:not(.embedded)")) setHelp(true); // which has keys of its own to tell of
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  }, []);
   return html`<a class="skip" href="#main" onClick=${toMain}>${t("frame.skip")}</a>
     <header class="bar">
-      <a class="brand" href="#/"><img src="/web/icon.svg" alt="" width="24" height="24" />Hybrid PageIndex</a>
+      <a class="brand" href="#/"><img src="/web/icon.svg" alt="" width="24" height="24" /><span>Hybrid PageIndex</span></a>
       <nav aria-label=${t("frame.places")}>
         ${PLACES.map((name) => html`<a key=${name} href=${link([name])} aria-current=${here.name === name ? "page" : WITHIN[here.name] === name ? "true" : null}>
           ${t(`frame.${name || "home"}`)}</a>`)}
       </nav>
+      <${Appearance} />
+      <${IconButton} icon="help" label=${t("frame.help")} keys="?" onClick=${() => setHelp(true)} />
     </header>
     ${!online && html`<p class="offline" role="alert">${t("frame.offline")}</p>`}
-    <main id="main" tabindex="-1">${children}</main>`;
+    <main id="main" tabindex="-1">${children}</main>
+    ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
+}
+
+function Appearance() {
+  const [worn, setWorn] = useState(theme);
+  const [open, setOpen] = useState(false);
+  const dress = (/** @type {any} */ event) => {
+    wear(event.target.value);
+    setWorn(event.target.value);
+  };
+  const leave = (/** @type {any} */ event) => !event.currentTarget.contains(event.relatedTarget) && setOpen(false);
+  return html`<div class="appearance" onFocusOut=${leave} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setOpen(false)}>
+    <button type="button" class="icon-button" aria-label=${t("frame.appearance")} title=${t("frame.appearance")} aria-expanded=${String(open)}
+      onClick=${() => setOpen(!open)}><${Icon} name="theme" /></button>
+    ${open && html`<div class="sheet-below stack" tabindex="-1">
+      <fieldset class="stack"><legend>${t("frame.theme")}</legend>
+        ${THEMES.map((one) => html`<label class="row" key=${one}><input type="radio" name="theme" value=${one} checked=${worn === one} onChange=${dress} />${t(`frame.theme_${one}`)}</label>`)}
+      </fieldset>
+      <label>${t("frame.language")}
+        <select value=${language} onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
+          ${Object.entries(LANGUAGES).map(([name, said]) => html`<option key=${name} value=${name} lang=${name}>${said}</option>`)}
+        </select></label>
+    </div>`}
+  </div>`;
 }
 
 /** @param {Event} event */

@@ -1,15 +1,19 @@
 // The box as it stands on other views: what is asked there is shown in the search view, or begins a conversation.
 import { t } from "../i18n.js";
 import { go } from "../router.js";
+import { remember, remembered } from "../storage.js";
 import { html, useState } from "../ui.js";
 import { Box } from "./search/Box.js";
 import { converse, searchLink } from "./search/asking.js";
 
 /** @param {{ library?: string, documents?: string[] }} props without a library all are searched; of it all documents, or those */
 export function Search({ library = "", documents = [] }) {
-  const [q, setQuestion] = useState(""), [effort, setEffort] = useState(localStorage.effort ?? "auto"), [wrong, setWrong] = useState("");
+  const [q, setQuestion] = useState(""), [effort, setEffort] = useState(remembered("effort") || "auto"), [wrong, setWrong] = useState("");
   const one = { q: q.trim(), library, documents, effort };
-  const choose = (/** @type {string} */ name) => setEffort((localStorage.effort = name));
+  const choose = (/** @type {string} */ name) => {
+    setEffort(name);
+    remember("effort", name);
+  };
   return html`<section class="stack">
     <${Box} text=${q} effort=${effort} onText=${setQuestion} onEffort=${choose} onSearch=${() => go(searchLink(one))}
       onAsk=${() => converse(one).catch((error) => setWrong(`${error.message} ${error.advice ?? ""}`))}>

@@ -84,7 +84,7 @@ export function Conversation({ id }) {
     <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} onNarrow=${acts.narrow} onRead=${read} />`}</div>
     <section class="pane pane-middle" aria-label=${t("conversation.middle")}>
       ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => acts.remove().then(() => go(link([])), setFailed)} />`}
-      <div class="log" ref=${log} tabindex="0" role="region" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>
+      <div class="log" ref=${log} tabindex="0" role="log" aria-live="off" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>
         ${loading && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
         ${!loading && !talk.messages.length && html`<div class="empty"><h2>${t("conversation.empty")}</h2><p>${t("conversation.empty_more")}</p>
           ${scopeName && html`<${Beginning} library=${scopeName} doc=${talk.scope.documents.length === 1 ? talk.scope.documents[0] : ""} onAsk=${(begun) => acts.ask(begun.question)} />`}</div>`}

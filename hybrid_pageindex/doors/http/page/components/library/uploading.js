@@ -1,5 +1,6 @@
 // Files on their way to the server: a few requests at a time, small files together, each file with what became of it.
 import { ApiError, at } from "../../api.js";
+import { remember, remembered } from "../../storage.js";
 import { address } from "../viewer/addresses.js";
 import { useEffect, useReducer } from "../../ui.js";
 
@@ -28,10 +29,10 @@ class UploadQueue {
   constructor(library) {
     this.library = library;
     const key = `unsent ${library}`;
-    this.lost = JSON.parse(sessionStorage.getItem(key) ?? "[]");
-    sessionStorage.removeItem(key);
+    this.lost = JSON.parse(remembered(key, "session") || "[]");
+    remember(key, "", "session");
     addEventListener("pagehide", () => {
-      if (this.items.length) sessionStorage.setItem(key, JSON.stringify(this.items.map((one) => one.name)));
+      if (this.items.length) remember(key, JSON.stringify(this.items.map((one) => one.name)), "session");
     });
     addEventListener("beforeunload", (event) => this.items.some((one) => one.state !== "failed") && event.preventDefault());
   }
@@ -174,9 +175,15 @@ function request(library, batch, signal, progress) {
 const queues = new Map(); // they go on while another view is looked at
 
 /** @param {string} library */
+export function uploadsOf(library) {
+  const queue = queues.get(library) ?? new UploadQueue(library);
+  queues.set(library, queue);
+  return queue;
+}
+
+/** @param {string} library */
 export function useUploads(library) {
-  if (!queues.has(library)) queues.set(library, new UploadQueue(library));
-  const queue = /** @type {UploadQueue} */ (queues.get(library));
+  const queue = uploadsOf(library);
   const [, draw] = useReducer((now) => now + 1, 0);
   useEffect(() => queue.listen(() => draw(null)), [queue]);
   return queue;

@@ -2,6 +2,7 @@
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, link } from "../../router.js";
+import { remember } from "../../storage.js";
 import { html, useEffect, useMemo, useState } from "../../ui.js";
 import { Beginning } from "../briefing/Briefing.js";
 import { Box } from "./Box.js";
@@ -35,7 +36,7 @@ export function SearchView({ given }) {
   useEffect(() => void get("/libraries").then(setLibraries, () => null), []);
   const say = (/** @type {string} */ words) => { setTold(words); setTimeout(() => setTold((before) => (before === words ? "" : before)), 2500); };
   const change = (/** @type {Partial<import("./asking.js").Asked>} */ more) => {
-    if (more.effort) localStorage.effort = more.effort;
+    if (more.effort) remember("effort", more.effort);
     go(searchLink({ ...one, q: text.trim(), ...more }));
   };
   const ask = () => converse({ ...one, q: text.trim() }).catch((failed) => say(`${failed.message} ${failed.advice ?? ""}`));

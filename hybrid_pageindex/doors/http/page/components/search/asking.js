@@ -1,6 +1,7 @@
 // What is asked of where, as addresses and requests have it, and the questions that were asked before.
 import { at, post } from "../../api.js";
 import { go, link } from "../../router.js";
+import * as storage from "../../storage.js";
 
 /** @typedef {{ q: string, library: string, documents: string[], effort: string }} Asked `library` "" is all of them */
 
@@ -39,7 +40,7 @@ export async function converse(one) {
 /** @returns {string[]} the last one first */
 export function remembered() {
   try {
-    const kept = JSON.parse(localStorage.questions ?? "[]");
+    const kept = JSON.parse(storage.remembered("questions") || "[]");
     return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
   } catch {
     return [];
@@ -48,10 +49,10 @@ export function remembered() {
 
 /** @param {string} question */
 export function remember(question) {
-  localStorage.questions = JSON.stringify([question, ...remembered().filter((one) => one !== question)].slice(0, KEPT));
+  storage.remember("questions", JSON.stringify([question, ...remembered().filter((one) => one !== question)].slice(0, KEPT)));
 }
 
 /** One of them, or all. @param {string} [question] */
 export function forget(question) {
-  localStorage.questions = JSON.stringify(question === undefined ? [] : remembered().filter((one) => one !== question));
+  storage.remember("questions", JSON.stringify(question === undefined ? [] : remembered().filter((one) => one !== question)));
 }

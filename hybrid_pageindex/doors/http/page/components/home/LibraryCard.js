@@ -1,0 +1,67 @@
+// One library of the home view: what is in it, when it was last used, what waits and failed; its names, and its end.
+import { at, change } from "../../api.js";
+import { ago, t } from "../../i18n.js";
+import { link } from "../../router.js";
+import { html, useState } from "../../ui.js";
+import { Dialog } from "../Dialog.js";
+import { IconButton } from "../viewer/Icons.js";
+
+/** @param {{ library: any, owns: boolean, changed: () => void }} props */
+export function LibraryCard({ library, owns, changed }) {
+  const [open, setOpen] = useState("");
+  const { name, alias, documents, pages, waiting, failed, used_at: used } = library;
+  return html`<li class="card library-card stack">
+    <header class="row"><h2 class="grow"><a href=${link(["library", name])}>${alias || name}</a>
+        ${alias && html` <span class="muted small">${name}</span>`}</h2>
+      ${owns && html`<${IconButton} icon="edit" label=${t("home.rename", { name })} onClick=${() => setOpen("names")} />
+        <${IconButton} icon="remove" label=${t("home.delete", { name })} onClick=${() => setOpen("end")} />`}</header>
+    <p class="figures"><span><b>${t("library.count", { n: documents })}</b></span> <span>${t("library.pages", { n: pages })}</span></p>
+    <p class="row small"><span class="muted grow">${used ? t("home.used", { ago: ago(used) }) : t("home.unused")}</span>
+      ${waiting > 0 && html`<a class="chip" href=${link(["jobs"])}>${t("home.waiting", { n: waiting })}</a>`}
+      ${failed > 0 && html`<a class="chip bad" href=${link(["library", name], { state: "failed" })} title=${library.last_error}>${t("home.failed", { n: failed })}</a>`}</p>
+    ${open === "names" && html`<${Names} library=${library} onClose=${() => setOpen("")} changed=${changed} />`}
+    ${open === "end" && html`<${End} library=${library} onClose=${() => setOpen("")} changed=${changed} />`}
+  </li>`;
+}
+
+function Names({ library, onClose, changed }) {
+  const [name, setName] = useState(library.name);
+  const [alias, setAlias] = useState(library.alias);
+  const [wrong, setWrong] = useState("");
+  const save = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      await change("PATCH", at("libraries", library.name), { name, alias });
+      onClose();
+      changed();
+    } catch (/** @type {any} */ error) {
+      setWrong(`${error.message} ${error.advice}`);
+    }
+  };
+  return html`<${Dialog} title=${t("home.rename", { name: library.name })} onClose=${onClose}>
+    <form class="stack" onSubmit=${save}>
+      <label>${t("home.name")}<input value=${name} required maxlength="200" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label>
+      <label>${t("home.alias")}<input value=${alias} maxlength="200" onInput=${(/** @type {any} */ event) => setAlias(event.target.value)} /></label>
+      ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
+      <div class="row"><button class="primary">${t("dialog.save")}</button><button type="button" onClick=${onClose}>${t("dialog.cancel")}</button></div>
+    </form>
+  <//>`;
+}
+
+function End({ library, onClose, changed }) {
+  const [wrong, setWrong] = useState("");
+  const remove = async () => {
+    try {
+      await change("DELETE", at("libraries", library.name));
+      onClose();
+      changed();
+    } catch (/** @type {any} */ error) {
+      setWrong(`${error.message} ${error.advice}`);
+    }
+  };
+  return html`<${Dialog} title=${t("home.delete", { name: library.name })} onClose=${onClose}>
+    <p>${t("home.delete_more", { n: library.documents })}</p>
+    ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
+    <div class="row"><button type="button" class="danger" onClick=${remove}>${t("home.delete_do")}</button><button type="button" onClick=${onClose}>${t("dialog.cancel")}</button></div>
+  <//>`;
+}
