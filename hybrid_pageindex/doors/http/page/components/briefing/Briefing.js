@@ -55,11 +55,11 @@ export function Briefing({ library, doc = "" }) {
         ${found.names.map((/** @type {string} */ name) => html`<span key=${name}>${name}</span>`)}</p>
       ${found.written_by && html`<p>${found.description}</p>`}
       <div class="briefing-columns">
-        <section><h3>${t(doc ? "briefing.parts" : "briefing.documents")}</h3><ol class="briefing-parts">${found.parts.map((/** @type {any} */ part) => html`<li key=${part.doc_id + part.start_page + part.title}>
+        <section><h2>${t(doc ? "briefing.parts" : "briefing.documents")}</h2><ol class="briefing-parts">${found.parts.map((/** @type {any} */ part) => html`<li key=${part.doc_id + part.start_page + part.title}>
           <a href=${pageLink(library, part.doc_id, part.start_page)}>${part.title}</a> ${doc && html`<small>${part.start_page === part.end_page ? part.start_page : `${part.start_page}–${part.end_page}`}</small>`}</li>`)}</ol></section>
-        <div>${found.figures.length > 0 && html`<section><h3>${t("briefing.figures")}</h3><ul class="briefing-figures">${found.figures.map((/** @type {any} */ one) => html`<li key=${one.text}>${one.text}
+        <div>${found.figures.length > 0 && html`<section><h2>${t("briefing.figures")}</h2><ul class="briefing-figures">${found.figures.map((/** @type {any} */ one) => html`<li key=${one.text}>${one.text}
             <a href=${pageLink(library, one.doc_id, one.page, one.text)}>${t("viewer.page", { page: one.page })}</a></li>`)}</ul></section>`}
-          ${found.questions.length > 0 && html`<section><h3>${t("briefing.questions")}</h3><${Questions} questions=${found.questions} sources=${!doc}
+          ${found.questions.length > 0 && html`<section><h2>${t("briefing.questions")}</h2><${Questions} questions=${found.questions} sources=${!doc}
             onAsk=${(/** @type {any} */ one) => go(searchLink({ q: one.question, library, documents: doc ? [doc] : [] }))} /></section>`}</div>
       </div>
       <p class="muted small">${found.written_by ? t("briefing.by_model", { model: found.written_by }) : t("briefing.by_rules")}

@@ -15,7 +15,7 @@ function PageCard({ citation, libraries, chosen, onOpen }) {
   const { state, page, label } = citation, path = citation.section_path.join(" › ");
   const printed = label && label !== String(page) ? ` · ${label}` : "";
   return html`<li class=${`page-card${chosen ? " chosen" : ""}`}>
-    <button type="button" onClick=${() => onOpen(citation)} aria-label=${t("conversation.source", { number: citation.number, name: citation.doc_name, page })}>
+    <button type="button" onClick=${() => onOpen(citation)}>
       <span class="leaf">${state === "current" ? html`<img src=${thumbnailOf(documentOf(citation, libraries), page, citation.content_id)} alt="" loading="lazy" />` : null}</span>
       <span class="card-text">
         <span class="card-head"><span class=${`chip ${state}`}>${citation.number}</span><strong>${citation.doc_name}</strong>
@@ -31,7 +31,7 @@ function Steps({ answer }) {
   const asked = answer.searched && answer.searched_from !== "as asked";
   if (!steps.length && !asked) return null;
   return html`${asked && html`<p class="searched">${t("conversation.searched")}: <q>${answer.searched}</q></p>`}
-    ${steps.length > 0 && html`<details class="steps"><summary>${t("conversation.steps", { n: steps.length })}</summary>
+    ${steps.length > 0 && html`<details class="steps" open=${answer.status === "running"}><summary>${t("conversation.steps", { n: steps.length })}</summary>
       <ol>${steps.map((step) => html`<li><b>${t(`conversation.step_${step.kind}`)}</b> ${step.text}</li>`)}</ol></details>`}`;
 }
 

@@ -1,7 +1,7 @@
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, link } from "../../router.js";
-import { html, useEffect, useRef, useState } from "../../ui.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
 import { Icon, IconButton } from "../viewer/Icons.js";
 import { address } from "../viewer/addresses.js";
 import { Viewer } from "../viewer/Viewer.js";
@@ -12,11 +12,13 @@ import { Question } from "./Question.js";
 import { Sources } from "./Sources.js";
 import { useTalk } from "./talking.js";
 
-/** The names of the libraries by their ids. @returns {Map<string, string>} */
+/** The names of the libraries by their ids, and how many files wait in those of a scope. */
 function useLibraries() {
-  const [names, setNames] = useState(new Map());
-  useEffect(() => void get("/libraries").then((found) => setNames(new Map((found.libraries ?? found).map((one) => [one.id, one.name]))), () => null), []);
-  return names;
+  const [all, setAll] = useState(/** @type {any[]} */ ([]));
+  useEffect(() => void get("/libraries").then(setAll, () => null), []);
+  const libraries = useMemo(() => /** @type {Map<string, string>} */ (new Map(all.map((one) => [one.id, one.name]))), [all]);
+  const waiting = (/** @type {string[]} */ scope) => all.reduce((sum, one) => sum + (!scope.length || scope.includes(one.id) ? one.waiting : 0), 0);
+  return { libraries, waiting };
 }
 
 /** Where a citation leads: its page, or what was cited where that is not there any more. */
@@ -55,13 +57,16 @@ const PANES = ["sources", "middle", "page"];
 /** Sources left, what is said in the middle, the cited page right; one of the three at a time where there is little room.
  * @param {{ id: string }} props */
 export function Conversation({ id }) {
-  const { talk, problem, dismiss, path, ...acts } = useTalk(id), libraries = useLibraries();
+  const { talk, problem, dismiss, path, ...acts } = useTalk(id), { libraries, waiting } = useLibraries();
   const [place, setPlace] = useState(/** @type {any} */ (null)), [pane, setPane] = useState("middle"), [toldNow, setTold] = useState("");
   const log = useRef(/** @type {any} */ (null)), below = useRef(true);
   const running = talk.messages.find((one) => one.status === "running");
   const end = talk.messages[talk.messages.length - 1];
   useEffect(() => {
-    if (log.current && below.current) log.current.scrollTop = log.current.scrollHeight;
+    if (!log.current || !below.current) return;
+    const asked = [...log.current.querySelectorAll(".question")].pop(), pages = end?.status === "complete" && end.result?.outcome === "no_model";
+    // pages are read from the first one on, an answer goes on at its end
+    log.current.scrollTop = pages && asked ? asked.offsetTop - log.current.offsetTop : log.current.scrollHeight;
   }, [talk.messages.length, end?.text, end?.phase]);
   const say = (text) => { setTold(text); setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500); };
   const [failed, setFailed] = useState(/** @type {any} */ (null)), error = failed || problem;
@@ -82,7 +87,7 @@ export function Conversation({ id }) {
   return html`<div class=${`talk show-${pane}${place ? " with-page" : ""}`}>
     <nav class="panes" aria-label=${t("conversation.panes")}>${PANES.map((one) => html`<button type="button" key=${one} aria-pressed=${String(pane === one)} onClick=${() => setPane(one)}>${t(`conversation.${one}`)}</button>`)}</nav>
     <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} onNarrow=${acts.narrow} onRead=${read} />`}</div>
-    <section class="pane pane-middle" aria-label=${t("conversation.middle")}>
+    <section class="pane pane-middle">
       ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => acts.remove().then(() => go(link([])), setFailed)} />`}
       <div class="log" ref=${log} tabindex="0" role="log" aria-live="off" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>
         ${loading && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
@@ -95,6 +100,7 @@ export function Conversation({ id }) {
       </div>
       ${error && html`<p class="remark bad problem" role="alert">${error.offline ? t("conversation.reconnecting") : `${error.message} ${error.advice || ""}`}
         <${IconButton} icon="close" label=${t("viewer.close")} onClick=${() => { setFailed(null); dismiss(); }} /></p>`}
+      ${!loading && waiting(talk.scope.libraries) > 0 && html`<p class="remark problem">${t("search.behind", { n: waiting(talk.scope.libraries) })} <a href=${link(["jobs"])}>${t("viewer.to_jobs")}</a></p>`}
       ${!loading && html`<${Composer} id=${id} running=${Boolean(running)} onAsk=${(question, effort) => { below.current = true; return acts.ask(question, effort); }} onStop=${() => acts.cancel(running.id)} />`}
       <p class="toast" role="status">${toldNow}</p>
     </section>

@@ -1,11 +1,11 @@
 import { post } from "../../api.js";
-import { t } from "../../i18n.js";
+import { language, t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
 import { documentPath, thumbnailOf } from "../viewer/addresses.js";
 import { at } from "../../api.js";
-import { pieces } from "./marking.js";
+import { pieces, places } from "./marking.js";
 import { Receipt } from "./Receipt.js";
 
 /** @param {{ text: string, terms: Record<string, number> }} props */
@@ -14,6 +14,15 @@ function Passage({ text, terms }) {
     const words = piece.words.map((one) => (one.marked ? html`<b>${one.text}</b>` : one.text));
     return [number ? " " : "", piece.best ? html`<mark>${words}</mark>` : html`<span>${words}</span>`];
   })}</p>`;
+}
+
+/** Why a page was found, in a sentence: the server's own in its language, made of the same parts in others. */
+function why(hit) {
+  if (language === "en") return hit.why;
+  const { snippet, section, receipt } = hit, { title } = section;
+  const words = [...new Set(places(snippet, receipt.terms).map((one) => snippet.slice(one.from, one.to)))].slice(0, 3).join(t("search.and"));
+  const fits = receipt.routing_reason ? t("search.why_document", { reason: receipt.routing_reason }) : "";
+  return t(words ? "search.why_words" : "search.why_meaning", { words, title }) + (receipt.reasoning === null ? "" : t("search.why_model")) + fits;
 }
 
 /** One page that was found: its picture, the passage, why; and what can be done with it. */
@@ -32,7 +41,7 @@ export function Hit({ hit, library, question, say }) {
       <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}
         <span class="path">${hit.section.path.join(" › ")}</span></p>
       <${Passage} text=${hit.snippet} terms=${hit.receipt.terms} />
-      <details class="why"><summary>${hit.why}</summary><${Receipt} hit=${hit} /></details>
+      <details class="why"><summary>${why(hit)}</summary><${Receipt} hit=${hit} /></details>
       ${hit.section.hints.length > 0 && html`<p class="hints small">${t("search.hints")} ${hit.section.hints.map((/** @type {any} */ one) => html`<a key=${one.node_id} href=${pageLink(library, hit.doc_id, one.start_page)}>${one.title}</a>`)}</p>`}
       ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${one.why}>${one.written}</a>`)}</p>`}
     </div>
