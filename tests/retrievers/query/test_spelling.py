@@ -1,0 +1,41 @@
+"""Of which known word one is a slip, where a library holds words in other forms, and names in capitals."""
+
+from __future__ import annotations
+
+import pytest
+
+from hybrid_core.text.tokens import stem
+from retrievers.query.spelling import corrected
+
+PAGES = (
+    "payments are expected",
+    "retirees",
+    "retired",
+    "retirement",
+    "retires",
+    "Corvex and Amcor",
+    "the crane",
+    "Dr Wei",
+)
+WORDS = {word for page in PAGES for word in page.lower().split()}
+
+
+@pytest.mark.parametrize(
+    ("slip", "right"),
+    [
+        ("exoect", "expect"),  # pages have it in another form only
+        ("retireees", "retirees"),  # not «retireers», though more pages hold its stem
+        ("ACOR", "AMCOR"), ("CORVX", "CORVEX"), ("CRAN", ""),  # an abbreviation but for names
+        ("expected", ""), ("Amcro", "Amcor"), ("weir", ""), ("thee", "the"),
+    ],
+)  # fmt: skip
+def test_slips(slip: str, right: str) -> None:
+    def holding(terms: object) -> list[int]:
+        return [sum(stem(word) == term for word in WORDS) for term in terms]  # type: ignore[attr-defined]
+
+    def written(word: str) -> set[str]:
+        return {
+            other for page in PAGES if stem(word) in map(stem, page.lower().split()) for other in page.lower().split()
+        }
+
+    assert corrected(slip, holding, {"amcor", "corvex"}, written) == right
