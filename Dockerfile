@@ -1,7 +1,7 @@
 # Hybrid PageIndex as one image: the HTTP API with its web page, workers, and the command line.
 FROM python:3.12.11-slim-bookworm AS build
 # What is optional and wanted in the image; torch is not: "onnx" runs exported embedders.
-ARG EXTRAS=anthropic,ocr,onnx,openai,postgres,qdrant
+ARG EXTRAS=anthropic,celery,ocr,onnx,openai,postgres,qdrant,s3
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 RUN python -m venv /opt/pageindex

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
-from tests import qdrant_real
+from tests import buckets, postgres, qdrant_real, redis_real
 
 Variables = dict[str, str]
 
@@ -24,7 +24,27 @@ def _qdrant(nodes: int) -> Iterator[Variables]:
         yield {"PAGEINDEX_QDRANT_URL": ",".join(node.url for node in running)}
 
 
-PARTS: dict[str, Callable[[int], AbstractContextManager[Variables]]] = {"qdrant": _qdrant}
+@contextmanager
+def _postgres(_: int) -> Iterator[Variables]:
+    with postgres.server() as server:
+        yield {"PAGEINDEX_POSTGRES_URL": postgres.plain(server.url)}
+
+
+@contextmanager
+def _redis(_: int) -> Iterator[Variables]:
+    with redis_real.server() as url:
+        yield {"PAGEINDEX_REDIS_URL": url}
+
+
+@contextmanager
+def _bucket(_: int) -> Iterator[Variables]:
+    with buckets.bucket() as address:
+        yield buckets.variables(address)
+
+
+PARTS: dict[str, Callable[[int], AbstractContextManager[Variables]]] = {
+    "qdrant": _qdrant, "postgres": _postgres, "redis": _redis, "bucket": _bucket,
+}  # fmt: skip
 """What can be started, in so many nodes; each yields the variables by which it is found."""
 
 

@@ -33,7 +33,7 @@ def test_a_service_is_pinned_confined_and_watched(name: str) -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"])
     assert service["read_only"] is True and service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert service["profiles"] and set(service["profiles"]) <= {"default", "scale", "cluster"}
+    assert service["profiles"] and set(service["profiles"]) <= {"default", "scale", "cluster", "celery"}
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
     check = service["healthcheck"]
     assert check == {"disable": True} if name == "migrate" else {"test", "interval", "timeout", "retries"} <= set(check)
@@ -48,7 +48,7 @@ def test_a_service_is_pinned_confined_and_watched(name: str) -> None:
 def test_no_password_is_written_in_it_or_usual() -> None:
     for service in SERVICES.values():
         for key, written in service.get("environment", {}).items():
-            if re.search("PASSWORD|TOKEN|KEY|POSTGRES_URL", key):
+            if re.search("PASSWORD|TOKEN|KEY|POSTGRES_URL|REDIS_URL", key):
                 assert written.startswith("/run/secrets/") and written.split("/")[-1] in service["secrets"], key
 
 
@@ -59,7 +59,8 @@ def test_what_our_services_are_started_with_is_understood(name: str, tmp_path: P
     variables = SERVICES[name]["environment"]
     given = {key: str(secret) if key.endswith("_FILE") else value(written) for key, written in variables.items()}
     load_settings(tmp_path, given)
-    build_parser().parse_args(SERVICES[name].get("command") or usual_command())
+    if "entrypoint" not in SERVICES[name]:
+        build_parser().parse_args(SERVICES[name].get("command") or usual_command())
     check = SERVICES[name]["healthcheck"].get("test", ["", "python"])
     if check[1] == "hybrid-pageindex":
         build_parser().parse_args(check[2:])
@@ -96,7 +97,8 @@ def test_secrets_are_made_once_and_closed_to_others(tmp_path: Path) -> None:
         subprocess.run([ROOT / "scripts" / "secrets", folder], check=True, timeout=60, stdout=subprocess.DEVNULL)
         found = {file.name: file.read_text() for file in folder.iterdir()}
         assert set(found) == set(COMPOSE["secrets"]) and folder.stat().st_mode & 0o777 == 0o700
-        assert f":{found['postgres_password']}@postgres:" in found["postgres_url"]
+        for server in ("postgres", "redis"):
+            assert f":{found[f'{server}_password']}@{server}:" in found[f"{server}_url"]
     assert found == {file.name: file.read_text() for file in folder.iterdir()}
     assert len({*found.values()}) == len(found) and min(map(len, found.values())) == 48
 
