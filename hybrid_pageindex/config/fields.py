@@ -79,6 +79,12 @@ class StorageSettings:
     qdrant_shards: int = setting(1, "that a collection made from now on is divided into", least=1, most=128)
     qdrant_replicas: int = setting(1, "nodes of a cluster that hold each of its shards", least=1, most=16)
     qdrant_write_consistency: int = setting(1, "of these that a write has to reach", least=1, most=16)
+    qdrant_vectors: Literal["memory", "disk"] = setting(
+        "memory", "where vectors of collections made from now on are kept; from the disk they are read when needed"
+    )
+    qdrant_quantization: Literal["none", "scalar", "binary"] = setting(
+        "none", "of dense vectors in collections made from now on, which are compared in a short form first"
+    )
 
 
 @dataclass(frozen=True)

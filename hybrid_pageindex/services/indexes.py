@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from hybrid_core.errors import NotFoundError, PageIndexError
@@ -49,9 +49,7 @@ class ServerAddress:
     url: str = ""
     api_key: str = field(default="", repr=False)
     prefix: str = "pageindex-"
-    shards: int = 1
-    replicas: int = 1
-    write_consistency: int = 1
+    layout: Mapping[str, Any] = field(default_factory=dict)  # of ``Layout``, which needs an extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +278,7 @@ class Indexes:
                 from hybrid_core.store.index.server.connection import Layout, connect
 
                 to = self._address
-                layout = Layout(to.shards, to.replicas, to.write_consistency)
-                self._server = connect(to.url, to.api_key, layout)
+                self._server = connect(to.url, to.api_key, Layout(**to.layout))
             return self._server
 
 

@@ -47,10 +47,12 @@ class Parts:
         """Whether this process ends: jobs that it stops waiting for stay."""
         self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url, bucket=bucket_of(settings))
         self.cache = Cache(settings.storage_path / CACHE, settings.max_cache_size)
-        address = ServerAddress(
-            settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, settings.qdrant_shards,
-            settings.qdrant_replicas, settings.qdrant_write_consistency,
-        )  # fmt: skip
+        layout = {
+            "shards": settings.qdrant_shards, "replicas": settings.qdrant_replicas,
+            "write_consistency": settings.qdrant_write_consistency, "on_disk": settings.qdrant_vectors == "disk",
+            "quantization": settings.qdrant_quantization,
+        }  # fmt: skip
+        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, layout)
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         self.pages = PageWork(self.catalog, self.cache, settings)

@@ -25,7 +25,7 @@ from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, point_id, vector_names
 from hybrid_core.store.index.query import Found, Query
-from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.connection import Quantization, Server
 from hybrid_core.store.index.server.nodes import EXTRA
 from hybrid_core.system.extras import require
 
@@ -38,6 +38,7 @@ LAYOUT = 2
 """Of the points and of the collection; another layout is another collection."""
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
 _TOUCH_SECONDS = 3600.0
+_OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
 _SLOW_REPLICA_MS = 300  # after which another one is asked as well
 
 
@@ -93,11 +94,17 @@ class CollectionStore:
                 using=query.using,
                 limit=query.limit,
                 query_filter=_wanted(query),
-                search_params=models.SearchParams(exact=True),
+                search_params=self._search_params(query.using),
                 with_payload=True,
             )
         )
         return [(point.payload or {}, point.score) for point in found.points]
+
+    def _search_params(self, using: VectorName) -> models.SearchParams:
+        if using != DENSE or self.server.layout.quantization == "none":
+            return models.SearchParams(exact=True)
+        again = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
+        return models.SearchParams(quantization=again)
 
     def distrust(self, reason: str) -> None:
         self.amiss = reason
@@ -123,14 +130,20 @@ class CollectionStore:
         return self.server.call(lambda client: client.collection_exists(self.name))
 
     def _create(self) -> None:
-        dense = models.VectorParams(size=self.dimension or 1, distance=models.Distance.DOT)  # rows of unit length
-        sparse: dict[str, models.SparseVectorParams] = {SPARSE: models.SparseVectorParams()}
         layout = self.server.layout
+        dense = models.VectorParams(
+            size=self.dimension or 1,
+            distance=models.Distance.DOT,  # rows of unit length
+            on_disk=layout.on_disk,
+            quantization_config=_quantization(layout.quantization),
+        )
+        words = models.SparseVectorParams(index=models.SparseIndexParams(on_disk=layout.on_disk))
+        sparse: dict[str, models.SparseVectorParams] = {SPARSE: words}
         self.server.call(
             lambda client: client.create_collection(
                 self.name,
                 vectors_config={DENSE: dense} if self.dimension else {},
-                sparse_vectors_config=sparse | ({LEARNED: models.SparseVectorParams()} if self.learned else {}),
+                sparse_vectors_config=sparse | ({LEARNED: words} if self.learned else {}),
                 # Exact search (m=0), as embedded: it loses nothing and needs no graph.
                 hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
                 shard_number=layout.shards,
@@ -221,6 +234,20 @@ class CollectionStore:
         held = models.Filter(must=[models.HasVectorCondition(has_vector=kind)])
         found = self.server.call(lambda client: client.count(self.name, count_filter=held, exact=True))
         return found.count
+
+
+def _quantization(kind: Quantization) -> models.QuantizationConfig | None:
+    if kind == "scalar":
+        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        return models.ScalarQuantization(scalar=scalar)
+    if kind == "binary":
+        binary = models.BinaryQuantizationConfig(
+            always_ram=True,
+            encoding=models.BinaryQuantizationEncoding.TWO_BITS,  # with one, a twentieth of the best is lost
+            query_encoding=models.BinaryQuantizationQueryEncoding.SCALAR8BITS,
+        )
+        return models.BinaryQuantization(binary=binary)
+    return None
 
 
 def _vector(held: Any) -> Any:

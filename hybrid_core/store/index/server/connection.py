@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from hybrid_core.errors import IndexMissingError, StoreError
@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 
 _LEAST = (1, 19)  # the oldest that is tested; conditional writes came with 1.16
 _T = TypeVar("_T")
+Quantization = Literal["none", "scalar", "binary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How collections are made: divided into ``shards``, each of which ``replicas`` nodes hold; a write has to
-    reach ``write_consistency`` of these; the others make up for it before they answer again.
+    reach ``write_consistency`` of these; the others make up for it before they answer again. ``on_disk``: vectors are
+    read from the disk when they are needed. ``quantization``: dense ones are compared in a short form, "scalar" (a byte
+    a number) or "binary" (two bits), and the best of these by the vectors themselves.
     """
 
     shards: int = 1
     replicas: int = 1
     write_consistency: int = 1
+    on_disk: bool = False
+    quantization: Quantization = "none"
 
 
 @dataclass(frozen=True, slots=True)
