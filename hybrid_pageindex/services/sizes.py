@@ -9,7 +9,7 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import CACHE, ORIGINALS
-from hybrid_core.types.documents import Document
+from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.services.indexes import index_folder
 from hybrid_pageindex.services.use import last_used
@@ -67,13 +67,13 @@ def home_size(catalog: Catalog, home: Path) -> HomeSize:
 def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
     """Those whose name or alias holds ``part``; the one that was used last comes first."""
     with catalog.snapshot() as snapshot:
-        documents = {one: snapshot.documents(one.id) for one in snapshot.named_libraries() if one.fits(part)}
+        documents = {one: snapshot.document_rows(one.id) for one in snapshot.named_libraries() if one.fits(part)}
         sizes = [(_size(snapshot, one, held), held) for one, held in documents.items()]
     measured = [_measured(catalog, home, size, held) for size, held in sizes]
     return sorted(measured, key=lambda size: size.used_at, reverse=True)
 
 
-def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequence[Document]) -> LibrarySize:
+def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequence[DocumentRow]) -> LibrarySize:
     from hybrid_core.store.jobs.reading import JobReader
 
     jobs, vectors = JobReader(catalog), folder_bytes(index_folder(home, size.id))
@@ -88,8 +88,8 @@ def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequen
     return replace(size, vector_bytes=vectors, used_at=last_used(home, size.id), waiting=waiting, last_error=error)
 
 
-def _size(snapshot: Snapshot, library: Library, documents: Sequence[Document]) -> LibrarySize:
-    published = [d for d in documents if d.published]
+def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]) -> LibrarySize:
+    published = [d for d in documents if d.content_id]
     serving, coming = snapshot.embedder(library.id)
     done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
     return LibrarySize(
