@@ -31,6 +31,7 @@ class DocumentScoring:
     """Which documents are looked into. Source: benchmarks/routing.py."""
 
     most: int = 8  # looked into per question
+    most_unnamed: int = 20  # the same where the question names none: what it asks for may stand in many
     pages: int = 2000  # scored per question at most
     cards: float = 3.0  # what a card score of 1 weighs beside DocScore / best DocScore
     close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant

@@ -46,24 +46,26 @@ def choose(
     contents: Contents,
     cache: ContentCache,
     scoring: DocumentScoring,
+    named: float,
     hits_within: Callable[[Document], Sequence[Hit]],
 ) -> tuple[list[CandidateDocument], tuple[str, ...]]:
     """The documents to look into, best first: DocScore and routing added, never one filtering the other.
 
-    Together they have ``scoring.pages`` pages to score at most. A document that has more by itself is scored
-    around its best hits, which ``hits_within`` gives, on half of that number. The second value are notes on documents
-    with hits that a bound left out: one of the best ones that has too many pages, and one of more than
-    ``scoring.most`` whose score is close to the best.
+    Where no card score reaches ``named`` more documents are looked into. Together they have ``scoring.pages`` pages to
+    score at most. A document that has more by itself is scored around its best hits, which ``hits_within`` gives, on
+    half of that number. The second value are notes on documents with hits that a bound left out: one of the best ones
+    that has too many pages, and one of more than may be looked into whose score is close to the best.
     """
     found = normalised(doc_scores(hits))
     routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
-    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= scoring.most else {}
+    most = scoring.most if max(routed.values(), default=0.0) >= named else max(scoring.most, scoring.most_unnamed)
+    few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= most else {}
     scores = weighted([(1.0, found), (scoring.cards, routed), (1.0, few)])
     chosen: list[CandidateDocument] = []
     pages = 0
     order = ranked(scores)
     too_many_pages: list[str] = []
-    for doc_id in order[: scoring.most]:
+    for doc_id in order[:most]:
         document = view.documents[doc_id]
         large = document.pages > scoring.pages
         room = min(scoring.pages - pages, scoring.pages // 2 if large else document.pages)
@@ -85,7 +87,7 @@ def choose(
 
     left_out = (
         (fitting(too_many_pages, best / 2), f"{scoring.pages} pages in all"),
-        (fitting(order[scoring.most :], best - scoring.close), f"{scoring.most} documents"),
+        (fitting(order[most:], best - scoring.close), f"{most} documents"),
     )
     return chosen, tuple(_left_out(names, bound) for names, bound in left_out if names)
 

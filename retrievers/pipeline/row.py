@@ -105,7 +105,7 @@ def gather(state: SearchState) -> SearchState:
     opened, choice = state.resources, state.choice
     candidates, left_out = choose(
         state.hits, choice.routing, opened.view, choice.scope, opened.contents, opened.cache,
-        state.request.scoring.documents, _first_stage(state).within,
+        state.request.scoring.documents, state.request.scoring.expansion.named, _first_stage(state).within,
     )  # fmt: skip
     return replace(state, candidates=candidates).noted(*left_out)
 

@@ -201,13 +201,13 @@ def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
 
 
 def test_documents_that_a_bound_leaves_out_are_named(library: Engine, engine: Engine, tmp_path: Path) -> None:
-    for number in range(12):
+    for number in range(24):
         (tmp_path / f"{number:02}.md").write_text(f"# Weir {number}\n\nThe weir holds.\n", encoding="utf-8")
     run(engine.index(tmp_path))
     found = run(engine.search("weir", top_k=20))
     [note] = [note for note in found.notes if "looked into" in note]
-    assert len(found.documents) == 8 and note.startswith("4 more documents that fit were not looked into (at most 8 ")
-    assert sum(f"{number:02}.md" in note for number in range(12)) == 3 and note.endswith(" and 1 more")
+    assert len(found.documents) == 20 and note.startswith("4 more documents that fit were not looked into (at most 20 ")
+    assert sum(f"{number:02}.md" in note for number in range(24)) == 3 and note.endswith(" and 1 more")
     assert not any("looked into" in note for note in run(engine.search("weir", documents=["03.md"])).notes)
 
     question = "net sales of the company"
