@@ -161,6 +161,22 @@ def test_all_of_it_by_keyboard_and_what_was_asked_is_there_again(at: Any) -> Non
     at.locator("mark", has_text="by the hour").first.wait_for()
 
 
+def test_back_leads_to_where_one_was_among_the_hits(at: Any) -> None:
+    choose(at, library="reports")
+    ask(at, "What was the capital expenditure in fiscal 2025?")
+    at.locator(".hit").nth(4).wait_for()
+    at.set_viewport_size({"width": 1000, "height": 500})
+    at.locator(".hit-head > a").nth(4).scroll_into_view_if_needed()
+    before = at.evaluate("scrollY")
+    assert before > 0
+    at.locator(".hit-head > a").nth(4).click()
+    at.wait_for_url("**/#/doc/**")
+    at.go_back()
+    at.locator(".hit").nth(4).wait_for()
+    at.wait_for_timeout(200)
+    assert abs(at.evaluate("scrollY") - before) < 60
+
+
 def test_a_passage_is_kept_as_a_note_and_rated(at: Any, library: Serving) -> None:
     choose(at)
     ask(at, QUESTION)

@@ -16,7 +16,7 @@ import { FilterBar, VIEWS } from "./FilterBar.js";
 import { Folders } from "./Folders.js";
 import { Gallery } from "./Gallery.js";
 import { Manage } from "./Manage.js";
-import { useScrollPlace } from "./scrolling.js";
+import { useScrollPlace } from "../../scrolling.js";
 import { chosenFiles, useUploads } from "./uploading.js";
 import { WorkChip, WorkPanel } from "./WorkPanel.js";
 

@@ -8,9 +8,11 @@ import { at } from "../../api.js";
 import { pieces, places } from "./marking.js";
 import { Receipt } from "./Receipt.js";
 
+const LEADERS = /\s*(?:\.\s?){5,}/g; // dots that lead the eye to a page number
+
 /** @param {{ text: string, terms: Record<string, number> }} props */
 function Passage({ text, terms }) {
-  return html`<p class="passage">${pieces(text, terms).flatMap((piece, number) => {
+  return html`<p class="passage">${pieces(text.replace(LEADERS, " … "), terms).flatMap((piece, number) => {
     const words = piece.words.map((one) => (one.marked ? html`<b>${one.text}</b>` : one.text));
     return [number ? " " : "", piece.best ? html`<mark>${words}</mark>` : html`<span>${words}</span>`];
   })}</p>`;
@@ -36,7 +38,7 @@ export function Hit({ hit, library, question, say }) {
   const rate = (/** @type {boolean} */ right) => post(at("libraries", library, "feedback"), { question, document: hit.doc_id, page: hit.page, right })
     .then(() => { setRated(right); say(t("conversation.thanks")); }, fail);
   return html`<li class="hit">
-    <a class="leaf" href=${href} tabindex="-1" aria-hidden="true"><img src=${thumbnailOf(base, hit.page, "")} alt="" width="68" height="88" loading="lazy" /></a>
+    <a class="hit-picture" href=${href} tabindex="-1" aria-hidden="true"><img src=${thumbnailOf(base, hit.page, "")} alt="" width="68" height="88" loading="lazy" /></a>
     <div class="hit-text">
       <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}
         <span class="path">${hit.section.path.join(" › ")}</span></p>

@@ -2,6 +2,7 @@
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, link } from "../../router.js";
+import { useScrollPlace } from "../../scrolling.js";
 import { remember } from "../../storage.js";
 import { html, useEffect, useMemo, useState } from "../../ui.js";
 import { Beginning } from "../briefing/Briefing.js";
@@ -33,6 +34,7 @@ export function SearchView({ given }) {
   const [text, setText] = useState(one.q), [libraries, setLibraries] = useState(/** @type {any[]} */ ([])), [told, setTold] = useState(""), [side, setSide] = useState("pages");
   const { found, steps, busy, error, again } = useSearch(one, text);
   useEffect(() => setText(one.q), [one.q]);
+  useScrollPlace(Boolean(found), given);
   useEffect(() => void get("/libraries").then(setLibraries, () => null), []);
   const say = (/** @type {string} */ words) => { setTold(words); setTimeout(() => setTold((before) => (before === words ? "" : before)), 2500); };
   const change = (/** @type {Partial<import("./asking.js").Asked>} */ more) => {

@@ -1,18 +1,18 @@
 // A search while it goes on: what is typed is searched quickly, what was asked with its effort and its steps.
 import { ApiError, ask, post } from "../../api.js";
-import { useEffect, useRef, useState } from "../../ui.js";
+import { useEffect, useState } from "../../ui.js";
 import { remember, request } from "./asking.js";
 
 const KEPT = 20, FRESH = 60_000; // ms
 const PAUSE = 250, AGAIN = 3000; // ms
 
-/** Results by what was asked, so that «back» shows them where they were left. @type {Map<string, { found: any, at: number, scroll: number }>} */
+/** Results by what was asked, so that «back» shows them where they were left. @type {Map<string, { found: any, at: number }>} */
 const held = new Map();
 
 /** @param {string} key @param {any} found */
 function keep(key, found) {
   held.delete(key);
-  held.set(key, { found, at: Date.now(), scroll: 0 });
+  held.set(key, { found, at: Date.now() });
   if (held.size > KEPT) held.delete(/** @type {string} */ (held.keys().next().value));
 }
 
@@ -24,14 +24,13 @@ export function useSearch(one, typed) {
   const quick = typed.trim() !== one.q && typed.trim() !== "", wished = quick ? { ...one, q: typed.trim(), effort: "fast" } : one;
   const key = JSON.stringify(request(wished));
   const [state, setState] = useState(() => ({ found: held.get(key)?.found ?? null, steps: /** @type {any[]} */ ([]), busy: false, error: /** @type {any} */ (null) }));
-  const [round, setRound] = useState(0), shown = useRef("");
+  const [round, setRound] = useState(0);
   useEffect(() => {
     if (!wished.q) return setState({ found: null, steps: [], busy: false, error: null });
     const before = held.get(key), stop = new AbortController();
     let again = 0;
     if (before) {
       setState({ found: before.found, steps: [], busy: false, error: null });
-      shown.current = key;
       if (!round && Date.now() - before.at < FRESH) return;
     }
     const change = (/** @type {any} */ more) => stop.signal.aborted || setState((last) => ({ ...last, ...more }));
@@ -48,7 +47,6 @@ export function useSearch(one, typed) {
           }, stop.signal);
         }
         keep(key, found);
-        shown.current = key;
         change({ found, busy: false });
       } catch (error) {
         if (stop.signal.aborted) return;
@@ -60,12 +58,5 @@ export function useSearch(one, typed) {
     const wait = setTimeout(work, quick ? PAUSE : 0);
     return () => { stop.abort(); clearTimeout(wait); clearTimeout(again); };
   }, [key, quick, round]);
-  useEffect(() => { // where one had read to, when one comes back
-    const scroll = held.get(key)?.scroll;
-    if (scroll) requestAnimationFrame(() => scrollTo(0, scroll));
-    const left = () => { const kept = held.get(shown.current); if (kept) kept.scroll = scrollY; };
-    addEventListener("scroll", left, { passive: true });
-    return () => removeEventListener("scroll", left);
-  }, []);
   return { ...state, again: () => setRound((times) => times + 1) };
 }

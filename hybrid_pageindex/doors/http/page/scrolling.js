@@ -1,5 +1,5 @@
 // How far one had scrolled: kept with the place in the browser's history, so that «back» leads there, as a reload does.
-import { useEffect, useLayoutEffect, useRef } from "../../ui.js";
+import { useEffect, useLayoutEffect, useRef } from "./ui.js";
 
 const PAUSE = 150; // ms after the last scroll
 
