@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import BusyError, StoreError, UnreachableError, UsageError
@@ -16,6 +18,8 @@ from hybrid_core.system.extras import require
 
 _DRIVER = "postgresql+psycopg"
 _CONNECT_SECONDS = 10
+_PATIENCE = 5.0  # seconds for which a server that was there is waited for: it may restart, or have no connection left
+_PAUSE = 0.1
 _ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
 _WAITING = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 _SIZE = text("SELECT pg_database_size(current_database())")
@@ -46,9 +50,12 @@ class PostgresDatabase:
             pool_use_lifo=True,
             pool_pre_ping=True,  # a server that was restarted costs no error
         )
+        event.listen(self.engine, "checkin", _as_the_server_has_it)
+        self._patience = 0.0
         try:
             with self.writing() as connection:
                 prepare(connection)
+            self._patience = _PATIENCE
         except BaseException:
             self.engine.dispose()
             raise
@@ -62,7 +69,7 @@ class PostgresDatabase:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._told(), self.engine.connect() as connection:
+        with self._told(), self._connected() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
                 yield connection
@@ -70,10 +77,21 @@ class PostgresDatabase:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Whoever writes a catalog reads it first, so they take turns: publications are short."""
-        with self._told(), self.engine.begin() as connection:
+        with self._told(), self._connected() as connection, connection.begin():
             connection.execute(_WAITING)
             connection.execute(_ONE_WRITES)
             yield connection
+
+    def _connected(self) -> Connection:
+        """Nothing has been asked yet: where there is no connection it can be tried again."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                return self.engine.connect()
+            except OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
 
     def shrink(self) -> None:
         """Nothing: the server does this by itself."""
@@ -113,6 +131,13 @@ class PostgresDatabase:
             if error.connection_invalidated or state is None or state.startswith(_LATER):
                 raise UnreachableError(f"{self}: does not answer ({reason}).", "Try again when it does.") from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
+
+
+def _as_the_server_has_it(connection: Any, _record: object) -> None:
+    """SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes refuses in
+    words of its own."""
+    if connection is not None and not connection.closed:
+        connection.read_only = None
 
 
 def address_of(url: str) -> URL:
