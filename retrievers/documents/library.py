@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
 from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.short_paths import short_paths
+from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Document
 from retrievers.documents.postings import Postings, differences
 from retrievers.documents.route import Router
@@ -29,6 +31,7 @@ class LibraryView:
     _by_name: Postings[str, str] = Postings()  # paths by their last part
     _by_title: Postings[str, tuple[str, str]] = Postings()  # (words of a title, doc_id) by the first of them
     _unread: Mapping[str, Document] = MappingProxyType({})
+    _naming: Counter[str] | None = None  # documents by term of their names; None until somebody asks
 
     def __init__(
         self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
@@ -53,6 +56,9 @@ class LibraryView:
         lost = {document.doc_id for document in went}
         self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
         self._unread = {d: document for d, document in old._unread.items() if d not in lost} | unread
+        if old._naming is not None:
+            self._naming = old._naming + _naming(came)
+            self._naming -= _naming(went)  # what is not there any more is left out
 
     def short_path(self, path: str) -> str:
         """What tells a document's path from the others'."""
@@ -68,6 +74,12 @@ class LibraryView:
     def titled_alike(self, words: str) -> list[str]:
         """The documents whose titles are these words, up to a colon."""
         return [doc_id for own, doc_id in self._by_title[words.split()[0]] if own == words]
+
+    def name_terms(self) -> Collection[str]:
+        """The terms that the names on the documents' cards hold."""
+        if self._naming is None:
+            self._naming = _naming(self.documents.values())
+        return self._naming.keys()
 
     @cached_property
     def unread(self) -> Sequence[Document]:
@@ -89,6 +101,10 @@ class LibraryView:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _naming(documents: Iterable[Document]) -> Counter[str]:
+    return Counter(term for one in documents for term in set(tokenise(" . ".join(one.card.names))))
 
 
 def _titled(document: Document) -> Iterator[tuple[str, tuple[str, str]]]:

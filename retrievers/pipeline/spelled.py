@@ -11,7 +11,7 @@ import numpy as np
 
 from hybrid_core.store.index.query import Query
 from hybrid_core.text.plain_words import plain_words
-from hybrid_core.text.tokens import cached_hash, stem, term_hash, tokenise
+from hybrid_core.text.tokens import cached_hash, stem, term_hash
 from hybrid_core.types.documents import Hit
 from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.fusion import ranked
@@ -38,7 +38,7 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
             left = {word: term for (word, term), count in zip(left.items(), found, strict=True) if not count}
     if not left:
         return question.text
-    names = {term for one in view.documents.values() for term in tokenise(" . ".join(one.card.names))}
+    names = view.name_terms()
     text = question.text
     for word in islice(left, _WORDS):
         if opened.expert.knows(word):

@@ -93,16 +93,16 @@ def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]
     """Ordered by (−score, doc_id, page). Scores that are equal but for rounding become equal: in which order an engine
     adds up depends on what else a segment holds.
     """
-    rows, score = [], math.inf
-    for page, found in sorted(pages, key=lambda one: -one[1]):
-        if found < _least_equal(score):
-            score = found
-        rows.append((-score, page[0], page[2], page[1]))
+    rows, score, least = [], math.inf, math.inf
+    for (doc_id, content_id, page), found in sorted(pages, key=lambda one: -one[1]):
+        if found < least:
+            score, least = found, _least_equal(found)
+        rows.append((-score, doc_id, page, content_id))
     return [_hit(using, doc_id, content_id, page, -score) for score, doc_id, page, content_id in sorted(rows)]
 
 
 def _least_equal(score: float) -> float:
-    return score if math.isinf(score) else score - _ROUNDING * abs(score)
+    return score - _ROUNDING * abs(score)
 
 
 def _hit(using: VectorName, doc_id: str, content_id: str, page: int, score: float) -> Hit:

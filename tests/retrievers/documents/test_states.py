@@ -98,6 +98,7 @@ def says(one: LibraryView) -> list[object]:
         {document.path: one.short_path(document.path) for document in one.documents.values()},
         [document.doc_id for document in one.unread],
         list(one.documents),
+        set(one.name_terms()),
     ]
 
 
