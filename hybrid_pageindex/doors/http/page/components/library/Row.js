@@ -1,7 +1,7 @@
 // What is shown of a document wherever it is listed: its picture, its state, and the ways into it.
 import { thumbnailOf, documentPath } from "../viewer/addresses.js";
 import { t } from "../../i18n.js";
-import { pageLink } from "../../router.js";
+import { link, pageLink } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { stateOf, titleOf } from "./choosing.js";
 import { working } from "../jobs/words.js";
@@ -34,7 +34,10 @@ const extension = (name) => (name.includes(".") ? name.split(".").pop() : "");
 /** The way to read it; of what cannot be read, to what is known of it. */
 export function TitleLink({ shelf, row, current }) {
   const focus = { "data-main": true, tabIndex: current ? 0 : -1 };
-  if (!row.content_id) return html`<button type="button" class="plain title" ...${focus} onClick=${() => shelf.open(row.doc_id)}>${titleOf(row)}</button>`;
+  if (!row.content_id) {
+    const open = (/** @type {Event} */ event) => (event.preventDefault(), shelf.open(row.doc_id));
+    return html`<a class="title" href=${link(["library", shelf.library], { doc: row.doc_id })} ...${focus} onClick=${open}>${titleOf(row)}</a>`;
+  }
   return html`<a class="title" href=${pageLink(shelf.library, row.doc_id, 1)} ...${focus}>${titleOf(row)}</a>`;
 }
 
