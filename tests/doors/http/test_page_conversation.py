@@ -165,3 +165,20 @@ def test_answers_are_kept_as_notes_that_lead_to_their_page(at: Any) -> None:
     at.go_back()
     note.get_by_role("button", name="Delete").click()
     at.get_by_text("No notes yet").wait_for()
+
+
+def test_lists_fit_a_small_screen_in_chinese(talking: Serving, window: Any) -> None:
+    context = window.new_context(locale="zh-CN", viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto(f"{talking.url}/#token={START}")
+    page.locator(".bar").wait_for()
+    with talking.client() as client:
+        client.post("/libraries/mills/notes", json={"title": "Sold", "text": "The mill was sold to the town."})
+        talk = client.post("/conversations", json={"libraries": ["mills"]}).json()["id"]
+    for path, shown in ("conversations", ".kept-line"), ("notes", ".note"), (f"conversation/{talk}", ".composer"):
+        page.goto(f"{talking.url}/#/{path}")
+        page.locator(shown).first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        box = page.locator(".bar nav [aria-current]").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360, "where one is can be read"
+    context.close()

@@ -21,6 +21,7 @@ export function Frame({ here, online, children }) {
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
   }, []);
+  useEffect(() => document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" }), [here.name]); // of a narrow screen
   return html`<a class="skip" href="#main" onClick=${toMain}>${t("frame.skip")}</a>
     <header class="bar">
       <a class="brand" href="#/"><img src="/web/icon.svg" alt="" width="24" height="24" /><span>Hybrid PageIndex</span></a>
