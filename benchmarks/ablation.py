@@ -66,6 +66,7 @@ VARIANTS = (
     Variant("without structure", {"pages.structure": 0.0}),
     Variant("structure at triple", {"pages.structure": 0.3}),
     Variant("16 documents looked into", {"documents.most": 16}),
+    Variant("8 documents also where none is named", {"documents.most_unnamed": 8}),
 )
 
 
