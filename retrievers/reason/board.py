@@ -113,8 +113,14 @@ def card(document: Document) -> str:
     """What is known of a document: whose it is, of which kind and time, else its title."""
     known = document.card
     when = str(known.years[0]) if known.years else ""
-    parts = [known.names[0] if known.names else "", known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
+    name = known.names[0] if known.names and not _says(document.name, known.names[0]) else ""
+    parts = [name, known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
     return ", ".join(part for part in parts if part) or document.title or "unknown kind"
+
+
+def _says(file: str, name: str) -> bool:
+    """Whether a file's name tells whose it is."""
+    return "".join(filter(str.isalnum, name.casefold())) in "".join(filter(str.isalnum, file.casefold()))
 
 
 def short(text: str, most: int) -> str:

@@ -1,11 +1,11 @@
 """The outline that a model is shown first: the best pages with their headings, in the sections that hold them.
 
-    D1 · aurora-2023.pdf · Aurora, annual report, 2023 · 120 pages
-      D1.0019 Part II · pages 13-90 · 4 parts not shown
-        D1.0078 Liquidity · pages 43-49
-          page 46 · 1.00 · Cash flows | From investing activities | D1.0088 From financing activities (46-49, 3 parts)
-          page 49 · 0.98 · Free cash flow · [table]
-      other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
+    D1 · aurora-2023.pdf · annual report, 2023 · 120 pages
+     D1.0019 Part II · pages 13-90 · 4 not shown
+      D1.0078 Liquidity · pages 43-49
+       page 46 · 1.00 · Cash flows | From investing activities | D1.0088 From financing activities (46-49, 3 parts)
+       page 49 · 0.98 · Free cash flow · [table]
+     other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
 
 What lies on one page needs no name: the page can be read or named. What promises nothing is not shown, but counted.
 """
@@ -51,7 +51,7 @@ def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Pl
     best = [
         place
         for rank, place in enumerate(board.found[:_PAGES])
-        if board.value(*place) >= (_FAINT if rank < _FIRST else _LIKELY)
+        if board.value(*place) >= (_FAINT if rank < _FIRST and place[0] == board.found[0][0] else _LIKELY)
     ]
     for place in best or board.found[:1]:
         made.add(place)
@@ -122,7 +122,7 @@ class _Lines:
         for number, doc in enumerate(sorted(self._pages, key=self.documents().index)):
             rest = self._rest(doc) if number < _DIVIDED else ""
             if rest and estimate(rest) > self.room:
-                rest = f"  other parts: expand D{doc + 1}"
+                rest = f" other parts: expand D{doc + 1}"
             self.room -= estimate(rest)
             lines += [self._board.document_line(doc), *self._under(doc), *filter(None, [rest])]
         named = set(self._pages)
@@ -155,7 +155,7 @@ class _Lines:
     def _page(self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2) -> str:
         titles = _titles(self._board, doc, page, set(shown))
         value = self._board.value(doc, page)
-        parts = [f"{'  ' * depth}page {page}", *([f"{value:.2f}"] if value > 0 else [])]
+        parts = [f"{' ' * depth}page {page}", *([f"{value:.2f}"] if value > 0 else [])]
         if titles:
             parts.append(" | ".join(titles[:most]) + (f" | {len(titles) - most} more" if len(titles) > most else ""))
         return " · ".join([*parts, *filter(None, [self._marks.get((doc, page), "")])])
@@ -163,9 +163,9 @@ class _Lines:
     def _section(self, doc: int, at: int, depth: int) -> str:
         section = self._board.scores[doc].content.sections[at]
         hidden = sum(not self._is_shown(doc, child) for _, child in self._board.children((doc, at)))
-        parts = [f"{'  ' * depth}{self._board.name((doc, at))} {short(section.title, _TITLE)}"]
+        parts = [f"{' ' * depth}{self._board.name((doc, at))} {short(section.title, _TITLE)}"]
         parts.append(f"pages {section.start_page}-{section.end_page}")
-        return " · ".join([*parts, *([f"{hidden} parts not shown"] if hidden else [])])
+        return " · ".join([*parts, *([f"{hidden} not shown"] if hidden else [])])
 
     def _is_shown(self, doc: int, at: int) -> bool:
         return at in self._sections.get(doc, ()) or (
@@ -182,7 +182,7 @@ class _Lines:
         kept = sorted(sorted(likely, key=lambda at: -promises[at])[:_PARTS])
         names = [_named(self._board, doc, at, _PART) for at in kept]
         more = [f"{len(others) - len(kept)} more: expand D{doc + 1}"] if len(others) > len(kept) else []
-        return "  other parts: " + " | ".join([*names, *more])
+        return " other parts: " + " | ".join([*names, *more])
 
 
 def _above(board: Board, doc: int, page: int) -> list[int]:
@@ -231,9 +231,9 @@ def _parts(
             continue
         page = section.start_page if alone else 0
         value = max(board.value(doc, one) for one in board.pages_of((doc, at)))
-        parts = ["  " * depth + (f"page {page}" if alone else f"{board.name((doc, at))} {short(section.title, title)}")]
+        parts = [" " * depth + (f"page {page}" if alone else f"{board.name((doc, at))} {short(section.title, title)}")]
         parts += [] if alone else [f"pages {section.start_page}-{section.end_page}"]
-        parts += [f"{len(inside)} parts not shown"] if inside and at not in below else []
+        parts += [f"{len(inside)} not shown"] if inside and at not in below else []
         parts += [f"{value:.2f}"] if alone and value > 0 else []
         if not alone and value > 0:
             parts.append(f"{value:.2f}, best {', '.join(map(str, board.best_pages((doc, at))))}")

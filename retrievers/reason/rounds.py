@@ -18,8 +18,8 @@ from retrievers.reason.board import Board
 from retrievers.reason.outline import opened, outline
 from retrievers.reason.verdict import Verdict, unique
 
-_PROMPT = "tree-outline"
-_OUTLINE, _PASSAGES = 0.25, 0.05  # of all tokens at most, for the outline, and for passages of the best pages
+_PROMPT, _MORE = "tree-outline", "tree-outline-more"  # of the first round, and of those after it
+_OUTLINE, _PASSAGES = 0.17, 0.04  # of all tokens at most, for the outline, and for passages of the best pages
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
@@ -64,7 +64,7 @@ class Rounds:
         for number in range(1, self._rounds + 1):
             last = number == self._rounds
             try:
-                turn = self._asker.ask(_PROMPT, Turn, values | {"turns": self._turns(number)})
+                turn = self._asker.ask(_PROMPT if number == 1 else _MORE, Turn, values | {"turns": self._turns(number)})
             except ChatError as error:
                 if not verdict:
                     raise
@@ -125,7 +125,7 @@ class Rounds:
         docs = dict.fromkeys(doc for doc, _ in (*new_nodes, *new_pages))
         empty = self._values(Verdict(pages=unique(self._read)), turn, ()) | {"turns": self._turns(number)}
         headers = estimate("\n".join(self._board.document_line(doc) for doc in docs))
-        room = self._asker.room(_PROMPT, Turn, empty) - headers
+        room = self._asker.room(_MORE, Turn, empty) - headers
         if number < self._rounds:
             room = max(int(_NOW * room), min(room, _WORTH))
         seen: list[str] = []

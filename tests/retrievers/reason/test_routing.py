@@ -84,7 +84,7 @@ def test_where_documents_are_close_auto_asks_once_and_the_pick_leads(library: En
         result = run(engine.search(OPEN, on_step=steps.append))
     (request,) = endpoint.requests
     shown = data(request.messages[-1].text, "Documents")
-    assert re.search(rf"^d\d · {CORVANE} · corvane-optics, annual report, 2023 · .*pages", shown, re.MULTILINE)
+    assert re.search(rf"^d\d · {CORVANE} · annual report, 2023 · .*pages", shown, re.MULTILINE)
     assert first(result) == other and result.results[0].doc_name == other
     assert result.results[0].receipt.routing_reason.endswith("picked by the model: It is theirs.")
     assert (result.route.asked, result.route.used) == ("auto", "description")
