@@ -93,7 +93,7 @@ def test_the_model_sees_cards_scored_sections_and_expert_knowledge(library: Engi
     assert data(prompt, "Question") == QUESTION
     assert re.search(rf"^D1 · {FILING} · annual report, 2023 ·", outline, re.MULTILINE)
     assert re.search(
-        r"^  page 3 · 1\.00 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
+        r"^ page 3 · 1\.00 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
     )
     assert "net sales" in data(prompt, "Hints of experts")
     assert server.requests[0].schema is not None
