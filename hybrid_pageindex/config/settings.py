@@ -1,7 +1,6 @@
 """Settings: defaults, below ``config.yaml`` in the home, below ``PAGEINDEX_…`` variables, below arguments."""
 
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
@@ -33,6 +32,8 @@ class Settings(AllSettings):
         """Whose paths are in the catalog; "" where nobody else's can be."""
         if not self.postgres_url:
             return ""
+        import platform  # only here: --help does without
+
         return self.machine or platform.node() or "unnamed"
 
     def __post_init__(self) -> None:

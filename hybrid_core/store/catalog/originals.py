@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, delete, insert, select
 
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.objects.objects import Objects
 from hybrid_core.types.addresses import is_address, shown_name
+
+if TYPE_CHECKING:
+    from hybrid_core.store.objects.objects import Objects
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 

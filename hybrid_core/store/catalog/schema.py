@@ -27,7 +27,6 @@ from sqlalchemy import (
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError, StoreError
-from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.database import Database
 from hybrid_core.store.home import open_home
 from hybrid_core.store.partial_index import partial_index
@@ -278,6 +277,8 @@ def _prepare(connection: Connection, path: Path) -> None:
         connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
         connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
     elif (found := _found(connection, path)) < SCHEMA_VERSION:
+        from hybrid_core.store.catalog.upgrades import upgrade  # most catalogs are of this version
+
         upgrade(connection, path, found, SCHEMA_VERSION)
         connection.execute(update(meta).where(meta.c.key == "schema").values(value=str(SCHEMA_VERSION)))
 
