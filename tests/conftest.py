@@ -54,6 +54,13 @@ def _home_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
+def in_a_file(request: pytest.FixtureRequest) -> None:
+    """For tests that look into the file of a catalog."""
+    if request.config.getoption("--catalog") != "sqlite":
+        pytest.skip("it looks into the catalog's file")
+
+
+@pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     made = Engine(tmp_path / "home")
     yield made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -85,9 +84,8 @@ def test_a_turn_that_is_killed_loses_nothing_and_is_made_again(home: Path) -> No
             [made] = run(chats.listed())
             asked, left = run(chats.messages(made.id))
             assert left.status == "running" and left.text.startswith("Net ") and left.citations
-            with sqlite3.connect(home / "catalog.sqlite") as direct:  # its lease runs out
-                direct.execute("UPDATE messages SET lease_until = 1 WHERE status = 'running'")
-            direct.close()
+            with engine._catalog().writing() as direct:  # its lease runs out
+                direct.exec_driver_sql("UPDATE messages SET lease_until = 1 WHERE status = 'running'")
             assert run(chats.message(left.id)).status == "interrupted"
 
             async def again() -> list[str]:

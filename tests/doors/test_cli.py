@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hybrid_pageindex.doors.cli.progress import Pace, embed_progress
 from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
+from tests.postgres import catalog_of
 
 pytestmark = pytest.mark.slow
 
@@ -328,11 +330,9 @@ def test_a_home_that_cannot_be_written_and_one_of_a_newer_version(cli: Cli, tmp_
     (tmp_path / "file").write_text("")
     blocked = cli("list", home=tmp_path / "file" / "home")
     assert blocked.returncode == 1 and "cannot be written" in blocked.stderr and "--home" in blocked.stderr
-    import sqlite3
-
     cli("index", pdfs.numbered(tmp_path / "a.pdf", 1, "spits"))
-    with sqlite3.connect(tmp_path / "home" / "catalog.sqlite") as direct:
-        direct.execute("UPDATE meta SET value = '99'")
+    with closing(catalog_of(tmp_path / "home")) as catalog, catalog.writing() as direct:
+        direct.exec_driver_sql("UPDATE meta SET value = '99'")
     newer = cli("search", "spits")
     assert newer.returncode == 1 and "newer version" in newer.stderr and "Upgrade" in newer.stderr
 

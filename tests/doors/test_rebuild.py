@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.documents import Document
@@ -21,9 +21,9 @@ def contents(engine: Engine, library: str | None = None) -> dict[str, str]:
 
 def spoil(engine: Engine, document: Document) -> None:
     """Let its stored text be another than its file's."""
-    with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
-        direct.execute("UPDATE pages SET text = 'nothing' WHERE content_id = ?", (document.content_id,))
-    direct.close()
+    with engine._catalog().writing() as direct:
+        statement = text("UPDATE pages SET text = 'nothing' WHERE content_id = :content")
+        direct.execute(statement, {"content": document.content_id})
 
 
 def test_what_is_stored_of_a_document_is_made_anew_and_serves_until_then(engine: Engine, filings: list[Path]) -> None:

@@ -157,7 +157,8 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from indexers.jobs.workplace import workplace
 home = Path({str(engine.home)!r})
-with workplace(Catalog(home / "catalog.sqlite"), home / "tmp", "worker", ["poison"], 1) as here:
+catalog = Catalog(home / "catalog.sqlite", os.environ.get("PAGEINDEX_POSTGRES_URL", ""))
+with workplace(catalog, home / "tmp", "worker", ["poison"], 1) as here:
     assert here.queue.claim(here.worker.id, here.worker.abilities)
     print(here.worker.id, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -9,6 +9,7 @@ import sqlite3
 from email.message import EmailMessage
 from pathlib import Path
 
+import pytest
 from sqlalchemy import insert
 
 from hybrid_core.store.access.audit import AuditLog
@@ -28,6 +29,7 @@ from hybrid_core.types.conversations import Citation, ConversationScope, Summary
 from hybrid_core.types.jobs import JobRequest, Worker
 from hybrid_pageindex import Engine, run
 from tests import pdfs
+from tests.postgres import catalog_of
 
 SECRET = "quetzalcoatlus"  # a word that stands in every file, and in every name
 
@@ -56,7 +58,7 @@ def fill(engine: Engine, folder: Path) -> None:
     run(engine.embed("hashed:16"))
     assert run(engine.search(SECRET)).results and run(engine.search(SECRET, library=SECRET)).results
     run(engine.page_image(f"{SECRET}.pdf", 1))  # goes into the cache
-    catalog = Catalog(engine.home / "catalog.sqlite")
+    catalog = catalog_of(engine.home)
     worker = Workers(catalog).register(Worker("1-a", SECRET, os.getpid(), "worker"))
     JobQueue(catalog).enqueue([JobRequest("default", "index", str(document), "parse")], waiter=worker.id)
     said(catalog)
@@ -94,6 +96,7 @@ def rows(file: Path) -> dict[str, int]:
         return {table: direct.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
 
 
+@pytest.mark.usefixtures("in_a_file")
 def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> None:
     fill(engine, tmp_path / "files")
     (engine.home / "config.yaml").write_text("top_k: 3\n")
@@ -120,6 +123,7 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
         assert SECRET not in file.read_bytes().decode("latin-1").casefold(), "nor are deleted rows left in a file"
 
 
+@pytest.mark.usefixtures("in_a_file")
 def test_no_table_is_forgotten(tmp_path: Path) -> None:
     """One that is not among those that ``clear`` empties would stay."""
     Catalog(tmp_path / "catalog.sqlite").close()
@@ -144,13 +148,14 @@ def test_another_process_sees_that_everything_is_gone(engine: Engine, tmp_path: 
     assert not [page for page in run(engine.search(pdfs.landmark("dunes 1", 2))).results if "dunes" in page.doc_name]
 
 
+@pytest.mark.usefixtures("in_a_file")
 def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     fill(engine, tmp_path / "files")
     assert run(engine.clear(library=SECRET)) == [SECRET]
     assert [one.name for one in run(engine.libraries())] == ["default"]
     assert {one.library for one in run(engine.sources())} == {"default"}
     assert run(engine.search(SECRET)).results
-    catalog = Catalog(engine.home / "catalog.sqlite")
+    catalog = catalog_of(engine.home)
     assert [one.title for one in ConversationReader(catalog).listed()] == [SECRET]
     catalog.close()
     run(engine.clear(library="default"))

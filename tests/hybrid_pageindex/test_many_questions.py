@@ -67,6 +67,7 @@ async def ask_many(engine: Engine, number: int) -> list[Any]:
     return await asyncio.gather(*(engine.search(f"{QUESTION} {n}", effort="deep") for n in range(number)))
 
 
+@pytest.mark.usefixtures("in_a_file")
 def test_two_hundred_deep_searches_wait_for_the_model_side_by_side(tmp_path: Path, filings: list[Path]) -> None:
     folded: list[tuple[int, ...]] = []
     all_in = threading.Barrier(MANY, action=lambda: folded.append(look()))

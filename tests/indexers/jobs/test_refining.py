@@ -16,7 +16,6 @@ import pytest
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.cache.cache import Cache
-from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.regions import page_regions
 from hybrid_core.types.jobs import JobRequest
@@ -27,6 +26,7 @@ from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 from tests import pdfs
 from tests.indexers.enrich.test_stage import thinking
+from tests.postgres import catalog_of
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def published(home: Path) -> StoredVersion:
-    with closing(Catalog(home / "catalog.sqlite")) as catalog, catalog.snapshot() as snapshot:
+    with closing(catalog_of(home)) as catalog, catalog.snapshot() as snapshot:
         [document] = snapshot.documents("default")
         stored = snapshot.version(document.content_id)
     assert stored is not None
@@ -131,7 +131,7 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
         run(engine.index(path, outline="refined", workers=1))
         regions = run(engine.layout(path.name, 1)).regions or ()
     assert {"text", "caption", "figure"} == {region.kind for region in regions}
-    with closing(Catalog(home / "catalog.sqlite")) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
+    with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
         content = published(home).content_id
         [figure] = page_regions(catalog, cache, content, 1, ("picture", "figure", "table")) or ()
         assert figure in regions and figure.box == (72, 300, 472, 600)
@@ -196,7 +196,7 @@ def test_documents_that_are_asked_about_come_first(tmp_path: Path) -> None:
     paths = [pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("anchors", "barrels", "candles")]
     with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
         run(engine.index(paths))
-        with closing(Catalog(tmp_path / "home" / "catalog.sqlite")) as catalog:
+        with closing(catalog_of(tmp_path / "home")) as catalog:
             JobQueue(catalog).enqueue([JobRequest("default", "index", str(path), "refine") for path in paths])
         run(engine.search("candles", top_k=1))
         waiting = [view.job for view in run(engine.jobs()).jobs if view.job.stage == "refine"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,8 +129,7 @@ def test_a_file_that_failed_is_tried_again(engine: Engine, folder: Path, read: l
 def test_files_of_an_older_home_are_read_once(engine: Engine, folder: Path, read: list[str]) -> None:
     note(folder / "a.md", "crane")
     indexed(engine, read, folder)
-    with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
-        direct.execute("UPDATE documents SET ctime = 0, inode = '', read_at = 0")
-    direct.close()
+    with engine._catalog().writing() as direct:
+        direct.exec_driver_sql("UPDATE documents SET ctime = 0, inode = '', read_at = 0")
     assert indexed(engine, read, folder) == ({"a.md": "unchanged"}, ["a.md"])
     assert indexed(engine, read, folder) == ({"a.md": "unchanged"}, [])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import all_sources, exclude, remember
 from hybrid_core.types.sources import Source
 from hybrid_pageindex import Engine, run
@@ -32,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 def watched(engine: Engine, folder: Path) -> FolderWatch:
     run(engine.index(folder))
-    catalog = Catalog(engine.home / "catalog.sqlite")
+    catalog = engine._catalog()
     remember(catalog, "default", [Source("default", str(folder), "folder")])
     [source] = all_sources(catalog)
     return FolderWatch(source, catalog, engine.home, TIMES)
@@ -68,7 +67,7 @@ def test_what_is_hidden_the_engines_own_or_removed_by_hand_is_left_alone(engine:
     note(engine.home / "tmp" / "c.md")
     (tmp_path / "d.bin").write_bytes(b"x")
     out = note(tmp_path / "out.md")
-    catalog = Catalog(engine.home / "catalog.sqlite")
+    catalog = engine._catalog()
     exclude(catalog, "default", [str(out)])
     assert not watch.look(0) and not watch.look(3)
     remember(catalog, "default", [Source("default", str(out), "file")])
@@ -119,7 +118,7 @@ def test_an_empty_mount_point_takes_no_document_along(
     assert not watch.look(1010)
     gone_now = watch.look(1070).gone
     assert list(gone_now.values()) == [str(folder / "a.md")], "its file system is the known one"
-    Catalog(engine.home / "catalog.sqlite").remove(list(gone_now))
+    engine._catalog().remove(list(gone_now))
     here[str(share)] = "6"
     assert not watch.look(1100) and not watch.look(1200), "another disk is in its place"
     note(share / "c.md")
