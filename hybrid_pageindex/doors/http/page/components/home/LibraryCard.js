@@ -17,8 +17,8 @@ export function LibraryCard({ library, owns, changed }) {
         <${IconButton} icon="remove" label=${t("home.delete", { name })} onClick=${() => setOpen("end")} />`}</header>
     <p class="figures"><span><b>${t("library.count", { n: documents })}</b></span> <span>${t("library.pages", { n: pages })}</span></p>
     <p class="row small"><span class="muted grow">${used ? t("home.used", { ago: ago(used) }) : t("home.unused")}</span>
-      ${waiting > 0 && html`<a class="chip" href=${link(["jobs"])}>${t("home.waiting", { n: waiting })}</a>`}
-      ${failed > 0 && html`<a class="chip bad" href=${link(["library", name], { state: "failed" })} title=${library.last_error}>${t("home.failed", { n: failed })}</a>`}</p>
+      ${waiting > 0 && html`<a class="state-chip" href=${link(["jobs"])}>${t("home.waiting", { n: waiting })}</a>`}
+      ${failed > 0 && html`<a class="state-chip bad" href=${link(["library", name], { state: "failed" })} title=${library.last_error}>${t("home.failed", { n: failed })}</a>`}</p>
     ${open === "names" && html`<${Names} library=${library} onClose=${() => setOpen("")} changed=${changed} />`}
     ${open === "end" && html`<${End} library=${library} onClose=${() => setOpen("")} changed=${changed} />`}
   </li>`;

@@ -10,8 +10,8 @@ export function Sample({ library, questions }) {
     <h2>${t("home.sample")}</h2>
     <p class="muted">${t("home.sample_more")}</p>
     <ul>${questions.map((one) => html`<li key=${one}>${ready
-      ? html`<a class="question" href=${searchLink({ q: one, library: library.name })}>${one}</a>`
-      : html`<span class="question muted">${one}</span>`}</li>`)}</ul>
+      ? html`<a class="sample-question" href=${searchLink({ q: one, library: library.name })}>${one}</a>`
+      : html`<span class="sample-question muted">${one}</span>`}</li>`)}</ul>
     <p class="small muted" role="status">${ready ? "" : t(library.failed ? "home.sample_failed" : "home.sample_soon")}</p>
   </section>`;
 }

@@ -25,7 +25,7 @@ function Model({ kind, values, tried }) {
     tried();
   };
   return html`<section class="card stack"><header class="row"><h2 class="grow">${t(`settings.${kind}`)}</h2>
-      <span class=${`chip ${named ? "good" : ""}`}>${named || t("settings.no_model")}</span></header>
+      <span class=${`state-chip ${named ? "good" : ""}`}>${named || t("settings.no_model")}</span></header>
     <p class="muted small">${t(`settings.${kind}_more`)}</p>
     <${Fields} values=${values} names=${["model", "provider", "base_url", "api_key"].map((one) => `${kind}_${one}`)} />
     <div class="row"><button type="button" disabled=${state?.busy} onClick=${test}>${t(state?.busy ? "settings.testing" : "settings.test")}</button>

@@ -13,7 +13,7 @@ function Boxes({ boxes, kind, size }) {
 }
 
 /** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. */
-export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, visit, onFail }) {
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, visit, onDrawn, onFail }) {
   const [shown, setShown] = useState(""), [sharp, setSharp] = useState("");
   const sheet = useRef(null);
   const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
@@ -21,6 +21,7 @@ export function Sheet({ base, info, number, layout, size, onSize, width, turn, m
   const sideways = turn % 180 !== 0, height = (width * size.height) / size.width;
   const drawn = (event) => {
     setShown(plain);
+    onDrawn(number);
     onSize({ width: (event.target.naturalWidth * 72) / 96, height: (event.target.naturalHeight * 72) / 96 });
   };
   const first = now[0] || marks[0];

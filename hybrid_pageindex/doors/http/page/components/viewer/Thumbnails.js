@@ -5,10 +5,12 @@ import { thumbnailOf } from "./addresses.js";
 const HIGH = 164; // CSS pixels of one thumbnail with its number; the style sheet says the same
 const MORE = 3; // thumbnails beyond each edge
 
-/** The pages small, of which only those in sight are made, with a rail that shows where in the document the hits are. */
-export function Thumbnails({ base, info, page, counts, onPage }) {
+/** The pages small, of which only those in sight are made, with a rail that shows where in the document the hits are.
+ * `wait`: the page itself is still drawn, which comes first. */
+export function Thumbnails({ base, info, page, counts, wait, onPage }) {
   const list = useRef(null), held = useRef(false);
-  const [top, setTop] = useState(0), [high, setHigh] = useState(600);
+  const [top, setTop] = useState(Math.max((page - 1) * HIGH - 200, 0)), [high, setHigh] = useState(600);
+  const begun = useRef(/** @type {Set<number>} */ (new Set()));
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => setHigh(entry.contentRect.height));
     watch.observe(list.current);
@@ -22,6 +24,7 @@ export function Thumbnails({ base, info, page, counts, onPage }) {
   const first = Math.max(Math.floor(top / HIGH) - MORE, 0);
   const last = Math.min(Math.ceil((top + high) / HIGH) + MORE, info.pages);
   const numbers = Array.from({ length: Math.max(last - first, 0) }, (_, at) => first + at + 1);
+  if (!wait) numbers.forEach((number) => begun.current.add(number));
   const keys = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, Home: -info.pages, End: info.pages }[event.key];
     if (!step) return;
@@ -36,7 +39,7 @@ export function Thumbnails({ base, info, page, counts, onPage }) {
         ${numbers.map((number) => html`<button type="button" key=${number} class="thumbnail" style=${{ top: `${(number - 1) * HIGH}px` }}
           tabIndex=${number === page ? 0 : -1} aria-current=${number === page ? "page" : undefined} onClick=${() => onPage(number)}
           aria-label=${counts.get(number) ? t("viewer.page_hits", { page: number, count: counts.get(number) }) : t("viewer.page", { page: number })}>
-          <span class="leaf"><img src=${thumbnailOf(base, number, info.content_id)} alt="" decoding="async" onLoad=${(event) => event.target.classList.add("there")} /></span>
+          <span class="leaf"><img src=${begun.current.has(number) ? thumbnailOf(base, number, info.content_id) : undefined} alt="" decoding="async" onLoad=${(event) => event.target.classList.add("there")} /></span>
           <span class="number">${number}</span>${counts.get(number) ? html`<span class="count">${counts.get(number)}</span>` : null}
         </button>`)}
       </div>

@@ -27,6 +27,7 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
   const [size, setSize] = useState(A4), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [view, setView] = useState("page");
   const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [finding, setFinding] = useState(false), [words, setWords] = useState("");
   const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState("");
+  const [drawn, setDrawn] = useState(0);
   const [room, setRoom] = useState({ width: 800, height: 900 });
   const root = useRef(null), stage = useRef(null);
 
@@ -57,12 +58,12 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     if (stage.current && !marks.length) stage.current.scrollTop = 0;
   }, [number]);
   useEffect(() => { // what will be turned to next is drawn before
-    if (state !== "ready" || !read) return;
+    if (state !== "ready" || drawn !== number) return;
     const timer = setTimeout(() => [number + 1, number - 1].forEach((one) => {
       if (one >= 1 && one <= info.pages) new Image().src = pictureOf(base, one, info.content_id, 1);
     }), 150);
     return () => clearTimeout(timer);
-  }, [read]);
+  }, [drawn, number]);
 
   const here = found.matches.filter((match) => match.page === number), now = found.matches[found.at];
   const places = useMemo(() => (layout?.words.length ? placesOf(layout.words, words) : []), [layout, words]);
@@ -137,11 +138,11 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     ${!note && cited === null && html`<p class="notice" role="status">${t("viewer.quote_not_here")}</p>`}
     ${note && html`<p class="notice" role="status">${note}</p>`}
     <div class="body">
-      ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} onPage=${turnTo} />`}
+      ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} wait=${shown === "page" && drawn !== number} onPage=${turnTo} />`}
       <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })}>
         ${failed && html`<p class="notice">${failed.message} ${failed.advice || ""}</p>`}
         ${shown === "page" && html`<${Sheet} base=${base} info=${info} number=${number} layout=${layout?.width ? layout : null} size=${size} onSize=${setSize} width=${width}
-          turn=${turn} marks=${marks} visit=${visit} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
+          turn=${turn} marks=${marks} visit=${visit} onDrawn=${setDrawn} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
         ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} />`}
         ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
         ${silent && html`<p class="notice under">${t(read.needs_ocr ? "viewer.no_text_ocr" : "viewer.no_text")}</p>`}
