@@ -14,6 +14,7 @@ from hybrid_core.store.home import CATALOG, ORIGINALS
 from hybrid_pageindex import Engine, run
 from tests import pdfs, postgres
 
+pytestmark = pytest.mark.slow
 WORDS = ("albatross", "curlew", "dunlin")
 
 

@@ -18,6 +18,7 @@ from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.services.taking_in import Upload
 from tests import buckets, pdfs, postgres
 
+pytestmark = pytest.mark.slow
 Machines = tuple[Engine, Engine]
 
 

@@ -17,6 +17,7 @@ from hybrid_pageindex.doors.http.app import describe
 from tests import postgres, qdrant_real
 from tests.doors.http.conftest import serving, upload
 
+pytestmark = pytest.mark.slow
 HIDDEN = "zanzibarquokka"  # stands in everything of the hidden library, and in nothing that is asked
 THEIRS = f"# Lantern harvest\n\nThe lantern harvest of {HIDDEN} was sold to the mill in 1987.\n"
 MINE = "# The mill\n\nThe mill was sold to the town in 1987.\n"

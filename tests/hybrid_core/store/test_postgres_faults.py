@@ -17,6 +17,8 @@ from hybrid_core.store.catalog.catalog import Catalog
 from tests import postgres
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres.Server]:

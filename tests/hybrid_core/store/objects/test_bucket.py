@@ -18,6 +18,8 @@ from hybrid_core.store.objects.folder import Folder
 from hybrid_core.store.objects.objects import Objects
 from tests import buckets
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[BucketAddress]:
