@@ -3,8 +3,9 @@
     python benchmarks/sources.py SET [--setting library|given] [--data DIR] [--home DIR] [--tokens N] [--depth N …]
 
 No model is asked. ``text``: a gold text stands, letters and digits compared, in a source on its page; ``answer``: so
-does the gold answer, or all of its numbers where it has some (calculated ones stand nowhere). Beside each what the
-pages would hold if they were given whole.
+does the gold answer, or all of its numbers where it has some (calculated ones stand nowhere). Beside each what they
+hold once a model has asked for all of the gold sources that were cut (READ source 4), as it may before it answers, and
+what the pages would hold if they were given whole.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from eval.records.questions import EvalQuestion
 from hybrid_pageindex import Engine, run
 from retrievers.answer.citations import check
 from retrievers.answer.sources import sources
+from retrievers.answer.wishes import MOST_PAGES
 
 LEAST = 3  # letters of an answer that is looked for
 Shown = Mapping[tuple[str, int], str]  # the text of (document, page)
@@ -62,7 +64,7 @@ def main() -> None:
     parser.add_argument("--setting", choices=("library", "given"), default="library")
     parser.add_argument("--data")
     parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
-    parser.add_argument("--tokens", type=int, default=8000)
+    parser.add_argument("--tokens", type=int, default=7200, help="what answer_tokens leaves beside outlines")
     parser.add_argument("--depth", type=int, nargs="+", default=[5, 20])
     options = parser.parse_args()
     dataset = load(options.set, options.data)
@@ -77,12 +79,18 @@ def main() -> None:
             for depth in options.depth:
                 given = sources(question.text, found[:depth], texts[:depth], options.tokens)
                 shown = holds(question, dict(zip(places, (source.text for source in given), strict=False)))
+                gold = {place for place, _ in gold_of(question)}
+                cut = [source.number for source in given if source.cut and places[source.number - 1] in gold]
+                asked = sources(question.text, found[:depth], texts[:depth], options.tokens, set(cut[:MOST_PAGES]))
+                read = holds(question, dict(zip(places, (source.text for source in asked), strict=False)))
                 whole = holds(question, dict(zip(places[:depth], texts, strict=False)))
                 for name, there in shown.items():
-                    row = counts.setdefault((depth, name), [0, 0, 0])
-                    row[:] = row[0] + there, row[1] + whole[name], row[2] + 1
-    for (depth, name), (shown_in, held_in, asked) in sorted(counts.items()):
-        print(f"{depth:3} sources: {name:6} stands in {shown_in} (whole pages: {held_in}) of {asked} questions")
+                    row = counts.setdefault((depth, name), [0, 0, 0, 0])
+                    row[:] = row[0] + there, row[1] + read[name], row[2] + whole[name], row[3] + 1
+    for (depth, name), (shown_in, read_in, held_in, asked_of) in sorted(counts.items()):
+        print(
+            f"{depth:3} sources: {name:6} stands in {shown_in} (cut ones read: {read_in}; whole pages: {held_in}) of {asked_of} questions"
+        )
 
 
 if __name__ == "__main__":
