@@ -1,7 +1,7 @@
 """How quick an embedder is, what it adds to a search, and whether another form of the same model ranks pages alike.
 
-    python benchmarks/embedding.py --embedder onnx:NAME [--beside SPEC] [--set NAME] [--texts 1500] [--data DIR]
-                                   [--home DIR] [--embed]
+    python benchmarks/embedding.py --embedder onnx:NAME [--beside SPEC] [--set NAME] [--texts 1500] [--documents N]
+                                   [--data DIR] [--home DIR] [--embed]
 
 By the clock and by processor time of this process: texts of about 64 and 245 tokens, a question. With --embed also the
 search of an indexed set before and after its pages are embedded. With --beside, an embedder to compare with (the model
@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--beside", help="an embedder to compare with")
     parser.add_argument("--set", default="mmlongbench")
     parser.add_argument("--texts", type=int, default=1500, help="how many short texts are timed; long ones a fifth")
+    parser.add_argument("--documents", type=int, help="compare over the first so many documents and their questions")
     parser.add_argument("--embed", action="store_true", help="embed the pages, and time searches before and after")
     parser.add_argument("--data", type=Path, help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     parser.add_argument("--home", type=Path, help="keep the index here (default: a temporary folder)")
@@ -53,7 +54,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary, closing(Engine(options.home or temporary)) as engine:
         if not run(engine.documents()):
             run(engine.index(list(dataset.files), enrich="never"))
-        pages = pages_of(engine)
+        pages = pages_of(engine, options.documents)
+        names = {name for name, _ in pages}
+        questions = [q for q in questions if {gold.document for gold in q.evidence} <= names]
         models = {spec: load_embedder(spec, places=places) for spec in (options.embedder, options.beside) if spec}
         for spec, model in models.items():
             speed(spec, model, list(pages.values()), [q.text for q in questions], options.texts)
@@ -64,9 +67,9 @@ def main() -> int:
     return 0
 
 
-def pages_of(engine: Engine) -> dict[tuple[str, int], str]:
+def pages_of(engine: Engine, most: int | None) -> dict[tuple[str, int], str]:
     found = {}
-    for document in run(engine.documents()):
+    for document in run(engine.documents())[:most]:
         if document.pages:
             for page in run(engine.pages(document.doc_id, f"1-{document.pages}")):
                 if page.text.strip():
