@@ -1,21 +1,23 @@
 // The page: who is signed in, where one is, and what stands around it.
 import { get, post, whenOnline } from "./api.js";
 import { t } from "./i18n.js";
+import { later } from "./later.js";
 import { Session } from "./rights.js";
 import { usePlace } from "./router.js";
 import "./theme.js";
 import { html, render, useEffect, useState } from "./ui.js";
-import { Conversation } from "./components/conversation/Conversation.js";
-import { SearchView } from "./components/search/SearchView.js";
-import { Conversations } from "./components/conversation/Conversations.js";
-import { Notes } from "./components/notes/Notes.js";
-import { Viewer } from "./components/viewer/Viewer.js";
-import { Home } from "./components/home/Home.js";
-import { Jobs } from "./components/Jobs.js";
-import { Library } from "./components/library/Library.js";
 import { Frame } from "./components/Frame.js";
-import { Settings } from "./components/settings/Settings.js";
 import { SignIn } from "./components/SignIn.js";
+
+const Conversation = later(() => import("./components/conversation/Conversation.js").then((module) => module.Conversation));
+const SearchView = later(() => import("./components/search/SearchView.js").then((module) => module.SearchView));
+const Conversations = later(() => import("./components/conversation/Conversations.js").then((module) => module.Conversations));
+const Notes = later(() => import("./components/notes/Notes.js").then((module) => module.Notes));
+const Viewer = later(() => import("./components/viewer/Viewer.js").then((module) => module.Viewer));
+const Home = later(() => import("./components/home/Home.js").then((module) => module.Home));
+const Jobs = later(() => import("./components/Jobs.js").then((module) => module.Jobs));
+const Library = later(() => import("./components/library/Library.js").then((module) => module.Library));
+const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
 /** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
