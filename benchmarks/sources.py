@@ -88,9 +88,8 @@ def main() -> None:
                     row = counts.setdefault((depth, name), [0, 0, 0, 0])
                     row[:] = row[0] + there, row[1] + read[name], row[2] + whole[name], row[3] + 1
     for (depth, name), (shown_in, read_in, held_in, asked_of) in sorted(counts.items()):
-        print(
-            f"{depth:3} sources: {name:6} stands in {shown_in} (cut ones read: {read_in}; whole pages: {held_in}) of {asked_of} questions"
-        )
+        held = f"cut ones read: {read_in}; whole pages: {held_in}"
+        print(f"{depth:3} sources: {name:6} stands in {shown_in} ({held}) of {asked_of} questions")
 
 
 if __name__ == "__main__":
