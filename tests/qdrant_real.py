@@ -124,6 +124,13 @@ def cluster(nodes: int = 1, api_key: str = "") -> Iterator[list[Node]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def node(api_key: str = "") -> Iterator[str]:
+    """The address of one node that answers."""
+    with cluster(1, api_key) as [running]:
+        yield running.url
+
+
 def _free() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
