@@ -119,7 +119,7 @@ def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
 
 
 def test_an_unclear_question_is_told_how_to_ask(served: Stdio) -> None:
-    unclear = answer(served.call("search", question="What does it say?", documents=["book.pdf"]))
+    unclear = answer(served.call("search", question="What does it say?"))
     assert unclear["evidence"]["level"] == "unclear" and "names nothing" in unclear["evidence"]["hint"]
     assert [hint["arguments"].get("question") for hint in unclear["next"] if hint["tool"] == "outline"] in ([None], [])
     assert "hint" not in answer(served.call("search", question=QUESTION))["evidence"]
