@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -83,7 +83,10 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     found.sort(key=lambda one: one[0])
     places: dict[int, PlaceFound] = {}
     for _, section in found[:_MOST]:
-        places.setdefault(section.start_page, beginning(section, f"«{section.title}» begins here"))
+        place = beginning(section, f"«{section.title}» begins here")
+        if not asked.part and not _verbatim(asked, section.title):  # it may be that only a word of it is asked about
+            place = replace(place, span=None)
+        places.setdefault(section.start_page, place)
     return list(places.values())
 
 
