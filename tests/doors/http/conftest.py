@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+
+from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
 START = "a-start-token-that-nobody-guesses"
 
@@ -66,6 +68,24 @@ def serving(home: Path, *arguments: str, token: str = START, **environment: str)
             process.wait()
         reader.join(5)
         process.stderr.close()
+
+
+MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
+SOLD = "When was the mill sold?"
+GOOD = "The mill was sold in 1987 [[source:1]]."
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedServer]:
+    """A language model that knows when the mill was sold."""
+    with scripted_server(lambda request: {"question": SOLD} if request.title else GOOD) as made:
+        yield made
+
+
+def serving_with(model: ScriptedServer, home: Path) -> AbstractContextManager[Serving]:
+    """A server that asks this model for answers alone."""
+    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
+    return serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()})
 
 
 @pytest.fixture(scope="module")

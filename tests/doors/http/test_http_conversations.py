@@ -10,29 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.doors.http.conftest import Serving, serving, upload
+from tests.doors.http.conftest import GOOD, MILL, SOLD, Serving, serving, serving_with, upload
 from tests.doors.http.test_http import events, read
 from tests.doubles.replies import FakeReply
-from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.doubles.scripted_server import ScriptedServer
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
-
-MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
-SOLD = "When was the mill sold?"
-GOOD = "The mill was sold in 1987 [[source:1]]."
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ScriptedServer]:
-    with scripted_server(lambda request: {"question": SOLD} if request.title else GOOD) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
 def talking(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
-    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
-    home = tmp_path_factory.mktemp("talking")
-    with serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()}) as made:
+    with serving_with(model, tmp_path_factory.mktemp("talking")) as made:
         with made.client() as client:
             for name in ("mills", "secret"):
                 client.post("/libraries", json={"name": name})

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, upload
-from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.doors.http.conftest import MILL, SOLD, START, Serving, serving_with, upload
+from tests.doubles.scripted_server import ScriptedServer
 
 openai = pytest.importorskip("openai", reason="the extra openai is not installed")
-
-MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
-SOLD = "When was the mill sold?"
-GOOD = "The mill was sold in 1987 [[source:1]]."
 
 # Open WebUI's own calls: one message of the role user, which begins so; its metadata stays with it.
 TITLE = """### Task:
@@ -39,16 +35,8 @@ AI: In 1987."""  # noqa: E501
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[ScriptedServer]:
-    with scripted_server(lambda request: {"question": SOLD} if request.title else GOOD) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def talking(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
-    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
-    home = tmp_path_factory.mktemp("completing")
-    with serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()}) as made:
+    with serving_with(model, tmp_path_factory.mktemp("completing")) as made:
         with made.client() as client:
             client.post("/libraries", json={"name": "mills", "alias": "磨坊"})
             upload(client, "mills", mill=MILL)

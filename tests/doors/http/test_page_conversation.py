@@ -8,26 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, upload
+from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, upload
 from tests.doubles.replies import FakeReply
-from tests.doubles.scripted_server import ScriptedServer, scripted_server
-
-MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
-SOLD, GOOD = "When was the mill sold?", "The mill was sold in 1987 [[source:1]]."
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ScriptedServer]:
-    with scripted_server(lambda request: {"question": SOLD} if request.title else GOOD) as made:
-        yield made
+from tests.doubles.scripted_server import ScriptedServer
 
 
 @pytest.fixture(scope="module")
 def talking(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
     pytest.importorskip("openai", reason="the extra openai is not installed")
-    said = {"LLM_MODEL": "scripted", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"}
-    home = tmp_path_factory.mktemp("talking")
-    with serving(home, **{f"PAGEINDEX_{name}": value for name, value in said.items()}) as made:
+    with serving_with(model, tmp_path_factory.mktemp("talking")) as made:
         with made.client() as client:
             client.post("/libraries", json={"name": "mills"})
             upload(client, "mills", mill=MILL, tower="# The tower\n\nThe tower was built of oak in 1702.\n")

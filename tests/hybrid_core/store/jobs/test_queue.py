@@ -189,6 +189,7 @@ def test_a_publication_that_fails_leaves_its_job_as_it_was(tmp_path: Path) -> No
 def test_a_job_that_keeps_failing_is_given_up_with_its_history(store: Store, clock: Clock) -> None:
     queue = JobQueue(store, Retries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
     [made] = queue.enqueue([request()])
+    clock.stop()
     waits = []
     for attempt in range(3):
         queue.fail(claimed(store).fence, f"broke {attempt}")
