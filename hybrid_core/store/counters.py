@@ -26,6 +26,11 @@ _TAKE = (
 )
 
 
+def hold(connection: Connection, name: str) -> None:
+    """Let no other transaction that takes of this counter go on before this one is committed."""
+    take(connection, name, 0)
+
+
 def take(connection: Connection, name: str, count: int = 1) -> int:
     """The first of ``count`` new numbers, from 1 on without gaps; given back if the transaction is not committed."""
     last = connection.scalar(_TAKE, {"counter": name, "more": count})

@@ -90,6 +90,9 @@ class StorageSettings:
 @dataclass(frozen=True)
 class IndexSettings:
     workers: int = setting(0, "parsing processes", least=0, usual="one per core")
+    library_jobs: int = setting(0, "of one library that run at once in all processes; 0: any number", least=0)
+    index_jobs: int = setting(0, "files that are indexed at once by all processes; 0: any number", least=0)
+    embed_jobs: int = setting(0, "libraries that are embedded at once by all processes; 0: any number", least=0)
     range_pages: int = setting(100, "pages that one task of a worker parses", least=1)
     seconds_per_task: float = setting(120.0, "a task that takes longer is stopped and its file reported", least=1)
     seconds_per_file: float = setting(3600.0, "the same for all work on a file together", least=1)

@@ -117,6 +117,7 @@ def index_options(
     parts: Parts, settings: Settings, asked: Mapping[str, Any] | None = None
 ) -> tuple[IndexOptions, tuple[str, ...]]:
     """How files are indexed with these settings, or as a job was ``asked`` for; and which models there are not."""
+    from hybrid_core.store.jobs.limits import JobLimits
     from indexers.build.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
     from indexers.ocr.find import find_ocr
@@ -141,6 +142,7 @@ def index_options(
         machine=settings.own_machine,
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(asked["models"] if asked else names),
+        job_limits=settings.part(JobLimits),
         models=models,
     ), without
 
@@ -275,12 +277,14 @@ def _embed(
     on_progress: Callable[[EmbedProgress], None],
     cancelled: threading.Event,
 ) -> EmbedReport:
+    from hybrid_core.store.jobs.limits import JobLimits
     from indexers.jobs.embedding import embed, requests
 
     embedder = parts.embedders.load(spec)
     asked = requests(parts.catalog, library, spec, chunks=_chunks(settings))
     scratch = settings.storage_path / "tmp"
-    return embed(parts.catalog, asked, embedder, scratch, on_progress, cancelled, parts.leaving)
+    limits = settings.part(JobLimits)
+    return embed(parts.catalog, asked, embedder, scratch, on_progress, cancelled, parts.leaving, limits)
 
 
 class _Last:

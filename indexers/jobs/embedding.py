@@ -12,6 +12,7 @@ from pathlib import Path
 from hybrid_core.embed.embedder import Embedder
 from hybrid_core.errors import Cancelled, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.jobs import Advance, JobRequest
 from hybrid_core.types.priorities import WATCHED
@@ -62,6 +63,7 @@ def embed(
     on_progress: Callable[[EmbedProgress], None],
     stopped: threading.Event,
     leaving: threading.Event,
+    job_limits: JobLimits = JobLimits(),
 ) -> EmbedReport:
     """Have a library embedded and wait for all that was asked; the report is of it together.
 
@@ -70,7 +72,10 @@ def embed(
     """
     reader = JobReader(catalog)
     needs = frozenset[str]().union(*(one.needs for one in asked))
-    with workplace(catalog, scratch, "command", needs, 1, leaving=leaving) as place, ExitStack() as stack:
+    with (
+        workplace(catalog, scratch, "command", needs, 1, leaving=leaving, job_limits=job_limits) as place,
+        ExitStack() as stack,
+    ):
         awaited = [one.job for one in place.queue.enqueue(asked, waiter=place.worker.id)]
         place.leases.awaited = lambda: awaited
         looked = time.monotonic()

@@ -183,7 +183,9 @@ def _worked(
     abilities = options.enrich_needs.union(*(request.needs for request in requests.values()))
     parsers = options.workers or os.cpu_count() or 1
     with (
-        workplace(catalog, scratch, "command", abilities, parsers, options.worker_limits, leaving) as place,
+        workplace(
+            catalog, scratch, "command", abilities, parsers, options.worker_limits, leaving, options.job_limits
+        ) as place,
         ExitStack() as stack,
     ):
         reader = JobReader(catalog)

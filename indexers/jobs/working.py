@@ -51,7 +51,9 @@ def work(
     leaving = threading.Event()
     leaving.set()  # whatever happens here, the jobs stay
     with (
-        workplace(catalog, scratch, "worker", abilities, parsers, usual.worker_limits, leaving) as place,
+        workplace(
+            catalog, scratch, "worker", abilities, parsers, usual.worker_limits, leaving, usual.job_limits
+        ) as place,
         ExitStack() as stack,
     ):
         files = _Files(catalog, cache, place, options, Tally(on_progress, 0, 0))

@@ -15,6 +15,7 @@ from pathlib import Path
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.folding import fold
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.store.scratch import living, scratch_folder
@@ -45,11 +46,12 @@ def workplace(
     parsers: int,
     limits: WorkerLimits = WorkerLimits(),
     leaving: threading.Event | None = None,
+    job_limits: JobLimits = JobLimits(),
 ) -> Iterator[Workplace]:
     """At the end what this process has goes back to the queue. Where that comes by an error, jobs that nobody else
     waits for end, unless ``leaving`` is set.
     """
-    queue, workers = JobQueue(catalog), Workers(catalog)
+    queue, workers = JobQueue(catalog, limits=job_limits), Workers(catalog)
     with scratch_folder(scratch) as folder:
         home = hashlib.sha256(str(scratch.absolute()).encode()).hexdigest()[:8]
         host = f"{platform.node()}:{home}"  # processes of another home have their folders there

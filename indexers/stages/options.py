@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
 from indexers.formats.limits import ParseLimits
@@ -39,7 +40,8 @@ class IndexOptions:
     ``refine``: section trees are made again by what a layout model says of the pages, once they are published.
     ``machine``: whose files are read by their paths, "" where no other can be asked.
     ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
-    that is empty; ``models`` are those of this process that do it. ``notes`` are told with the run's.
+    that is empty; ``job_limits`` are kept by all processes. ``models`` are those of this process that improve files.
+    ``notes`` are told with the run's.
     """
 
     workers: int = 0
@@ -60,6 +62,7 @@ class IndexOptions:
     machine: str = ""
     needs: frozenset[str] = frozenset()
     enrich_needs: frozenset[str] = frozenset()
+    job_limits: JobLimits = JobLimits()
     models: ModelPlan | None = None
     notes: tuple[str, ...] = ()
 

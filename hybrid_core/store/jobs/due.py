@@ -13,6 +13,8 @@ from sqlalchemy import Connection, Row, Select, Update, bindparam, case, exists,
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.jobs.events import take_turns
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.store.jobs.tables import IS_WAITING, job_waiters, jobs
 from hybrid_core.types.jobs import JobStage
 
@@ -27,6 +29,7 @@ class Due:
     of_stages: bool
     only_awaited: bool
     values: Mapping[str, Any]
+    limits: JobLimits
 
     @classmethod
     def read(
@@ -38,6 +41,7 @@ class Due:
         stages: Collection[JobStage],
         only_awaited: bool,
         longest_ms: int,
+        limits: JobLimits = JobLimits(),
     ) -> Due | None:
         """None where there is nothing. ``longest_ms`` is more than any job waits after a failure."""
         if paused.all:
@@ -46,17 +50,29 @@ class Due:
         values = {
             "able": [needs for needs in _needs_waiting(connection) if rows.words(needs) <= able],
             "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
-            "who": worker, "stages": list(stages),
+            "who": worker, "stages": list(stages), **limits.busy(connection),
         }  # fmt: skip
-        found = cls(bool(stages), only_awaited, values)
+        found = cls(bool(stages), only_awaited, values, limits)
         if not values["able"] or connection.scalar(_due(bool(stages), only_awaited), {**values, "most": 1}) is None:
             return None
         return found
 
     def take(self, connection: Connection, most: int, lease_ms: int) -> list[Row[Any]]:
         """In the order of their urgency; fewer where another worker was quicker."""
+        if not self.limits:
+            return self._taken(connection, self.values, most, lease_ms)
+        take_turns(connection)  # so that what others have taken counts
+        taken: list[Row[Any]] = []
+        while len(taken) < most:
+            one = self._taken(connection, {**self.values, **self.limits.busy(connection)}, 1, lease_ms)
+            if not one:
+                break
+            taken += one
+        return taken
+
+    def _taken(self, connection: Connection, values: Mapping[str, Any], most: int, lease_ms: int) -> list[Row[Any]]:
         taken = connection.execute(
-            _taking(self.of_stages, self.only_awaited), {**self.values, "most": most, "lease": lease_ms}
+            _taking(self.of_stages, self.only_awaited), {**values, "most": most, "lease": lease_ms}
         )
         return sorted(taken, key=lambda row: (-row.priority, row.turn, row.id))
 
@@ -69,6 +85,8 @@ def _due(of_stages: bool, only_awaited: bool) -> Select[Any]:
         .where(IS_WAITING, (jobs.c.needs + "").in_(bindparam("able", expanding=True)))
         .where(or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")))  # the clock was put back
         .where(jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)))
+        .where(jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)))
+        .where(jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)))
         .where(jobs.c.id.not_in(bindparam("paused_jobs", expanding=True)))
         .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
         .limit(bindparam("most"))

@@ -13,6 +13,7 @@ from hybrid_core.store.jobs.due import Due
 from hybrid_core.store.jobs.enqueue import enqueue, wait_for
 from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import Retries, advance_job, end, fail_job, held, waiting
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_RUNNING, job_waiters, jobs
 from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
@@ -29,8 +30,14 @@ _HELD = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 class JobQueue:
     """Any number of processes may have one over the same database. Times are those of the database's clock alone."""
 
-    def __init__(self, store: JobStore, retries: Retries = Retries(), lease_ms: int = LEASE_MS) -> None:
-        self._store, self._retries, self._lease_ms = store, retries, lease_ms
+    def __init__(
+        self,
+        store: JobStore,
+        retries: Retries = Retries(),
+        lease_ms: int = LEASE_MS,
+        limits: JobLimits = JobLimits(),
+    ) -> None:
+        self._store, self._retries, self._lease_ms, self._limits = store, retries, lease_ms, limits
 
     def enqueue(self, requests: Sequence[JobRequest], *, waiter: str = "") -> list[Enqueued]:
         """One for each request, in one transaction. ``waiter`` is the id of the worker that waits for them: they are
@@ -75,7 +82,7 @@ class JobQueue:
         with self._store.reading() as connection:
             paused = rows.Paused(connection)
             late = connection.scalar(_LATE, {"lease": self._lease_ms}) is not None
-            due = Due.read(connection, paused, worker, abilities, stages, only_awaited, longest)
+            due = Due.read(connection, paused, worker, abilities, stages, only_awaited, longest, self._limits)
         if not late and due is None:
             return []
         with self._store.writing() as connection:
@@ -92,7 +99,8 @@ class JobQueue:
         """Whether there is a job of these stages that a worker with these abilities could take."""
         with self._store.reading() as connection:
             paused = rows.Paused(connection)
-            return Due.read(connection, paused, worker, abilities, stages, False, 2 * self._retries.most_ms) is not None
+            longest = 2 * self._retries.most_ms
+            return Due.read(connection, paused, worker, abilities, stages, False, longest, self._limits) is not None
 
     def leases(self, worker: str) -> list[Lease]:
         """What a worker has, read without writing; what is missing from it was taken away or has ended."""

@@ -14,6 +14,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.fencing import Retries
 from hybrid_core.store.jobs.folding import Keep, fold
+from hybrid_core.store.jobs.limits import JobLimits
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import Workers
@@ -58,6 +59,40 @@ def test_a_worker_takes_what_it_is_able_to_do(store: Store) -> None:
     assert claimed(store).subject == "/plain"
     assert queue.claim("w", ["ocr:eng"]) == []
     assert claimed(store, "w", ["llm:x", "ocr:eng", "more"]).subject == "/scan"
+
+
+def test_of_a_busy_library_or_kind_no_more_is_taken_than_may_run_at_once(store: Store) -> None:
+    queue = JobQueue(store, limits=JobLimits(library_jobs=2, embed_jobs=1))
+    flood = [request(f"/{number}", "flood") for number in range(5)]
+    embed = [JobRequest(library, "embed", library, "embed") for library in ("third", "fourth")]
+    queue.enqueue([*flood, request("/one", "other"), *embed])
+    first = queue.claim("w", [], most=9)
+    assert [(job.library, job.subject) for job in first] == [
+        ("flood", "/0"), ("flood", "/1"), ("other", "/one"), ("third", "third")
+    ]  # fmt: skip
+    assert queue.claim("other", [], most=9) == [] and not queue.waits("other", [], ["parse"])
+    queue.advance(first[0].fence, Advance("done"))
+    assert [job.subject for job in queue.claim("other", [], most=9)] == ["/2"]
+    queue.release(first[3].fence)
+    assert [job.library for job in queue.claim("other", [], most=9)] == ["third"]
+
+
+def test_workers_that_look_at_the_same_time_keep_a_limit_together(store: Store) -> None:
+    queue = JobQueue(store, limits=JobLimits(library_jobs=3))
+    queue.enqueue([request(f"/{number}") for number in range(40)])
+    together, taken = threading.Barrier(6), list[Job]()
+
+    def work(name: str) -> None:
+        together.wait()
+        for _ in range(4):
+            taken.extend(queue.claim(name, []))
+
+    threads = [threading.Thread(target=work, args=(f"w{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == len({job.id for job in taken}) == 3
 
 
 def test_the_same_work_is_joined_or_done_again(store: Store) -> None:
