@@ -76,6 +76,9 @@ class StorageSettings:
         "pageindex-", "of the collections on that server", pattern=r"^[A-Za-z0-9_-]{0,40}$",
         advice="Use letters, digits, - and _, 40 at most.",
     )  # fmt: skip
+    qdrant_own_from: int = setting(
+        0, "pages from which on a library has a collection of its own; smaller ones share one", least=0
+    )
     qdrant_shards: int = setting(1, "that a collection made from now on is divided into", least=1, most=128)
     qdrant_replicas: int = setting(1, "nodes of a cluster that hold each of its shards", least=1, most=16)
     qdrant_write_consistency: int = setting(1, "of these that a write has to reach", least=1, most=16)

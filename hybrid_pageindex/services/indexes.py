@@ -29,6 +29,7 @@ from hybrid_pageindex.services.index_handles import IndexHandle, SearchableIndex
 
 if TYPE_CHECKING:
     from hybrid_core.store.index.server.connection import Server
+    from hybrid_core.store.index.server.places import Places
 
 Backend = Literal["embedded", "server"]
 BM25 = Bm25()
@@ -44,11 +45,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where the Qdrant nodes are, with commas between, or ""; ``prefix`` begins the names of our collections."""
+    """Where the Qdrant nodes are, with commas between, or ""; ``prefix`` begins the names of our collections.
+
+    Libraries with fewer pages than ``own_from`` share a collection.
+    """
 
     url: str = ""
     api_key: str = field(default="", repr=False)
     prefix: str = "pageindex-"
+    own_from: int = 0
     layout: Mapping[str, Any] = field(default_factory=dict)  # of ``Layout``, which needs an extra
 
 
@@ -156,7 +161,7 @@ class Indexes:
             if self.backend == backend:
                 handle.close()
             if backend == "server":
-                return bool(self._drop_collections(library))
+                return bool(self._places(library).drop())
             return _drop_folder(index_folder(self._home, library))
 
     def embedded(self, library: str) -> bool:
@@ -169,7 +174,7 @@ class Indexes:
         with handle.lock:
             handle.close()
             if self._address.url:
-                self._drop_collections(library)
+                self._places(library).drop()
         shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
 
     def check(self) -> str:
@@ -255,22 +260,20 @@ class Indexes:
         if backend == "embedded":
             folder = index_folder(self._home, library)
             return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned, follow=follow)
-        from hybrid_core.store.index.server.opening import open_server
-
-        collection = self._collection(library)
+        own_from = self._address.own_from
+        shared = own_from > 0 and self._pages(library) < own_from
         vectors = (plan.dimension, plan.learned)
-        return open_server(self._connected(), collection, plan.source, plan.manifest, *vectors, follow=follow)
+        return self._places(library).open(shared, plan.source, plan.manifest, *vectors, follow=follow)
 
-    def _drop_collections(self, library: str) -> list[str]:
-        from hybrid_core.store.index.server.opening import drop_collections
-
-        return drop_collections(self._connected(), self._collection(library))
-
-    def _collection(self, library: str) -> str:
-        from hybrid_core.store.index.server.opening import library_collection
+    def _places(self, library: str) -> Places:
+        from hybrid_core.store.index.server.places import Places
 
         with self._catalog.snapshot() as snapshot:
-            return library_collection(self._address.prefix, snapshot.catalog_id(), library)
+            return Places(self._connected(), self._address.prefix, snapshot.catalog_id(), library)
+
+    def _pages(self, library: str) -> int:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.expected_pages(library)
 
     def _connected(self) -> Server:
         with self._connecting:

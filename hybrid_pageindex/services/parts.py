@@ -52,7 +52,9 @@ class Parts:
             "write_consistency": settings.qdrant_write_consistency, "on_disk": settings.qdrant_vectors == "disk",
             "quantization": settings.qdrant_quantization,
         }  # fmt: skip
-        address = ServerAddress(settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, layout)
+        address = ServerAddress(
+            settings.qdrant_url, settings.qdrant_api_key, settings.qdrant_prefix, settings.qdrant_own_from, layout
+        )
         self.indexes = Indexes(self.catalog, settings.storage_path, address)
         self.embedders = Embedders(settings)
         self.pages = PageWork(self.catalog, self.cache, settings)

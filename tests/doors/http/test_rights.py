@@ -49,11 +49,12 @@ class Shared:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[Shared]:
-    """Over PostgreSQL, and over a Qdrant server where there is one."""
+    """Over PostgreSQL, and where there is a Qdrant server over one collection of it that both libraries share."""
     with ExitStack() as stack:
         variables = {"PAGEINDEX_POSTGRES_URL": postgres.new_database(postgres_url)}
         if qdrant_real.program() is not None:
             variables["PAGEINDEX_QDRANT_URL"] = stack.enter_context(qdrant_real.node())
+            variables["PAGEINDEX_QDRANT_OWN_FROM"] = "1000"
         served = stack.enter_context(serving(tmp_path_factory.mktemp("shared"), **variables))
         owner = stack.enter_context(served.client())
         for name, text in (("mine", MINE), ("theirs", THEIRS)):

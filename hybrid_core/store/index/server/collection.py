@@ -7,7 +7,8 @@ the server does both as one step. Whatever a slow process does, it cannot undo w
 matter in which order replicas apply writes: a leader that orders them would be one that has to be alive.
 
 Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
-moves forward only. Having no vector it is in no search and no count.
+moves forward only. Having no vector it is in no search and no count. Of a shared collection each library has its
+own points and its own record (``Tenant``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-import uuid
 from collections.abc import Collection as Many
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
-from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, point_id, vector_names
+from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, vector_names
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.index.server.connection import Quantization, Server
 from hybrid_core.store.index.server.nodes import EXTRA
+from hybrid_core.store.index.server.tenant import Tenant
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ else:
 
 LAYOUT = 2
 """Of the points and of the collection; another layout is another collection."""
-RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
 _SLOW_REPLICA_MS = 300  # after which another one is asked as well
@@ -51,8 +51,10 @@ class CollectionStore:
     shared = True
     documents_at_once = 100
 
-    def __init__(self, server: Server, name: str, dimension: int, learned: bool = False) -> None:
-        self.server, self.name, self.dimension, self.learned = server, name, dimension, learned
+    def __init__(
+        self, server: Server, name: str, dimension: int, learned: bool = False, tenant: Tenant = Tenant()
+    ) -> None:
+        self.server, self.name, self.dimension, self.learned, self.tenant = server, name, dimension, learned, tenant
         self.amiss = ""
         self.closed = False
         self.touching: threading.Thread | None = None
@@ -93,7 +95,7 @@ class CollectionStore:
                 query=_vector(query.vector),
                 using=query.using,
                 limit=query.limit,
-                query_filter=_wanted(query),
+                query_filter=self.tenant.only(_wanted(query)),
                 search_params=self._search_params(query.using),
                 with_payload=True,
             )
@@ -121,9 +123,13 @@ class CollectionStore:
                 if not self._exists():
                     raise
         keyword = models.PayloadSchemaType.KEYWORD
-        self.server.call(
-            lambda client: client.create_payload_index(self.name, "doc_id", keyword, wait=True), writes=True
-        )
+        for field, schema in [("doc_id", keyword), *self.tenant.indexes().items()]:
+            self.server.call(
+                lambda client, field=field, schema=schema: client.create_payload_index(  # type: ignore[misc]
+                    self.name, field, schema, wait=True
+                ),
+                writes=True,
+            )
         self.advance(-1)  # a record from the beginning, so that its age is known
 
     def _exists(self) -> bool:
@@ -157,8 +163,19 @@ class CollectionStore:
             self.server.call(lambda client: client.update_collection(self.name, collection_params=slow), writes=True)
 
     def drop(self) -> None:
-        """Delete the collection; nothing happens where it is missing."""
-        self.server.call(lambda client: client.delete_collection(self.name), writes=True)
+        """Delete the collection, or of a shared one the library's points; nothing happens where it is missing."""
+        if not self.tenant.library:
+            self.server.call(lambda client: client.delete_collection(self.name), writes=True)
+            return
+        with suppress(IndexMissingError):
+            self._delete(models.Filter())
+
+    def empty(self) -> bool:
+        """Whether nobody has a point in it."""
+        try:
+            return not self.server.call(lambda client: client.count(self.name, exact=True)).count
+        except IndexMissingError:
+            return False
 
     def recorded(self) -> int | None:
         """The position up to which everything is applied, None where the collection is not built."""
@@ -173,7 +190,7 @@ class CollectionStore:
     def _record(self, key: str) -> Any:
         try:
             found = self.server.call(
-                lambda client: client.retrieve(self.name, [RECORD], with_payload=True, with_vectors=False)
+                lambda client: client.retrieve(self.name, [self.tenant.record], with_payload=True, with_vectors=False)
             )
         except IndexMissingError:  # no such collection
             return None
@@ -181,7 +198,9 @@ class CollectionStore:
 
     def advance(self, position: int, *, more: bool = False) -> None:
         """Record that everything up to a position is applied, unless a later one is recorded."""
-        record = models.PointStruct(id=RECORD, vector={}, payload={"position": position, "used": time.time()})
+        record = models.PointStruct(
+            id=self.tenant.record, vector={}, payload=self.tenant.payload(position=position, used=time.time())
+        )
         self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
 
     def _touch(self) -> None:
@@ -194,16 +213,18 @@ class CollectionStore:
     def _note_use(self) -> None:
         used = {"used": time.time()}
         with suppress(StoreError):  # a note that failed is missing for an hour
-            self.server.call(lambda client: client.set_payload(self.name, used, points=[RECORD], wait=True))
+            self.server.call(lambda client: client.set_payload(self.name, used, points=[self.tenant.record], wait=True))
 
     def _write(self, points: Iterable[Point], at: int) -> None:
         """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
         for some in batches(points):
             batch = [
                 models.PointStruct(
-                    id=point_id(point),
+                    id=self.tenant.id_of(point),
                     vector={name: _vector(held) for name, held in point.vectors(self.dimension).items()},
-                    payload={"doc_id": point.doc_id, "content_id": point.content_id, "page": point.page, "at": at},
+                    payload=self.tenant.payload(
+                        doc_id=point.doc_id, content_id=point.content_id, page=point.page, at=at
+                    ),
                 )
                 for point in some
             ]
@@ -218,10 +239,13 @@ class CollectionStore:
 
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
         """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
-        old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[RECORD])])
+        old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[self.tenant.record])])
         if doc_ids is not None:
             old.must = _in_documents(doc_ids).must
-        selected = models.FilterSelector(filter=old)
+        self._delete(old)
+
+    def _delete(self, some: models.Filter) -> None:
+        selected = models.FilterSelector(filter=self.tenant.only(some) or some)
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def settle(self) -> None:
@@ -232,7 +256,9 @@ class CollectionStore:
 
     def _count(self, kind: VectorName) -> int:
         held = models.Filter(must=[models.HasVectorCondition(has_vector=kind)])
-        found = self.server.call(lambda client: client.count(self.name, count_filter=held, exact=True))
+        found = self.server.call(
+            lambda client: client.count(self.name, count_filter=self.tenant.only(held), exact=True)
+        )
         return found.count
 
 

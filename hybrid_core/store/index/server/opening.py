@@ -1,7 +1,8 @@
 """Opening and deleting a library's collections on a Qdrant server.
 
 A collection's name ends in a hash of how its points are made. Another tokeniser or embedder is another
-collection, so that building it disturbs nobody; one that nobody has used for a day is deleted.
+collection, so that building it disturbs nobody; one that nobody has used for a day is deleted. Libraries may share
+one: then it is their points that are deleted, and the collection once nobody has any in it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import PointSource, vectors_manifest
 from hybrid_core.store.index.server.collection import LAYOUT, CollectionStore
 from hybrid_core.store.index.server.connection import Server
+from hybrid_core.store.index.server.tenant import Tenant
 
 _UNUSED_SECONDS = 24 * 3600.0
 
@@ -24,6 +26,11 @@ def library_collection(prefix: str, catalog_id: str, library: str) -> str:
     """What the collections of a library are called, up to the hash of how their points are made."""
     words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
     return f"{prefix}{catalog_id[:12]}-{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+
+
+def shared_collection(prefix: str, catalog_id: str) -> str:
+    """The same of those that libraries share."""
+    return f"{prefix}{catalog_id[:12]}-shared"
 
 
 def open_server(
@@ -35,41 +42,47 @@ def open_server(
     learned: bool = False,
     *,
     follow: bool = True,
+    tenant: str = "",
 ) -> VectorIndex:
     """Open a library's index on a server and bring it up to date, making or repairing it as needed.
 
     Without ``follow`` it is left where its record says that it stands, empty where it was not there.
-    ``collection`` is from ``library_collection``. ``manifest`` says how the vectors were made, ``dimension`` is that
-    of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones. Raises ``StoreError``
-    where the server refuses, ``UnreachableError`` where it does not answer.
+    ``collection`` is from ``library_collection``, or from ``shared_collection`` with the library as ``tenant``.
+    ``manifest`` says how the vectors were made, ``dimension`` is that of the dense vectors, 0 without; ``learned`` says
+    whether there are learned sparse ones. Raises ``StoreError`` where the server refuses, ``UnreachableError`` where
+    it does not answer.
     """
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     made = json.dumps(how, sort_keys=True, ensure_ascii=False)
     name = f"{collection}-{hashlib.sha256(made.encode()).hexdigest()[:10]}"
-    store = CollectionStore(server, name, dimension, learned)
+    store = CollectionStore(server, name, dimension, learned, Tenant(tenant))
     index = VectorIndex(store)
     if not follow:
         store.begin()
     if follow or not index.resume():
         index.catch_up(source)
-    drop_collections(server, collection, unless=lambda other: other.name == name or not _unused(other))
+    drop_collections(server, collection, lambda other: other.name == name or not unused(other), tenant)
     return index
 
 
 def drop_collections(
-    server: Server, collection: str, unless: Callable[[CollectionStore], bool] = lambda _: False
+    server: Server, collection: str, unless: Callable[[CollectionStore], bool] = lambda _: False, tenant: str = ""
 ) -> list[str]:
-    """Delete a library's collections, whatever they were made with; the names of those deleted."""
+    """Delete a library's collections, whatever made with, or its points in shared ones; the names of these."""
     own = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
     dropped = []
     for name in server.collections():
-        found = CollectionStore(server, name, 0)
-        if own.fullmatch(name) and not unless(found):
-            found.drop()
-            dropped.append(name)
+        found = CollectionStore(server, name, 0, tenant=Tenant(tenant))
+        if not own.fullmatch(name) or (tenant and found.used() is None) or unless(found):
+            continue
+        found.drop()
+        dropped.append(name)
+        if tenant and found.empty():
+            CollectionStore(server, name, 0).drop()
     return dropped
 
 
-def _unused(collection: CollectionStore) -> bool:
+def unused(collection: CollectionStore) -> bool:
+    """Whether nobody has used it for a day."""
     used = collection.used()
     return used is not None and used < time.time() - _UNUSED_SECONDS
