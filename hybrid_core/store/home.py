@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from urllib.parse import quote
 
 from hybrid_core.errors import StoreError
 
@@ -42,6 +43,11 @@ def open_home(home: Path) -> None:
                 close_below(home / name)
             for name in _FILES:  # the catalog comes last: it tells that all is done
                 close_to_others(home / name)
+
+
+def library_folder(home: Path, library: str) -> Path:
+    """Where what is derived from a library lies; its id is escaped so that any script makes a safe folder."""
+    return home / "libraries" / quote(library, safe=" ")
 
 
 def make_folder(folder: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,12 @@ _EMBED_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """Whose vectors serve a library, and the ids of the documents that have them in its index; ``unindexed`` are those
-    of which the index does not hold what is published.
+    """Whose vectors serve a library, and the ids of the published documents that have none; ``unindexed`` are those of
+    which the index does not hold what is published.
     """
 
     embedder: StoredEmbedder
-    documents: Set[str]
+    missing: Set[str]
     unindexed: Set[str] = frozenset()
 
     @classmethod
@@ -45,23 +45,34 @@ class VectorsOf:
         before: VectorsOf | None,
         snapshot: Snapshot,
         library: str,
-        documents: Mapping[str, Document],
+        contents: Mapping[str, str],
         new: Sequence[Document],
     ) -> VectorsOf | None:
-        """Those of a snapshot, where only the ``new`` documents differ since ``before``; None without an embedder."""
+        """Those of a snapshot, where only the ``new`` documents differ since ``before``; None without an embedder.
+        ``contents`` are the contents' ids by document.
+        """
         serving, _ = snapshot.embedder(library)
         if serving is None:
             return None
         if before is None or before.embedder != serving:
-            before, new = cls(serving, frozenset()), list(documents.values())
+            done = snapshot.embedded(serving.fingerprint)
+            return cls(serving, {doc_id for doc_id, content_id in contents.items() if content_id not in done})
         several = len(new) > _ASKED_BY_ID
         done = snapshot.embedded(serving.fingerprint, None if several else [one.content_id for one in new])
-        kept = (before.documents & documents.keys()) - {document.doc_id for document in new}
-        return cls(serving, kept | {document.doc_id for document in new if document.content_id in done})
+        changed = {one.doc_id: one.content_id not in done for one in new}
+        kept = {doc_id for doc_id in before.missing if doc_id in contents and doc_id not in changed}
+        return cls(serving, kept | {doc_id for doc_id, lacking in changed.items() if lacking})
 
     def but(self, unindexed: Set[str]) -> VectorsOf:
         """Those that an index serves which lacks some documents."""
-        return replace(self, documents=self.documents - unindexed, unindexed=unindexed) if unindexed else self
+        return replace(self, unindexed=unindexed) if unindexed else self
+
+    def to_json(self) -> dict[str, Any]:
+        return {"embedder": asdict(self.embedder), "missing": sorted(self.missing)}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any] | None) -> VectorsOf | None:
+        return cls(StoredEmbedder(**said["embedder"]), frozenset(said["missing"])) if said else None
 
 
 def model_places(settings: Settings) -> ModelPlaces:
@@ -118,20 +129,27 @@ class Embedders:
             return self._loaded[spec]
 
     def embedding(
-        self, question: str, vectors_of: VectorsOf | None, searched: Mapping[str, Document]
+        self,
+        question: str,
+        vectors_of: VectorsOf | None,
+        searched: Mapping[str, Document],
+        searched_pages: Callable[[], int],
     ) -> QuestionEmbedding:
         """A question's vector, and its term weights from an embedder that gives them, where a searched document is
-        embedded and the embedder answers.
+        embedded and the embedder answers. ``searched_pages`` counts the pages of all of them.
         """
         if vectors_of is None:
             return QuestionEmbedding()
         from hybrid_core.embed.embedder import SparseEmbedder
 
-        serving, done = vectors_of.embedder, vectors_of.documents
-        pages = sum(document.pages for document in searched.values())
-        covered = sum(document.pages for document in searched.values() if document.doc_id in done)
-        share = covered / pages if pages else 0.0
-        unembedded, note = searched.keys() - done, ""
+        serving = vectors_of.embedder
+        unembedded = {doc_id for doc_id in vectors_of.missing | vectors_of.unindexed if doc_id in searched}
+        covered, share = bool(searched), 1.0 if searched else 0.0
+        if unembedded:
+            pages = searched_pages()
+            lacking = sum(searched[doc_id].pages for doc_id in unembedded)
+            covered, share = pages > lacking, (pages - lacking) / pages if pages else 0.0
+        note = ""
         alone = "words alone rank documents and their pages" if covered else "words alone decide"
         if missing := unembedded - vectors_of.unindexed:
             note = f"{len(missing)} of {len(searched)} documents are not embedded, so {alone}; run embed"

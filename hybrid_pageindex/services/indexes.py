@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
 from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import library_folder
 from hybrid_core.store.index.auxiliary import CountedDocuments, completed
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import claim, in_use
@@ -286,8 +286,8 @@ class Indexes:
 
 
 def index_folder(home: Path, library: str) -> Path:
-    """Where a library's vector index lies; the name is escaped so that any script makes a safe folder."""
-    return home / "libraries" / quote(library, safe=" ") / "vectors"
+    """Where a library's vector index lies."""
+    return library_folder(home, library) / "vectors"
 
 
 def _drop_folder(folder: Path) -> bool:

@@ -99,6 +99,7 @@ class Parts:
         return self._workers > 0
 
     def close(self) -> None:
+        self.searcher.close()
         self.pages.close()
         self.chat.close()
         self.embedders.close()

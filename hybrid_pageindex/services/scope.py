@@ -10,10 +10,12 @@ from hybrid_core.store.catalog.frequencies import Frequencies
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.query import PageIndex
 from hybrid_core.store.index.weighted import WeightedIndex
+from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.services.embedding import VectorsOf
+from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
 from retrievers.query.expert import Expert
@@ -94,9 +96,8 @@ def _join(
     before: LibraryView | None,
 ) -> Scope:
     found = [document for one in opened for document in one.view.documents.values()]
-    documents = {one.doc_id: one for one in sorted(found, key=lambda document: document.path)}
-    cards = {doc_id: document.card for doc_id, document in documents.items()}
-    router = Router(cards, knowledge.aliases, scoring, before.router if before else None)
+    documents = _joined(found, before)
+    router = Router(documents.cards, knowledge.aliases, scoring, before.router if before else None, documents.order)
     view = LibraryView(sum(one.view.position for one in opened), documents, router, before)
     holders = {doc_id: name for name, one in zip(names, opened, strict=True) for doc_id in one.view.documents}
     having = [one for one in opened if one.view.documents]
@@ -105,6 +106,15 @@ def _join(
     vectors = [one.vectors for one in having if one.vectors is not None]
     if not vectors:
         return Scope(index, view, None, holders)
-    done = frozenset().union(*(one.documents for one in vectors))
+    missing = frozenset().union(*(one.missing for one in vectors))
     unindexed = frozenset().union(*(one.unindexed for one in vectors))
-    return Scope(index, view, VectorsOf(vectors[0].embedder, done, unindexed), holders)
+    return Scope(index, view, VectorsOf(vectors[0].embedder, missing, unindexed), holders)
+
+
+def _joined(found: Sequence[Document], before: LibraryView | None) -> Documents:
+    """These documents, as they differ from those before."""
+    if before is None or not isinstance(before.documents, Documents):
+        return Documents.of(found)
+    there = {one.doc_id for one in found}
+    new = [one for one in found if before.documents.get(one.doc_id) is not one]
+    return before.documents.published(new, [doc_id for doc_id in before.documents.order if doc_id not in there])

@@ -27,6 +27,7 @@ from hybrid_pageindex.services.reading import refuse_failed
 from hybrid_pageindex.services.scope import OpenLibrary, Scope, Scopes, libraries_of
 from hybrid_pageindex.services.unread import unread_documents, unread_note
 from hybrid_pageindex.services.use import mark_asked, mark_used
+from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
@@ -61,7 +62,7 @@ class Searcher:
         self._home, self._chat, self._reading, self._stages = home, chat, reading, stages
         self._contents = ContentCache()
         self._scopes = Scopes(catalog)
-        self._views = LibraryViews(catalog, self._contents)
+        self._views = LibraryViews(catalog, self._contents, ViewFiles(home))
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
     def search(
@@ -84,6 +85,10 @@ class Searcher:
 
         return with_earlier(earlier, self._stages)
 
+    def close(self) -> None:
+        """Wait for what is still being written."""
+        self._views.close()
+
     def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
         """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
         fit the question best. No model is asked.
@@ -105,6 +110,7 @@ class Searcher:
             with self._indexes.follower.searching():
                 return work()
         except IndexDamagedError:  # opening it again rebuilds what is damaged
+            self._views.forget()
             return work()
         except NotFoundError:
             if len(request.libraries) == 1:
@@ -151,9 +157,9 @@ class Searcher:
         over = replace(over, notes=(*over.notes, *behind))
         view, vectors_of = over.view, over.vectors
         scope = select.scope(view.documents, request)
-        documents = {d: view.documents[d] for d in scope} if scope is not None else view.documents
+        documents = view.within(scope)
         opened = time.perf_counter()
-        embedding = self._embedders.embedding(request.question, vectors_of, documents)
+        embedding = self._embedders.embedding(request.question, vectors_of, documents, partial(view.pages_of, scope))
         compare = self._embedders.comparison(request.question, vectors_of, ", ".join(request.libraries))
         timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
         embedding = replace(embedding, compare=compare)

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.types.documents import Document
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.services.embedding import VectorsOf
+from hybrid_pageindex.services.view_files import ViewFiles
 from retrievers.documents.content import ContentCache
+from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
 from retrievers.query.expert import Expert
+
+_KEPT_FROM = 300  # documents: fewer are read again as quickly
+_MOST_ABOVE, _SHARE_ABOVE = 200, 0.02  # documents in memory, beside those in the file, or a share of the library
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class _State:
     view: LibraryView
     vectors: VectorsOf | None  # None where the library has no embedder
     catalog: str  # the catalog's id: after it was cleared its log begins anew
+    stored: int = -1  # the position of the file that it begins with
 
     def fits(self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> bool:
         """Whether it is the library of a snapshot, as a search with this knowledge sees it."""
@@ -32,6 +37,17 @@ class _State:
             and serving == (self.vectors and self.vectors.embedder)
         )
 
+    @property
+    def documents(self) -> Documents:
+        assert isinstance(self.view.documents, Documents)
+        return self.view.documents
+
+    @property
+    def large(self) -> bool:
+        """Whether more than little of it is in memory and in no file."""
+        count = len(self.documents)
+        return count >= _KEPT_FROM and self.documents.above > max(_MOST_ABOVE, _SHARE_ABOVE * count)
+
 
 @dataclass(slots=True)
 class _Held:
@@ -39,14 +55,18 @@ class _Held:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     state: _State | None = None
+    writing: threading.Thread | None = None
 
 
 class LibraryViews:
-    """Keeps one state for each library and expert. Safe for several threads; libraries do not wait for each other."""
+    """Keeps one state for each library and expert. Safe for several threads; libraries do not wait for each other.
 
-    def __init__(self, catalog: Catalog, contents: ContentCache) -> None:
+    Of a large library nearly all of it lies in a file, which is written anew when much has changed.
+    """
+
+    def __init__(self, catalog: Catalog, contents: ContentCache, files: ViewFiles) -> None:
         """``contents`` forgets what was replaced or removed."""
-        self._catalog, self._contents = catalog, contents
+        self._catalog, self._contents, self._files = catalog, contents, files
         self._held: dict[tuple[str, str], _Held] = {}
 
     def published(
@@ -64,27 +84,65 @@ class LibraryViews:
         if state is None:
             with held.lock, self._catalog.snapshot() as snapshot:
                 if held.state is None or not held.state.fits(snapshot, library, knowledge, scoring):
-                    held.state = self._next(held.state, snapshot, library, knowledge, scoring)
+                    held.state = self._next(held, snapshot, library, knowledge, scoring)
                 state = held.state
         return state.view, state.vectors
 
-    def _next(
-        self, before: _State | None, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig
-    ) -> _State:
-        position, catalog = snapshot.position(library), snapshot.catalog_id()
+    def forget(self) -> None:
+        """Let go of all states: what they were read from is damaged."""
+        self._held.clear()
+
+    def close(self) -> None:
+        """Wait for files that are being written."""
+        for held in list(self._held.values()):
+            if held.writing is not None:
+                held.writing.join()
+
+    def _next(self, held: _Held, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> _State:
+        position, catalog, before = snapshot.position(library), snapshot.catalog_id(), held.state
         if before is not None and (before.view.position > position or before.catalog != catalog):
             before = None  # the catalog was put back, or cleared
-        kept: list[Document] = []
+        if before is not None and not before.view.router.made_with(knowledge.aliases, scoring):
+            before = None  # there may be a file of these
+        if before is None or before.large:
+            after = before.stored if before else -1
+            before = self._stored(library, catalog, position, knowledge, scoring, after) or before
+        made = self._brought_up(before, snapshot, library, knowledge, scoring)
+        if made.large:
+            if before is None:  # once: all was read
+                self._write(made, library, knowledge, scoring)
+                return self._stored(library, catalog, position, knowledge, scoring, -1) or made
+            if held.writing is None or not held.writing.is_alive():
+                held.writing = threading.Thread(target=self._write, args=(made, library, knowledge, scoring))
+                held.writing.start()
+        return made
+
+    def _brought_up(
+        self, before: _State | None, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig
+    ) -> _State:
+        """The state of a snapshot, made of one before and of what changed since."""
         changed: set[str] | None = None
         if before is not None:
             changes = snapshot.changes(library, before.view.position)
             self._contents.forget(change.content_id for change in changes)
             changed = {change.doc_id for change in changes}
-            kept = [document for document in before.view.documents.values() if document.doc_id not in changed]
         new = [document for document in snapshot.documents(library, changed) if document.published]
-        documents = {d.doc_id: d for d in sorted([*kept, *new], key=lambda document: document.path)}
-        cards = {doc_id: document.card for doc_id, document in documents.items()}
+        documents = before.documents.published(new, changed or ()) if before else Documents.of(new)
         view = before.view if before else None
-        router = Router(cards, knowledge.aliases, scoring, view.router if view else None)
-        vectors = VectorsOf.next(before.vectors if before else None, snapshot, library, documents, new)
-        return _State(LibraryView(position, documents, router, view), vectors, catalog)
+        router = Router(documents.cards, knowledge.aliases, scoring, view.router if view else None, documents.order)
+        made = LibraryView(snapshot.position(library), documents, router, view)
+        vectors = VectorsOf.next(before.vectors if before else None, snapshot, library, made.contents, new)
+        return _State(made, vectors, snapshot.catalog_id(), before.stored if before else -1)
+
+    def _stored(
+        self, library: str, catalog: str, position: int, knowledge: Expert, scoring: ScoringConfig, after: int
+    ) -> _State | None:
+        found = self._files.newest(library, catalog, position, knowledge, scoring, after)
+        if found is None:
+            return None
+        view, beside = found
+        return _State(view, VectorsOf.from_json(beside["vectors"]), catalog, view.position)
+
+    def _write(self, state: _State, library: str, knowledge: Expert, scoring: ScoringConfig) -> None:
+        beside = {"vectors": state.vectors.to_json() if state.vectors else None}
+        self._files.write(library, state.catalog, state.view, beside, knowledge, scoring)

@@ -6,25 +6,38 @@ cluster.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from types import MappingProxyType
+from typing import Any, ClassVar
 
+from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.names import GENERIC, cjk_key, has_cjk, name_key
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import EntityLinking
-from retrievers.documents.postings import Postings, differences
+from retrievers.documents.layers import (
+    PLAIN,
+    SETS,
+    TALLIES,
+    Kind,
+    Layered,
+    Postings,
+    Tallies,
+    WrittenTable,
+    differences,
+    restore,
+    written,
+)
+from retrievers.documents.recurring_names import RecurringNames
 from retrievers.documents.subjects import (
     Subject,
     best_name,
     grouped,
     has_legal_form,
-    join_keys,
     name_keys,
     squashed,
     subject_of,
+    subject_written,
 )
 from retrievers.query.mentions import MentionFinder, NameMention
 
@@ -37,6 +50,17 @@ class Cluster:
     documents: tuple[str, ...]
     keys: Mapping[str, float]
     organisation: bool
+
+    @property
+    def id(self) -> str:
+        """A document is of one cluster."""
+        return self.documents[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cluster) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
 
 @dataclass(slots=True)
@@ -59,109 +83,116 @@ class Clusters:
     differs: only clusters that share a name with a changed document are put together anew.
     """
 
-    # As of an empty library.
-    _cards: Mapping[str, Card] = MappingProxyType({})
-    _whole_names: Mapping[str, int] = MappingProxyType({})  # keys, with how often documents are called so
-    _holding: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({})  # document -> recurring names, their keys
-    _recurring: Mapping[str, str] = MappingProxyType({})  # document -> the one of them that counts
-    _subjects: Mapping[str, Subject] = MappingProxyType({})  # by document
-    _about: Postings[Subject, str] = Postings()
-    _linked: Postings[str, Subject] = Postings()
-    _clusters: Mapping[Subject, Cluster] = MappingProxyType({})
-    _keys: Mapping[str, Mapping[Cluster, float]] = MappingProxyType({})
-    _parties: Postings[str, str] = Postings()
-    _in_characters: Mapping[str, int] = MappingProxyType({})  # keys that stand in texts without spaces
+    # As of an empty library. Subjects are as text, clusters by their ids.
+    _cards: Mapping[str, Card] = Layered[Card]()
+    _recurring: RecurringNames
+    _subjects: Layered[str] = Layered()  # by document
+    _about: Postings = Postings()  # documents by subject
+    _linked: Postings = Postings()  # subjects by key
+    _grouped: Layered[str] = Layered()  # clusters by subject
+    _clusters: Layered[Cluster] = Layered()
+    _keys: Layered[Mapping[str, float]] = Layered()  # key -> how surely it means clusters
+    _parties: Postings = Postings()
+    _in_characters: Tallies = Tallies()  # how many keys begin with two characters, by their length
+
+    KINDS: ClassVar[Mapping[str, Kind]] = {
+        "_subjects": PLAIN, "_about": SETS, "_linked": SETS, "_grouped": PLAIN,
+        "_clusters": Kind(Layered, lambda said: Cluster(said[0], tuple(said[1]), said[2], said[3]),
+                          lambda one: (one.name, one.documents, one.keys, one.organisation)),
+        "_keys": PLAIN, "_parties": SETS, "_in_characters": TALLIES,
+    }  # fmt: skip
 
     def __init__(
         self,
         cards: Mapping[str, Card],
-        order: Mapping[str, int],
+        order: Mapping[str, Any],
         aliases: Mapping[str, Sequence[str]],
         scoring: EntityLinking,
         before: Clusters | None = None,
     ) -> None:
-        """``order`` is the library's, from 0. ``aliases`` and ``scoring`` are those of ``before``."""
-        old = before or self
+        """``order`` says where each stands in the library. ``aliases`` and ``scoring`` are those of ``before``."""
+        old = before or Clusters.__new__(Clusters)
         went, came = differences(old._cards, cards)
+        self._begin(cards, order, aliases, scoring)
+        self._recurring = RecurringNames(scoring, len(cards), went, came, before._recurring if before else None)
+        gone, made = self._regroup(old, went.keys() | came.keys() | self._recurring.anew)
+        self._keys = _changed_keys(old._keys, gone, made)
+        self._parties = old._parties.with_pairs(_parties(went), _parties(came))
+        lost = chain((key for cluster in gone for key in cluster.keys), (key for key, _ in _parties(went)))
+        added = chain((key for cluster in made for key in cluster.keys), (key for key, _ in _parties(came)))
+        self._in_characters = old._in_characters.counted(_begun(lost), _begun(added))
+        self._finder = MentionFinder(_Either(self._keys, self._parties), self._in_characters)
+
+    @classmethod
+    def restored(
+        cls,
+        tables: Mapping[str, MappedTable],
+        cards: Mapping[str, Card],
+        order: Mapping[str, Any],
+        aliases: Mapping[str, Sequence[str]],
+        scoring: EntityLinking,
+    ) -> Clusters:
+        """Those that were written as tables."""
+        one = cls.__new__(cls)
+        one._begin(cards, order, aliases, scoring)
+        restore(one, cls.KINDS, tables)
+        one._recurring = RecurringNames.restored(tables, scoring, len(cards))
+        one._finder = MentionFinder(_Either(one._keys, one._parties), one._in_characters)
+        return one
+
+    def written(self) -> Iterator[WrittenTable]:
+        """As tables."""
+        yield from written(self, self.KINDS)
+        yield from written(self._recurring, RecurringNames.KINDS)
+
+    def _begin(
+        self,
+        cards: Mapping[str, Card],
+        order: Mapping[str, Any],
+        aliases: Mapping[str, Sequence[str]],
+        scoring: EntityLinking,
+    ) -> None:
         self._cards, self._order, self._scoring = cards, order, scoring
         self._aliases = [
             (name_key(name), [cjk_key(n) if has_cjk(n) else squashed(n) for n in nicknames])
             for name, nicknames in aliases.items()
         ]
-        self._whole_names = _counted(old._whole_names, self._wholly(went.values()), self._wholly(came.values()))
-        recurring = old._recurring
-        self._holding, self._recurring = self._named_by_what_recurs(old._holding, went, came)
-        named_anew = {doc_id for doc_id, _ in recurring.items() ^ self._recurring.items()}
-        gone, made = self._regroup(old, went.keys() | came.keys() | named_anew)
-        self._keys = _changed_keys(old._keys, gone, made)
-        self._parties = old._parties.updated(_parties(went), _parties(came))
-        lost = chain((key for cluster in gone for key in cluster.keys), (key for key, _ in _parties(went)))
-        added = chain((key for cluster in made for key in cluster.keys), (key for key, _ in _parties(came)))
-        self._in_characters = _counted(old._in_characters, filter(has_cjk, lost), filter(has_cjk, added))
-        self._finder = MentionFinder(_Either(self._keys, self._parties), self._in_characters)
 
-    def _named_by_what_recurs(
-        self, before: Mapping[str, Sequence[tuple[str, str]]], went: Mapping[str, Card], came: Mapping[str, Card]
-    ) -> tuple[Mapping[str, Sequence[tuple[str, str]]], Mapping[str, str]]:
-        """The documents with recurring names, and the first of each's that few documents share and none is called by.
-
-        A name on most pages of many documents says what the library is about, not which document is meant.
-        """
-        holding = {doc_id: names for doc_id, names in before.items() if doc_id not in went}
-        for doc_id, card in came.items():
-            if card.recurring:
-                holding[doc_id] = [(name, join_keys(name)[0]) for name in card.recurring]
-        held = Counter(key for names in holding.values() for _, key in names)
-        most = max(self._scoring.shared, self._scoring.few * len(self._cards))
-        own = (
-            (doc_id, name)
-            for doc_id, names in holding.items()
-            for name, key in reversed(names)  # the first one stays
-            if held[key] <= most and key not in self._whole_names
-        )
-        return holding, dict(own)
-
-    def _wholly(self, cards: Iterable[Card]) -> Iterator[str]:
-        least = self._scoring.shortened
-        for card in cards:
-            for name in card.names:
-                yield from (key for key, strength in name_keys(name, self._scoring) if strength >= least)
-
-    def _regroup(self, old: Clusters, changed: Collection[str]) -> tuple[set[Cluster], list[Cluster]]:
+    def _regroup(self, old: Clusters, changed: Collection[str]) -> tuple[list[Cluster], list[Cluster]]:
         """Put together anew the clusters that may have changed with these documents: those that went, those made."""
         was = [(old._subjects[doc_id], doc_id) for doc_id in changed if doc_id in old._subjects]
         now = [
-            (subject_of(doc_id, self._cards[doc_id], self._recurring.get(doc_id, "")), doc_id)
+            (subject_of(doc_id, self._cards[doc_id], self._recurring.names.get(doc_id, "")).written(), doc_id)
             for doc_id in changed
             if doc_id in self._cards
         ]
-        subjects = {doc_id: subject for doc_id, subject in old._subjects.items() if doc_id in self._cards}
-        self._subjects = subjects | {doc_id: subject for subject, doc_id in now}
-        about = old._about
-        self._about = about.updated(was, now)
+        there = {doc_id: subject for subject, doc_id in now}
+        self._subjects = old._subjects.updated(there, [doc_id for doc_id in changed if doc_id not in there])
+        self._about = old._about.with_pairs(was, now)
         touched = {subject for subject, _ in chain(was, now)}
-        self._linked = old._linked.updated(
-            ((key, subject) for subject in touched if subject in about for key in subject.links),
-            ((key, subject) for subject in touched if subject in self._about for key in subject.links),
+        self._linked = old._linked.with_pairs(
+            ((key, one) for one in touched if one in old._about for key in subject_written(one).links),
+            ((key, one) for one in touched if one in self._about for key in subject_written(one).links),
         )
         reached = self._reached(touched)
-        clusters = dict(old._clusters)
-        gone = {clusters.pop(subject) for subject in reached | touched if subject in clusters}
-        first = {s: min(map(self._order.__getitem__, self._about[s])) for s in reached}
-        made = []
-        for group in grouped(sorted(reached, key=first.__getitem__)):
+        gone = {old._grouped[one] for one in reached | touched if one in old._grouped}
+        first = {one: min(map(self._order.__getitem__, self._about[one])) for one in reached}
+        made, groups = [], dict[str, str]()
+        for group in grouped([subject_written(one) for one in sorted(reached, key=first.__getitem__)]):
             cluster = self._cluster(group)
             made.append(cluster)
-            clusters |= dict.fromkeys(group, cluster)
-        self._clusters = clusters
-        return gone, made
+            groups |= dict.fromkeys((one.written() for one in group), cluster.id)
+        self._grouped = old._grouped.updated(groups, [one for one in touched if one not in groups])
+        by_id = {cluster.id: cluster for cluster in made}
+        self._clusters = old._clusters.updated(by_id, [one for one in gone if one not in by_id])
+        return [old._clusters[one] for one in gone], made
 
-    def _reached(self, touched: Collection[Subject]) -> set[Subject]:
+    def _reached(self, touched: Collection[str]) -> set[str]:
         """The subjects that some of these are or were joined with, directly or through others."""
         found = {subject for subject in touched if subject in self._about}
         waiting, keys = [*touched], set[str]()
         while waiting:
-            for key in waiting.pop().links - keys:
+            for key in subject_written(waiting.pop()).links - keys:
                 keys.add(key)
                 more = self._linked[key] - found
                 found |= more
@@ -169,7 +200,8 @@ class Clusters:
         return found
 
     def _cluster(self, subjects: Sequence[Subject]) -> Cluster:
-        documents = sorted((d for s in subjects for d in self._about[s]), key=self._order.__getitem__)
+        about = (doc_id for one in subjects for doc_id in self._about[one.written()])
+        documents = sorted(about, key=self._order.__getitem__)
         names = list(dict.fromkeys(name for subject in subjects for name in subject.names))
         keys: dict[str, float] = {}
         for name in names:
@@ -188,7 +220,7 @@ class Clusters:
     def match(self, text: str) -> EntityLinks:
         """The documents of the organisations and subjects that a question names."""
         matched = EntityLinks()
-        best: dict[str, tuple[float, int, Cluster]] = {}
+        best: dict[str, tuple[float, Any, Cluster]] = {}
         answers: dict[str, set[object]] = {}  # document -> the different names it answers to
         written: list[tuple[float, str]] = []
         for found in self._finder.find(text):
@@ -209,7 +241,7 @@ class Clusters:
             )
             written.append((max([*clusters.values(), *([sure] if parties else [])]), found.written))
             for doc_id in parties:
-                cluster = self._clusters[self._subjects[doc_id]]
+                cluster = self._clusters[self._grouped[self._subjects[doc_id]]]
                 self._offer(best, [doc_id], sure, cluster)
                 answers.setdefault(doc_id, set()).add(found.key)
         for cluster, strength in matched.names.items():
@@ -236,11 +268,12 @@ class Clusters:
         held = self._keys.get(found.key, {})
         strongest = max(held.values(), default=0.0)
         if strongest >= self._scoring.shortened:
-            held = {cluster: strength for cluster, strength in held.items() if strength == strongest}
+            held = {one: strength for one, strength in held.items() if strength == strongest}
         elif len(held) > self._scoring.shared:
             return {}
         share = 1.0 if strongest >= self._scoring.shortened else 1.0 / max(1, len(held))
-        return {c: held[c] * share * self._certainty(found, c, held[c]) for c in sorted(held, key=self._place)}
+        clusters = sorted(map(self._clusters.__getitem__, held), key=self._place)
+        return {c: held[c.id] * share * self._certainty(found, c, held[c.id]) for c in clusters}
 
     def _certainty(self, found: NameMention, cluster: Cluster, strength: float) -> float:
         """How sure it is, by how it is written, that a key means the cluster and no common word."""
@@ -253,7 +286,7 @@ class Clusters:
         return self._scoring.caseless if found.capital is None else self._scoring.lower_case
 
     def _offer(
-        self, best: dict[str, tuple[float, int, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
+        self, best: dict[str, tuple[float, Any, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
     ) -> None:
         """Note the strength and the cluster for those documents that have no better ones."""
         place = self._place(cluster)
@@ -261,9 +294,9 @@ class Clusters:
             if doc_id not in best or best[doc_id][:2] < (strength, place):
                 best[doc_id] = (strength, place, cluster)
 
-    def _place(self, cluster: Cluster) -> int:
+    def _place(self, cluster: Cluster) -> Any:
         """The place of its first document in the library."""
-        return self._order[cluster.documents[0]]
+        return self._order[cluster.id]
 
 
 class _Either:
@@ -282,27 +315,19 @@ def _parties(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
 
 
 def _changed_keys(
-    before: Mapping[str, Mapping[Cluster, float]], gone: Iterable[Cluster], made: Iterable[Cluster]
-) -> dict[str, Mapping[Cluster, float]]:
-    changed: dict[str, dict[Cluster, float]] = {}
+    before: Layered[Mapping[str, float]], gone: Iterable[Cluster], made: Iterable[Cluster]
+) -> Layered[Mapping[str, float]]:
+    changed: dict[str, dict[str, float]] = {}
     for cluster in gone:
         for key in cluster.keys:
-            changed.setdefault(key, dict(before[key])).pop(cluster)
+            changed.setdefault(key, dict(before[key])).pop(cluster.id)
     for cluster in made:
         for key, strength in cluster.keys.items():
-            changed.setdefault(key, dict(before.get(key, ())))[cluster] = strength
-    keys = {**before, **changed}
-    for key in [key for key, held in changed.items() if not held]:
-        del keys[key]
-    return keys
+            changed.setdefault(key, dict(before.get(key, ())))[cluster.id] = strength
+    empty = [key for key, held in changed.items() if not held]
+    return before.updated({key: held for key, held in changed.items() if held}, empty)
 
 
-def _counted(before: Mapping[str, int], went: Iterable[str], came: Iterable[str]) -> dict[str, int]:
-    """The counts with what came and without what went; what is not there any more has none."""
-    counts = Counter(before)
-    counts.update(came)
-    for key in went:
-        counts[key] -= 1
-        if not counts[key]:
-            del counts[key]
-    return counts
+def _begun(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The first two characters of those that stand in texts without spaces, and how long they are."""
+    return ((key[:2], str(len(key))) for key in keys if has_cjk(key))

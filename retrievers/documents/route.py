@@ -7,17 +7,30 @@ decide among them, period and type do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
-from types import MappingProxyType
+from typing import Any, ClassVar
 
+from hybrid_core.cards.as_json import card_from_json, card_to_json
+from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.documents.clusters import Cluster, Clusters, EntityLinks
+from retrievers.documents.layers import (
+    COUNTS,
+    SETS,
+    Counts,
+    Kind,
+    Layered,
+    Postings,
+    WrittenTable,
+    differences,
+    restore,
+    written,
+)
 from retrievers.documents.period_fit import newest, period_fit
-from retrievers.documents.postings import Postings, differences
 from retrievers.documents.titles import TitleIndex
 from retrievers.query.question import Question
 
@@ -55,13 +68,21 @@ class Router:
     """
 
     # As of an empty library.
-    _cards: Mapping[str, Card] = MappingProxyType({})
-    _by_year: Postings[int, str] = Postings()
-    _by_quarter: Postings[int, str] = Postings()
-    _by_type: Postings[str, str] = Postings()
+    _cards: Mapping[str, Card] = Layered[Card]()
+    _facts: Layered[Card] = Layered()  # of what the cards say, period and type
+    _by_year: Postings = Postings()
+    _by_quarter: Postings = Postings()
+    _by_type: Postings = Postings()
+    _typed: Counts = Counts()  # documents by type
+    _order: Mapping[str, Any]
     _aliases: Mapping[str, Sequence[str]]
     _clusters: Clusters
     _titles: TitleIndex
+
+    KINDS: ClassVar[Mapping[str, Kind]] = {
+        "_facts": Kind(Layered, card_from_json, lambda card: card_to_json(_facts(card))),
+        "_by_year": SETS, "_by_quarter": SETS, "_by_type": SETS, "_typed": COUNTS,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -69,32 +90,59 @@ class Router:
         aliases: Mapping[str, Sequence[str]] | None = None,
         scoring: ScoringConfig = ScoringConfig(),
         before: Router | None = None,
+        order: Mapping[str, Any] | None = None,
     ) -> None:
-        """``cards`` are in the library's order; a card that is the same object as before stands where it stood among
-        the others that are. ``aliases`` is a user's list of nicknames by organisation name.
+        """``order`` says where each document stands in the library; without it they stand as ``cards`` have them, and
+        a card that is the same object as before stands where it stood among the others that are. ``aliases`` is a
+        user's list of nicknames by organisation name.
         """
         if before is not None and not before.made_with(aliases, scoring):
             before = None
-        old = before or self
-        went, came = (part.items() for part in differences(old._cards, cards))
-        self.scoring, self._weights, self._sure = scoring, scoring.cards, scoring.linking.sure
-        self._cards, self._aliases = cards, aliases or {}
-        self._order = {doc_id: place for place, doc_id in enumerate(cards)}
-        self._by_year = old._by_year.updated(
-            ((year, doc_id) for doc_id, card in went for year in card.years),
-            ((year, doc_id) for doc_id, card in came for year in card.years),
-        )
-        self._by_quarter = old._by_quarter.updated(
-            ((card.quarter, doc_id) for doc_id, card in went if card.quarter),
-            ((card.quarter, doc_id) for doc_id, card in came if card.quarter),
-        )
-        self._by_type = old._by_type.updated(
-            ((card.type, doc_id) for doc_id, card in went if card.type),
-            ((card.type, doc_id) for doc_id, card in came if card.type),
-        )
+        old = before or Router.__new__(Router)
+        went, came = differences(old._cards, cards)
+        self._begin(cards, aliases, scoring, order)
+        self._facts = old._facts.updated(came, [doc_id for doc_id in went if doc_id not in came])
+        self._by_year = old._by_year.with_pairs(_years(went), _years(came))
+        self._by_quarter = old._by_quarter.with_pairs(_quarters(went), _quarters(came))
+        self._by_type = old._by_type.with_pairs(_types(went), _types(came))
+        self._typed = old._typed.counted((kind for kind, _ in _types(went)), (kind for kind, _ in _types(came)))
         clusters, titles = (before._clusters, before._titles) if before else (None, None)
         self._clusters = Clusters(cards, self._order, self._aliases, scoring.linking, clusters)
         self._titles = TitleIndex(cards, scoring.titles, titles)
+
+    @classmethod
+    def restored(
+        cls,
+        tables: Mapping[str, MappedTable],
+        cards: Mapping[str, Card],
+        aliases: Mapping[str, Sequence[str]],
+        scoring: ScoringConfig,
+        order: Mapping[str, Any],
+    ) -> Router:
+        """The one that was written as tables."""
+        one = cls.__new__(cls)
+        one._begin(cards, aliases, scoring, order)
+        restore(one, cls.KINDS, tables)
+        one._clusters = Clusters.restored(tables, cards, order, aliases, scoring.linking)
+        one._titles = TitleIndex.restored(tables, cards, scoring.titles)
+        return one
+
+    def written(self) -> Iterator[WrittenTable]:
+        """As tables."""
+        yield from written(self, self.KINDS)
+        yield from self._clusters.written()
+        yield from written(self._titles, TitleIndex.KINDS)
+
+    def _begin(
+        self,
+        cards: Mapping[str, Card],
+        aliases: Mapping[str, Sequence[str]] | None,
+        scoring: ScoringConfig,
+        order: Mapping[str, Any] | None,
+    ) -> None:
+        self.scoring, self._weights, self._sure = scoring, scoring.cards, scoring.linking.sure
+        self._cards, self._aliases = cards, aliases or {}
+        self._order = {doc_id: place for place, doc_id in enumerate(cards)} if order is None else order
 
     def made_with(self, aliases: Mapping[str, Sequence[str]] | None, scoring: ScoringConfig) -> bool:
         """Whether these are its nicknames and, as far as it reads them, its numbers."""
@@ -120,7 +168,7 @@ class Router:
                 scores[doc_id] = max(score, scores.get(doc_id, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
-            for doc_id, share in newest(self._cards, _by_cluster(matched), self._weights.newest_beside).items():
+            for doc_id, share in newest(self._facts, _by_cluster(matched), self._weights.newest_beside).items():
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
                 scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
             tied = self._tied(scores) if question.latest else tied
@@ -144,7 +192,7 @@ class Router:
         wrong = weights.wrong_type if asked.types and not asked.question.timed else 0.0
         scores = {}
         for doc_id, (strength, _) in asked.matched.strengths.items():
-            typed = float(self._cards[doc_id].type in asked.types) if asked.types else weights.unsaid
+            typed = float(self._facts[doc_id].type in asked.types) if asked.types else weights.unsaid
             timed = asked.fits.get(doc_id, weights.unsaid)
             told = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
             scores[doc_id] = min(1.0, strength * told + weights.title_beside * asked.titles.get(doc_id, 0.0))
@@ -153,10 +201,10 @@ class Router:
     def _anywhere(self, asked: _Query) -> dict[str, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
         years = {year + later for year in asked.question.years for later in (0, 1)}
-        dated = {doc_id for year in years for doc_id in self._by_year[year]}
+        dated = {doc_id for year in years for doc_id in self._by_year[str(year)]}
         if not years:
             quarters = {period.quarter for period in asked.question.quarters}
-            dated.update(doc_id for quarter in quarters for doc_id in self._by_quarter[quarter or 0])
+            dated.update(doc_id for quarter in quarters for doc_id in self._by_quarter[str(quarter)])
         self._fit(asked, dated)
         scores = {doc_id: self._weights.period_alone * asked.fits[doc_id] for doc_id in dated}
         for name in asked.types:
@@ -170,16 +218,16 @@ class Router:
         """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
         organisation, without agreements is what the question is about, not where to look."""
         if matched.strengths:
-            held = {self._cards[doc_id].type for doc_id in matched.strengths}
+            held = {self._facts[doc_id].type for doc_id in matched.strengths}
             return held.intersection(question.types)
         most = self._weights.telling * len(self._cards)
-        return {name for name in question.types if 0 < len(self._by_type[name]) <= most}
+        return {name for name in question.types if 0 < self._typed[name] <= most}
 
     def _fit(self, asked: _Query, doc_ids: Iterable[str]) -> None:
         """Work out the documents' period fits; many share a period, so each period is compared once."""
         known: dict[tuple[object, ...], float] = {}
         for doc_id in doc_ids:
-            card = self._cards[doc_id]
+            card = self._facts[doc_id]
             key = (card.years, card.quarter, card.dates, card.type)
             if key not in known:
                 known[key] = period_fit(card, asked.question, self.scoring.periods)
@@ -197,7 +245,7 @@ class Router:
         return sorted(found, key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))[:most]
 
     def _reason(self, asked: _Query, doc_id: str) -> str:
-        card = self._cards[doc_id]
+        card = self._facts[doc_id]
         said = []
         if doc_id in asked.matched.strengths:
             said.append(f"organisation {asked.matched.strengths[doc_id][1].name}")
@@ -208,6 +256,23 @@ class Router:
         if doc_id in asked.titles:
             said.append("title")
         return ", ".join(said)
+
+
+def _facts(card: Card) -> Card:
+    """What scores go by."""
+    return Card(years=card.years, quarter=card.quarter, date=card.date, dates=card.dates, type=card.type)
+
+
+def _years(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
+    return ((str(year), doc_id) for doc_id, card in cards.items() for year in card.years)
+
+
+def _quarters(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
+    return ((str(card.quarter), doc_id) for doc_id, card in cards.items() if card.quarter)
+
+
+def _types(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
+    return ((card.type, doc_id) for doc_id, card in cards.items() if card.type)
 
 
 def _by_cluster(matched: EntityLinks) -> list[list[str]]:

@@ -9,7 +9,7 @@ they hold words like «and» themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -25,7 +25,7 @@ _MOST = 4
 
 def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict[str, float]:
     """The documents that different parts of a question name, with their card scores; {} for fewer than two."""
-    titles = dict(_by_title(question.text, view))
+    titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
     if not titles and (not asks or _one_report_tells(question, routing)):
         return {}
@@ -100,12 +100,3 @@ def _completed(part: Question, names: str, whole: Question) -> Question:
 
 def _capital(text: str) -> bool:
     return any(word[:1].isupper() for word in re.findall(r"[^\W\d_]{3,}", text))
-
-
-def _by_title(text: str, view: LibraryView) -> Iterator[tuple[str, str]]:
-    """(doc_id, words of its title) of titles that stand in a text word for word and are no other document's."""
-    plain = plain_words(text)
-    for word in dict.fromkeys(plain.split()):
-        for phrase, doc_id in view.titled(word):
-            if phrase in plain and len(view.titled_alike(phrase)) == 1:
-                yield doc_id, phrase

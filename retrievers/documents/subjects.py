@@ -6,6 +6,7 @@ tail, symbols, initials, and clipped forms (the first letters of two words).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -33,6 +34,16 @@ class Subject(NamedTuple):
     def links(self) -> set[str]:
         """The keys that may join it with others."""
         return {key for name in self.names for key in join_keys(name) if key}
+
+    def written(self) -> str:
+        """As text, the same for subjects that are alike; ``subject_written`` reads it."""
+        return json.dumps(self, ensure_ascii=False)
+
+
+@lru_cache(maxsize=10_000)
+def subject_written(text: str) -> Subject:
+    names, symbols, organisation, alone = json.loads(text)
+    return Subject(tuple(names), tuple(symbols), organisation, alone)
 
 
 def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:

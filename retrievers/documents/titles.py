@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from itertools import chain
+from typing import ClassVar
 
+from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.names import GENERIC
 from hybrid_core.text.tokens import is_number, is_year, stem, tokenise
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import TitleMatching
-from retrievers.documents.postings import Postings, differences
+from retrievers.documents.layers import COUNTS, PLAIN, SETS, Counts, Kind, Layered, Postings, differences, restore
 
 _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 
@@ -19,18 +21,37 @@ class TitleIndex:
     """Inverted index from title terms to documents; of the index ``before`` what did not change is taken over."""
 
     # As of an empty library.
-    _cards: Mapping[str, Card] = MappingProxyType({})
-    _terms: Mapping[str, Sequence[str]] = MappingProxyType({})  # of the titles, by document
-    _documents: Postings[str, str] = Postings()
+    _cards: Mapping[str, Card] = Layered[Card]()
+    _terms: Layered[Sequence[str]] = Layered()  # of the titles, by document
+    _documents: Postings = Postings()
+    _holding: Counts = Counts()  # documents by term
+
+    KINDS: ClassVar[Mapping[str, Kind]] = {"_terms": PLAIN, "_documents": SETS, "_holding": COUNTS}
 
     def __init__(self, cards: Mapping[str, Card], scoring: TitleMatching, before: TitleIndex | None = None) -> None:
-        old = before or self
+        old = before or TitleIndex.__new__(TitleIndex)
         went, came = differences(old._cards, cards)
-        self._cards, self._scoring = cards, scoring
+        self._begin(cards, scoring)
         new = {doc_id: self._title_terms(card) for doc_id, card in came.items()}
-        self._documents = old._documents.updated(_pairs({d: old._terms[d] for d in went}), _pairs(new))
-        self._terms = {d: terms for d, terms in old._terms.items() if d not in went} | new
+        lost = {doc_id: old._terms[doc_id] for doc_id in went}
+        self._documents = old._documents.with_pairs(_pairs(lost), _pairs(new))
+        self._holding = old._holding.counted(chain(*lost.values()), chain(*new.values()))
+        self._terms = old._terms.updated(new, [doc_id for doc_id in lost if doc_id not in new])
+
+    @classmethod
+    def restored(
+        cls, tables: Mapping[str, MappedTable], cards: Mapping[str, Card], scoring: TitleMatching
+    ) -> TitleIndex:
+        """The one that was written as tables."""
+        one = cls.__new__(cls)
+        one._begin(cards, scoring)
+        restore(one, cls.KINDS, tables)
+        return one
+
+    def _begin(self, cards: Mapping[str, Card], scoring: TitleMatching) -> None:
+        self._cards, self._scoring = cards, scoring
         self._norms: dict[str, float] = {}  # of documents that were found
+        self._idfs: dict[str, float] = {}  # of terms that were looked up
 
     def _title_terms(self, card: Card) -> list[str]:
         words = tokenise(" . ".join((card.title, *card.tags, *card.names[:1])))[: self._scoring.longest]
@@ -38,9 +59,11 @@ class TitleIndex:
 
     def _idf(self, term: str) -> float:
         """0 where too many titles hold the term, or none."""
-        count, holding = len(self._cards), len(self._documents[term])
-        most = max(2.0, self._scoring.common * count) if count >= 8 else count
-        return math.log(1 + count / holding) if 0 < holding <= most else 0.0
+        if term not in self._idfs:
+            count, holding = len(self._cards), self._holding[term]
+            most = max(2.0, self._scoring.common * count) if count >= 8 else count
+            self._idfs[term] = math.log(1 + count / holding) if 0 < holding <= most else 0.0
+        return self._idfs[term]
 
     def _norm(self, doc_id: str) -> float:
         if doc_id not in self._norms:

@@ -26,16 +26,16 @@ def coarse_pass(
     index: PageIndex,
     query: Mapping[int, float],
     embedding: QuestionEmbedding,
-    published: Mapping[str, Document],
+    published: Mapping[str, str],
     scope: frozenset[str] | None,
     scoring: FirstStageScoring,
     fusion: Fusion,
 ) -> list[Hit]:
     """At most ``scoring.hits`` pages of published versions, best first, within ``scope`` if given.
 
-    ``query`` is {term hash: weight}. A hit's score is its BM25; where all documents have vectors it is the
-    weighted sum of BM25, scaled to 1 for the question's best, and nearness in meaning, or with
-    ``fusion`` "rrf" the sum of their reciprocal ranks.
+    ``query`` is {term hash: weight}, ``published`` the contents' ids by document. A hit's score is its BM25; where
+    all documents have vectors it is the weighted sum of BM25, scaled to 1 for the question's best, and nearness in
+    meaning, or with ``fusion`` "rrf" the sum of their reciprocal ranks.
     """
     sparse = by_words(index, query, published, scope, scoring)
     if not embedding.over_all:
@@ -46,7 +46,7 @@ def coarse_pass(
 def by_words(
     index: PageIndex,
     query: Mapping[int, float],
-    published: Mapping[str, Document],
+    published: Mapping[str, str],
     scope: Collection[str] | None,
     scoring: FirstStageScoring,
 ) -> list[Hit]:
@@ -75,7 +75,7 @@ def joined(
 def by_meaning(
     index: PageIndex,
     embedding: QuestionEmbedding,
-    published: Mapping[str, Document],
+    published: Mapping[str, str],
     scope: Collection[str] | None,
     scoring: FirstStageScoring,
     limit: int,
@@ -136,7 +136,7 @@ class FirstStage:
                 added = self._by_words(expansion, documents)
                 expanded = expanded_hits(expanded, added, documents, scoring.hits)
         if self.embedding.over_all:
-            near = by_meaning(self.index, self.embedding, self.view.documents, scope, scoring, scoring.hits)
+            near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
             own, expanded = joined(own, near, scoring, fusion), joined(expanded, near, scoring, fusion)
         return (own if self.expansion.named is not None else expanded), expanded
 
@@ -151,11 +151,11 @@ class FirstStage:
     ) -> list[Hit]:
         query = _hashed({**expansion.terms, **self.terms})
         scoring = scoring or self.request.scoring.first_stage
-        return coarse_pass(self.index, query, self.embedding, self.view.documents, scope, scoring, self.request.fusion)
+        return coarse_pass(self.index, query, self.embedding, self.view.contents, scope, scoring, self.request.fusion)
 
     def _by_words(self, expansion: Expansion, scope: Collection[str] | None) -> list[Hit]:
         query = _hashed({**expansion.terms, **self.terms})
-        return by_words(self.index, query, self.view.documents, scope, self.request.scoring.first_stage)
+        return by_words(self.index, query, self.view.contents, scope, self.request.scoring.first_stage)
 
 
 def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:
@@ -186,5 +186,5 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
     return {(hit.doc_id, hit.page): hit.score for hit in hits}
 
 
-def _published(hits: Sequence[Hit], published: Mapping[str, Document]) -> list[Hit]:
-    return [h for h in hits if h.doc_id in published and published[h.doc_id].content_id == h.content_id]
+def _published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
+    return [hit for hit in hits if published.get(hit.doc_id) == hit.content_id]

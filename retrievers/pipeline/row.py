@@ -84,7 +84,7 @@ def correct(state: SearchState) -> SearchState:
 def route(state: SearchState) -> SearchState:
     """Which documents count and how much, by the way that was asked for."""
     request, view, scope = state.request, state.resources.view, state.scope
-    documents = view.documents if scope is None else {doc_id: view.documents[doc_id] for doc_id in scope}
+    documents = view.within(scope)
     contenders = Contenders(
         state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _passages_of(state)
     )
@@ -116,7 +116,7 @@ def score(state: SearchState) -> SearchState:
     request, opened, expansion = state.request, state.resources, state.expansion
     candidates, question, first = state.candidates, state.question, request.scoring.first_stage
     ids = [c.document.doc_id for c in candidates]
-    near, similar = by_meaning(opened.index, opened.embedding, opened.view.documents, ids, first, 2 * first.hits)
+    near, similar = by_meaning(opened.index, opened.embedding, opened.view.contents, ids, first, 2 * first.hits)
     unembedded = opened.embedding.unembedded
     best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
@@ -306,8 +306,8 @@ def _passages_of(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Ma
     terms = dict.fromkeys(state.question.terms, 1.0)
 
     def read(places: Sequence[tuple[str, int]]) -> dict[str, str]:
-        documents = state.resources.view.documents
-        texts = state.texts.by_id([(documents[doc_id].content_id, page) for doc_id, page in places])
+        contents = state.resources.view.contents
+        texts = state.texts.by_id([(contents[doc_id], page) for doc_id, page in places])
         return {doc_id: best_window(held.text, terms)[1] for (doc_id, _), held in zip(places, texts, strict=True)}
 
     return read
@@ -345,8 +345,8 @@ def _quoted(state: SearchState) -> dict[str, float]:
     """The documents of which a page says what the question quotes, whatever else it may name."""
     if state.request.route == "semantic":
         return {}
-    view, scoring = state.resources.view, state.request.scoring.rerank
-    return quoted_documents(state.question.text, state.page_hits, view.documents, state.texts, scoring)
+    scoring = state.request.scoring.rerank
+    return quoted_documents(state.question.text, state.page_hits, state.texts, scoring)
 
 
 def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:
@@ -364,7 +364,8 @@ def _notes(state: SearchState) -> tuple[str, ...]:
         return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
     notes = list(state.notes)
     if gone:
-        names = sorted(d.name for d in state.resources.view.documents.values() if d.content_id in gone)
+        view = state.resources.view
+        names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
         notes.append(f"removed or indexed again during the search and left out: {', '.join(names)}; ask again")
     if state.routing.tied and not request.documents:
         notes.append(

@@ -33,7 +33,7 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
     for doc_id in islice(ranked(doc_scores(hits)), _LOOKED_INTO):
         if not left:
             return question.text
-        if doc_id in view.documents and (held := opened.cache.get(opened.contents, view.documents[doc_id].content_id)):
+        if held := opened.cache.get(opened.contents, view.contents[doc_id]):
             found = held.body.occurrences(list(left.values())).holding.tolist()
             left = {word: term for (word, term), count in zip(left.items(), found, strict=True) if not count}
     if not left:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from hybrid_core.text.names import GENERIC, has_cjk
@@ -30,17 +30,15 @@ class NameMention:
 class MentionFinder:
     """Finds the keys of a collection in texts; ``name & name`` and ``name and name`` have the same key."""
 
-    def __init__(self, keys: Container[str], in_characters: Iterable[str]) -> None:
-        """``in_characters`` are those of the keys that stand in texts without spaces."""
-        self._keys = keys
-        joined = list(in_characters)
-        self._lengths = sorted({len(key) for key in joined}, reverse=True)
-        self._starts = {key[:2] for key in joined}
+    def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
+        """``in_characters`` are those of the keys that stand in texts without spaces: how long they are, by their first
+        two characters."""
+        self._keys, self._in_characters = keys, in_characters
 
     def find(self, text: str) -> Iterator[NameMention]:
         yield from self._in_words(text)
-        if self._lengths and has_cjk(text):
-            yield from self._in_characters(text)
+        if self._in_characters and has_cjk(text):
+            yield from self._without_spaces(text)
 
     def _in_words(self, text: str) -> Iterator[NameMention]:
         plain = text.replace("\u2019", "'")
@@ -74,15 +72,16 @@ class MentionFinder:
             best = (3, key) if key in self._keys else best
         return best
 
-    def _in_characters(self, text: str) -> Iterator[NameMention]:
+    def _without_spaces(self, text: str) -> Iterator[NameMention]:
         for run in _CJK_RUN.findall(text[: 10 * _MOST_WORDS]):
             plain = _NOT_KEY.sub("", fold(run))
             i = 0
             while i < len(plain):
-                key = self._longest_at(plain, i) if plain[i : i + 2] in self._starts else ""
+                key = self._longest_at(plain, i)
                 if key:
                     yield NameMention(key, key, 2, None)
                 i += len(key) or 1
 
     def _longest_at(self, plain: str, i: int) -> str:
-        return next((plain[i : i + n] for n in self._lengths if plain[i : i + n] in self._keys), "")
+        lengths = sorted(map(int, self._in_characters.get(plain[i : i + 2], ())), reverse=True)
+        return next((plain[i : i + n] for n in lengths if plain[i : i + n] in self._keys), "")

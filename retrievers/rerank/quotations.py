@@ -7,13 +7,13 @@ quotation marks is looked for so, and a whole question of some words: hardly one
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from hybrid_core.text.tokens import cached_hash, fold, join_words, tokenise
-from hybrid_core.types.documents import Document, Hit
+from hybrid_core.types.documents import Hit
 from hybrid_core.types.scoring import RerankScoring
 from retrievers.documents.content import Content
 from retrievers.pages.page_texts import PageTexts
@@ -48,15 +48,13 @@ def share_quoted(quoted: Sequence[str], text: str) -> float:
     return found / len(quoted) if quoted else 0.0
 
 
-def quoted_documents(
-    question: str, hits: Sequence[Hit], documents: Mapping[str, Document], texts: PageTexts, scoring: RerankScoring
-) -> dict[str, float]:
+def quoted_documents(question: str, hits: Sequence[Hit], texts: PageTexts, scoring: RerankScoring) -> dict[str, float]:
     """The documents that say what the question quotes on one of the best pages, with the share of it that they say."""
     quoted = quotations(question)
     if not quoted:
         return {}
-    best = [hit for hit in hits if hit.doc_id in documents][: scoring.quotation_pages]
-    pages = texts.by_id([(documents[hit.doc_id].content_id, hit.page) for hit in best])
+    best = hits[: scoring.quotation_pages]
+    pages = texts.by_id([(hit.content_id, hit.page) for hit in best])
     found: dict[str, float] = {}
     for hit, page in zip(best, pages, strict=True):
         if share := share_quoted(quoted, page.text):

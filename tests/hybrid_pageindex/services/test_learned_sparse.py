@@ -110,7 +110,7 @@ def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str
     index = embedded._indexes().ready("default")
     model = embedded._parts().embedders.load(spec)
     (vector,), (tokens,) = model.embed_both([question], "query")  # type: ignore[attr-defined]
-    published = {document.doc_id: document for document in run(embedded.documents())}
+    published = {document.doc_id: document.content_id for document in run(embedded.documents())}
     hits, _ = by_meaning(index, QuestionEmbedding(1, vector), published, None, FirstStageScoring(), 1)
     assert {page for _, page in hits} == {nearest}
     hits, near = by_meaning(

@@ -13,11 +13,13 @@ from sqlalchemy import event
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings, drop_embedder
+from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, StoredEmbedder
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex.services.embedding import VectorsOf
+from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents.content import ContentCache
 from retrievers.documents.library import LibraryView
@@ -64,7 +66,7 @@ def published(views: LibraryViews) -> tuple[LibraryView, VectorsOf | None]:
 
 
 def test_only_what_changed_is_read_again(catalog: Catalog) -> None:
-    views = LibraryViews(catalog, ContentCache())
+    views = LibraryViews(catalog, ContentCache(), ViewFiles(catalog.path.parent))
     first, _ = published(views)
     assert list(first.documents) == ["a", "b", "c"]
     assert published(views)[0] is first
@@ -79,17 +81,17 @@ def test_only_what_changed_is_read_again(catalog: Catalog) -> None:
 
 
 def test_the_documents_with_vectors_are_those_of_the_catalog(catalog: Catalog) -> None:
-    views = LibraryViews(catalog, ContentCache())
+    views = LibraryViews(catalog, ContentCache(), ViewFiles(catalog.path.parent))
     assert published(views)[1] is None
     embed(catalog, "a1", "b1")
-    assert published(views)[1] == VectorsOf(HASHED, {"a", "b"})
+    assert published(views)[1] == VectorsOf(HASHED, {"c"})
     publish(catalog, "b", 2)
-    assert published(views)[1] == VectorsOf(HASHED, {"a"})
+    assert published(views)[1] == VectorsOf(HASHED, {"b", "c"})
     embed(catalog, "b2", "c1")
     catalog.remove(["a"])
-    assert published(views)[1] == VectorsOf(HASHED, {"b", "c"})
+    assert published(views)[1] == VectorsOf(HASHED, set())
     embed(catalog, "b2", "c1", by=OTHER)  # complete at once, so it serves without a line in the log
-    assert published(views)[1] == VectorsOf(OTHER, {"b", "c"})
+    assert published(views)[1] == VectorsOf(OTHER, set())
     drop_embedder(catalog, "default")
     assert published(views)[1] is None
 
@@ -102,7 +104,7 @@ def test_who_has_vectors_is_read_once_for_each_state(catalog: Catalog) -> None:
         if statement.startswith("SELECT") and "FROM embedded" in statement:
             read.append(statement)
 
-    views = LibraryViews(catalog, ContentCache())
+    views = LibraryViews(catalog, ContentCache(), ViewFiles(catalog.path.parent))
     event.listen(catalog._database.engine, "before_cursor_execute", note)
     for _ in range(3):
         published(views)
@@ -118,7 +120,11 @@ def test_a_library_whose_view_is_being_made_keeps_no_other_waiting(
 ) -> None:
     catalog.ensure_library("small")
     publish(catalog, "s", library="small")
-    views, making, go = LibraryViews(catalog, ContentCache()), threading.Event(), threading.Event()
+    views, making, go = (
+        LibraryViews(catalog, ContentCache(), ViewFiles(catalog.path.parent)),
+        threading.Event(),
+        threading.Event(),
+    )
     real = VectorsOf.next
 
     def slowly(before: Any, snapshot: Any, library: str, *rest: Any) -> Any:
@@ -135,3 +141,74 @@ def test_a_library_whose_view_is_being_made_keeps_no_other_waiting(
     assert list(view.documents) == ["s"]
     go.set()
     thread.join()
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three documents are a large library, two of them in memory much."""
+    monkeypatch.setattr("hybrid_pageindex.services.views._KEPT_FROM", 3)
+    monkeypatch.setattr("hybrid_pageindex.services.views._MOST_ABOVE", 1)
+
+
+def opened(catalog: Catalog) -> LibraryViews:
+    return LibraryViews(catalog, ContentCache(), ViewFiles(catalog.path.parent))
+
+
+@pytest.mark.usefixtures("large")
+def test_a_process_that_begins_reads_what_changed_only(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    embed(catalog, "a1", "b1")
+    before, vectors = published(opened(catalog))
+    read: list[int] = []
+    real = Snapshot.documents
+    monkeypatch.setattr(Snapshot, "documents", lambda *asked: (found := real(*asked), read.append(len(found)))[0])
+    again, vectors_again = published(opened(catalog))
+    assert read == [0] and vectors_again == vectors == VectorsOf(HASHED, {"c"})
+    assert dict(again.documents) == dict(before.documents) and again.pages == 6
+    publish(catalog, "b", 2)
+    catalog.remove(["c"])
+    views = opened(catalog)
+    changed, _ = published(views)
+    assert read == [0, 1] and list(changed.documents) == ["a", "b"]
+    assert changed.documents["b"].content_id == version("b2").new_id()
+    assert list(again.documents) == ["a", "b", "c"], "a search under way keeps its own"
+
+
+@pytest.mark.usefixtures("large")
+def test_a_view_is_written_again_when_much_has_changed(catalog: Catalog) -> None:
+    views = opened(catalog)
+    published(views)
+    folder = catalog.path.parent / "libraries" / "default" / "views"
+    [first] = folder.iterdir()
+    for name in "def":
+        publish(catalog, name)
+        view, _ = published(views)
+    views.close()
+    [second] = folder.iterdir()
+    assert first != second and list(view.documents) == [*"abcdef"]
+    assert list(published(opened(catalog))[0].documents) == [*"abcdef"]
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("how", ["cut", "other catalog", "ahead"])
+def test_a_view_that_does_not_fit_is_made_again(catalog: Catalog, how: str) -> None:
+    published(opened(catalog))
+    [file] = (catalog.path.parent / "libraries" / "default" / "views").iterdir()
+    if how == "cut":
+        file.write_bytes(file.read_bytes()[:-9])
+    elif how == "ahead":
+        written = file.read_bytes().replace(b'"position":3', b'"position":9')
+        file.with_name(file.name.replace("-3.", "-9.")).write_bytes(written)
+    else:
+        catalog.clear()
+        catalog.ensure_library("default")
+        for name in "xyz":
+            publish(catalog, name)
+    view, _ = published(opened(catalog))
+    assert list(view.documents) == (list("xyz") if how == "other catalog" else list("abc"))
+
+
+@pytest.mark.usefixtures("large")
+def test_where_views_cannot_be_written_searches_go_on(catalog: Catalog, caplog: pytest.LogCaptureFixture) -> None:
+    (catalog.path.parent / "libraries").write_text("in the way")
+    assert list(published(opened(catalog))[0].documents) == ["a", "b", "c"]
+    assert "not kept" in caplog.text

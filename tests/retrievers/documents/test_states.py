@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid_core.store.mapped import MappedFile
 from hybrid_core.types.documents import Card, Document
 from hybrid_core.types.scoring import ScoringConfig
+from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
+from retrievers.documents.stored_view import read_view, write_view
 from retrievers.query.question import read_question
 from tests.retrievers.made_documents import document
 
@@ -83,9 +87,17 @@ def published(number: int, card: Card, folder: str) -> Document:
 
 
 def view(documents: dict[str, Document], before: LibraryView | None = None) -> LibraryView:
-    ordered = {one.doc_id: one for one in sorted(documents.values(), key=lambda one: (one.path, one.doc_id))}
-    router = Router({d: one.card for d, one in ordered.items()}, ALIASES, ScoringConfig(), before and before.router)
-    return LibraryView(1, ordered, router, before)
+    held = before.documents if before else Documents.of(())
+    assert isinstance(held, Documents)
+    new = [one for one in documents.values() if held.get(one.doc_id) != one]
+    made = held.published(new, [doc_id for doc_id in held if doc_id not in documents])
+    router = Router(made.cards, ALIASES, ScoringConfig(), before and before.router, made.order)
+    return LibraryView(1, made, router, before)
+
+
+def reopened(one: LibraryView, path: Path) -> LibraryView:
+    write_view(path, {}, one)
+    return read_view(MappedFile(path), ALIASES, ScoringConfig())
 
 
 def says(one: LibraryView) -> list[object]:
@@ -102,9 +114,13 @@ def says(one: LibraryView) -> list[object]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(steps=steps)
-def test_any_history_ends_in_what_is_made_anew(steps: list[list[tuple[object, ...]]]) -> None:
+def test_any_history_ends_in_what_is_made_anew(
+    steps: list[list[tuple[object, ...]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Also where a state is written and opened again in between."""
+    folder = tmp_path_factory.getbasetemp()
     documents: dict[str, Document] = {}
     kept: LibraryView | None = None
     for some in steps:
@@ -119,4 +135,7 @@ def test_any_history_ends_in_what_is_made_anew(steps: list[list[tuple[object, ..
         before, earlier = kept, kept and says(kept)
         kept = view(documents, kept)
         assert says(kept) == says(view(documents))
+        if len(kept.documents) % 3 == 0:
+            kept = reopened(kept, folder / "view")
+            assert says(kept) == says(view(documents))
         assert earlier is None or says(before) == earlier  # type: ignore[arg-type] # a search under way keeps its state

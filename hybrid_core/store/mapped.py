@@ -1,0 +1,151 @@
+"""Tables of JSON values by text in one file that is mapped, not read: opening it takes the same however much it holds.
+
+For what is derived from the catalog and takes long to make. Each table keeps the hashes of its keys in order, and where
+their entries lie; an entry says its key too, since hashes may be equal.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.home import make_file, make_folder
+
+_MAGIC = b"tables 1"
+_TAIL = 8 + len(_MAGIC)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_decode = json.JSONDecoder().decode
+
+
+class MappedTable(Mapping[str, Any]):
+    """One table of a file. Raises IndexDamagedError where what it reads is no entry; the file is then deleted."""
+
+    def __init__(self, file: MappedFile, count: int, arrays: tuple[int, int, int]) -> None:
+        self._file, self._count = file, count
+        view = memoryview(file.held)
+        self._hashes = view[arrays[0] : arrays[0] + 8 * count].cast("Q")
+        self._starts = view[arrays[1] : arrays[1] + 8 * count].cast("Q")
+        self._sizes = view[arrays[2] : arrays[2] + 4 * count].cast("I")
+
+    def __getitem__(self, key: str) -> Any:
+        at = self._at(key)
+        if at is None:
+            raise KeyError(key)
+        return self._entry(at)[1]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._at(key) is not None
+
+    def _at(self, key: str) -> int | None:
+        number, begins = _hash(key), _bytes([key])[:-1] + b","
+        at = bisect_left(self._hashes, number)
+        while at < self._count and self._hashes[at] == number:
+            start = self._starts[at]
+            if self._file.held[start : start + len(begins)] == begins:
+                return at
+            at += 1
+        return None
+
+    def __iter__(self) -> Iterator[str]:
+        for at in range(self._count):
+            yield self._entry(at)[0]
+
+    def entries(self) -> Iterator[tuple[str, Any]]:
+        """All keys with their values, in no order."""
+        for at in range(self._count):
+            key, value = self._entry(at)
+            yield key, value
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _entry(self, at: int) -> tuple[str, Any]:
+        start = self._starts[at]
+        try:
+            written = self._file.held[start : start + self._sizes[at]].decode("utf-8", "surrogatepass")
+            key, value = _decode(written)
+        except ValueError as error:
+            self._file.path.unlink(missing_ok=True)
+            raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
+        return key, value
+
+
+class MappedFile:
+    """A file that ``write_tables`` wrote: its ``head``, and its ``tables`` by name."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError where it cannot be read, ValueError where it is no such file or not whole."""
+        self.path = path
+        with path.open("rb") as file:
+            self.held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        size = len(self.held)
+        if size < _TAIL or self.held[size - len(_MAGIC) :] != _MAGIC:
+            raise ValueError("not whole")
+        begins = int.from_bytes(self.held[size - _TAIL : size - len(_MAGIC)], "little")
+        read = _decode(self.held[begins : size - _TAIL].decode("utf-8"))
+        self.head: Mapping[str, Any] = read["head"]
+        self.tables = {name: MappedTable(self, count, tuple(at)) for name, count, *at in read["tables"]}
+
+
+def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str, Iterable[tuple[str, Any]]]]) -> None:
+    """Write JSON values by their keys, each key once; the file is there when it is whole. Raises StoreError."""
+    made = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        make_folder(path.parent)
+        make_file(made)
+        with made.open("wb") as file:
+            places = [(name, *_write(file, entries)) for name, entries in tables]
+            begins = file.tell()
+            file.write(_encode({"head": head, "tables": places}).encode())
+            file.write(begins.to_bytes(8, "little") + _MAGIC)
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error}).", "Make room, or see who may write there.") from error
+    finally:
+        with suppress(OSError):
+            made.unlink(missing_ok=True)
+
+
+def _write(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int, int, int]:
+    """How many they were, and where the arrays of hashes, starts and sizes begin."""
+    hashes, sizes = bytearray(), bytearray()
+    first = file.tell()
+    for key, value in entries:
+        written = _bytes([key, value])
+        hashes += _digest(key)
+        sizes += len(written).to_bytes(4, "little")
+        file.write(written)
+    by_place = np.frombuffer(sizes, "<u4")
+    numbers = np.frombuffer(hashes, "<u8")
+    starts = first + np.cumsum(by_place, dtype=np.uint64) - by_place
+    order = np.argsort(numbers, kind="stable")
+    at = []
+    for array in (numbers[order], starts[order].astype("<u8"), by_place[order]):
+        file.write(b"\0" * (-file.tell() % 8))
+        at.append(file.tell())
+        file.write(array.tobytes())
+    return len(numbers), at[0], at[1], at[2]
+
+
+def _bytes(value: Any) -> bytes:
+    return _encode(value).encode("utf-8", "surrogatepass")
+
+
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _hash(key: str) -> int:
+    return int.from_bytes(_digest(key), "little")
