@@ -1,9 +1,13 @@
-"""The files of the web page, as they are in the package: open to all, since they hold nothing of anybody's."""
+"""The files of the web page, made small when they are first asked for.
+
+They are open to all, since they hold nothing of anybody's.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,10 +15,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.doors.http.minify import minify
 from hybrid_pageindex.doors.http.security.identity import FILES
 
 router = APIRouter(include_in_schema=False)
 _FOLDER = Path(__file__).parents[1] / "page"
+_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
 _TYPES = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
     ".svg": "image/svg+xml", ".txt": "text/plain",
@@ -37,7 +43,7 @@ def _file(request: Request, path: str) -> Response:
     if path not in names:
         raise Refusal(404, "not_found", "There is no such file.", "Open / to begin.")
     file = _FOLDER / path
-    content, small, tag = _read(path, file.stat().st_mtime_ns)
+    content, small, tag = _read(path, _changed(file))
     headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -56,7 +62,21 @@ def _names() -> frozenset[str]:
     )
 
 
+def _changed(file: Path) -> int:
+    """When it was written last, in ns; a style sheet shows what it imports."""
+    files = _FOLDER.rglob("*.css") if file.suffix == ".css" else (file,)
+    return max(one.stat().st_mtime_ns for one in files)
+
+
 @cache
-def _read(path: str, _changed: int) -> tuple[bytes, bytes, str]:
-    content = (_FOLDER / path).read_bytes()
+def _read(path: str, _written: int) -> tuple[bytes, bytes, str]:
+    content = page_file(path).encode()
     return content, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def page_file(path: str) -> str:
+    """As it is sent: small, and a style sheet with those that it imports."""
+    text = (_FOLDER / path).read_text("utf-8")
+    if path.endswith(".css"):
+        text = _IMPORT.sub(lambda found: (_FOLDER / found[1]).read_text("utf-8"), text)
+    return minify(Path(path).suffix, text)
