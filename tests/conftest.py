@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.settings import Settings
 from tests import pdfs, postgres
 
 pytest_plugins = ["tests.tiers", "tests.required"]
@@ -49,8 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _home_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     if request.config.getoption("--catalog") == "postgresql":
-        url = postgres.new_database(request.getfixturevalue("postgres_url"))
-        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
+        shares = "library" in request.fixturenames
+        url = request.getfixturevalue("library_url" if shares else "postgres_url")
+        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url if shares else postgres.new_database(url))
 
 
 @pytest.fixture
@@ -73,11 +75,19 @@ def filings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory, filings: list[Path]) -> Iterator[Engine]:
+def library_url(request: pytest.FixtureRequest) -> str:
+    """The database of ``library``; "" where a file is its catalog."""
+    if request.config.getoption("--catalog") == "sqlite":
+        return ""
+    return postgres.new_database(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory, filings: list[Path], library_url: str) -> Iterator[Engine]:
     """Four invented filings and a book with bookmarks, indexed once; tests must not change it."""
     home = tmp_path_factory.mktemp("library")
     book = pdfs.bookmarked(home / "book.pdf")
-    engine = Engine(home / "home")
+    engine = Engine(settings=Settings(storage_path=home / "home", postgres_url=library_url))
     report = run(engine.index([*filings, book]))
     assert [file.status for file in report.files] == ["indexed"] * 5
     yield engine

@@ -34,7 +34,7 @@ def program(name: str) -> Path | None:
     return versions[-1] if versions else Path(found) if found else None
 
 
-def _unprivileged() -> str | None:
+def unprivileged() -> str | None:
     """Whom to be: the server refuses to run as root."""
     if os.getuid():
         return None
@@ -60,12 +60,16 @@ class Server:
 
     def start(self) -> None:
         self._running = subprocess.Popen(self._command, **self._quiet)  # type: ignore[call-overload]
-        _reached(self.url)
+        reached(self.url)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Not waiting for clients; SIGQUIT: as where its machine dies."""
         self._running.send_signal(how)
         self._running.wait(_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
 
 
 @contextmanager
@@ -74,7 +78,7 @@ def server() -> Iterator[Server]:
     initdb, postgres = program("initdb"), program("postgres")
     if initdb is None or postgres is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    user = _unprivileged()
+    user = unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         if user is not None:
@@ -88,7 +92,7 @@ def server() -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _reached(url: str) -> None:
+def reached(url: str) -> None:
     engine = create_engine(url)
     until = time.monotonic() + _SECONDS
     while True:

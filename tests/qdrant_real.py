@@ -38,7 +38,7 @@ class Node:
 
     def __init__(self, folder: Path, api_key: str = "", first: Node | None = None, *, clustered: bool = False) -> None:
         self.folder, self.api_key = folder, api_key
-        http, grpc, self._p2p = _free(), _free(), _free()
+        http, grpc, self._p2p = free_port(), free_port(), free_port()
         self.url = f"http://127.0.0.1:{http}"
         own = {
             "SERVICE__HOST": "127.0.0.1", "SERVICE__HTTP_PORT": http, "SERVICE__GRPC_PORT": grpc,
@@ -67,6 +67,10 @@ class Node:
     def kill(self) -> None:
         self._running.kill()
         self._running.wait(_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
 
     def wipe(self) -> None:
         """Killed, and nothing is left of what it held."""
@@ -131,7 +135,7 @@ def node(api_key: str = "") -> Iterator[str]:
         yield running.url
 
 
-def _free() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

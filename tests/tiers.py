@@ -28,6 +28,7 @@ _PLATFORM = ["uname", "-p"]  # of the standard library's platform, which clients
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=("fast", "whole", "endurance"), default="whole", help="which tests to run")
     parser.addoption("--endurance-seconds", type=float, default=300, help="how long each test of endurance goes on")
+    parser.addoption("--endurance-seed", type=int, default=1, help="of what is killed when")
 
 
 def pytest_configure(config: pytest.Config) -> None:

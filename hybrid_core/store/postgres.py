@@ -18,6 +18,9 @@ from hybrid_core.system.extras import require
 
 _DRIVER = "postgresql+psycopg"
 _CONNECT_SECONDS = 10
+_UNREACHED = {  # a network that loses everything is noticed after some 20 s, and not after the system's two hours
+    "tcp_user_timeout": 20_000, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
+}  # fmt: skip
 _PATIENCE = 5.0  # seconds for which a server that was there is waited for: it may restart, or have no connection left
 _PAUSE = 0.1
 _ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
@@ -43,7 +46,11 @@ class PostgresDatabase:
         require("psycopg", "postgres")
         self.engine = create_engine(
             self._url,
-            connect_args={"connect_timeout": _CONNECT_SECONDS, "prepare_threshold": None},
+            connect_args={
+                "connect_timeout": _CONNECT_SECONDS,
+                "prepare_threshold": None,
+                **{name: value for name, value in _UNREACHED.items() if name not in self._url.query},
+            },
             pool_size=CONNECTIONS,
             max_overflow=0,
             pool_timeout=BUSY_SECONDS,

@@ -8,3 +8,8 @@ import pytest
 @pytest.fixture
 def endurance_seconds(request: pytest.FixtureRequest) -> float:
     return float(request.config.getoption("--endurance-seconds"))
+
+
+@pytest.fixture
+def endurance_seed(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--endurance-seed"))

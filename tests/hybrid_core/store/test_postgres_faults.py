@@ -14,8 +14,11 @@ from sqlalchemy import create_engine, text
 from hybrid_core.errors import StoreError, UnreachableError
 from hybrid_core.store import postgres as module
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.jobs import JobRequest
 from tests import postgres
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
+from tests.pooler import pooler
 
 pytestmark = pytest.mark.slow
 
@@ -106,3 +109,35 @@ def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Cata
         ordered(server.url, "ALTER ROLE app RESET default_transaction_read_only")
     publish(catalog, "d2", ALPHA, None)
     assert published(catalog) == {"d1", "d2"}
+
+
+def test_behind_a_pooler_in_transaction_mode_many_threads_do_as_before(server: postgres.Server, tmp_path: Path) -> None:
+    """Each transaction may have another connection of the server: two serve eight threads of two catalogs."""
+    url = postgres.new_database(server.url)
+    with (
+        pooler(url) as through,
+        closing(Catalog(tmp_path / "one" / "catalog.sqlite", through)) as one,
+        closing(Catalog(tmp_path / "two" / "catalog.sqlite", through)) as two,
+    ):
+        one.ensure_library("default")
+        JobQueue(one).enqueue([JobRequest("default", "index", f"/{number}", "parse") for number in range(16)])
+        taken, failures = list[int](), list[BaseException]()
+
+        def work(number: int) -> None:
+            catalog = (one, two)[number % 2]
+            try:
+                publish(catalog, f"d{number}", ALPHA, content(1, f"alpha {number}"))
+                assert f"d{number}" in published(catalog)
+                for _ in range(2):
+                    taken.extend(job.id for job in JobQueue(catalog).claim(f"w{number}", []))
+            except BaseException as error:  # noqa: BLE001 - told to the test
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+        assert published(two) == {f"d{number}" for number in range(8)}
+        assert sorted(taken) == sorted(set(taken)) and len(taken) == 16
