@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.briefing import Briefing
     from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.document_versions import DocumentVersion
+    from hybrid_pageindex.services.estimating import Estimate
     from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
@@ -159,6 +160,17 @@ class Engine:
                     remember_paths(self._catalog(), self.home, into, remembered, wishes, self.settings.own_machine)
 
         return await stoppable(work)
+
+    async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
+        """What the models that are configured would take to improve these documents of a library, or all: pages, calls,
+        tokens, price. None is asked, and no document is changed but one whose file has.
+
+        Raises NotFoundError for what is unknown.
+        """
+        from hybrid_pageindex.services.estimating import estimate
+
+        name, listed = arguments.library(library, self.settings.library), several(documents)
+        return await stoppable(lambda stop: estimate(self._parts(), self.settings, name, listed, stop))
 
     async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
         """Keep files in the home and ask for them to be indexed; workers do it.

@@ -27,6 +27,7 @@ from hybrid_pageindex.client.conversations import ConversationsClient
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
 from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.document_versions import DocumentVersion
+from hybrid_pageindex.services.estimating import Estimate
 from hybrid_pageindex.services.listing import DocumentPage
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.page_search import Matches
@@ -184,6 +185,11 @@ class Client:
         """One after the other: where one is not found those before it are gone."""
         found = [await self._wire.json("DELETE", self._of(library, one)) for one in several(documents)]
         return read_as(list[Document], [document for one in found for document in one["removed"]])
+
+    async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
+        """As ``Engine.estimate``."""
+        where = f"/libraries/{quoted(library or self._library)}/estimate"
+        return read_as(Estimate, await self._wire.json("POST", where, json={"documents": several(documents)}))
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
         """Send files of this machine, by their names; the server indexes them: see ``wait``."""

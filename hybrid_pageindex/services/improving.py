@@ -68,15 +68,19 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
 
 def estimated(chat: Chat, usage: Usage, pages: int) -> str:
     """What an estimate came to, in a line. ``pages`` are those that would be seen."""
-    priced = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
-    known = not usage.calls or all(priced)
-    cost = f"{usage.cost:.2f}" if known else "unknown (set model_prices)"
+    cost = f"{usage.cost:.2f}" if priced(chat, usage) else "unknown (set model_prices)"
     kept = f" and {usage.cached:,} are answered already" if usage.cached else ""
     return (
         f"an estimate, no model was asked: {counted(pages, 'page')} to be seen, {counted(usage.calls, 'call')}{kept}, "
         f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, cost {cost}; more where headings are found "
         "wrong or replies cannot be used"
     )
+
+
+def priced(chat: Chat, usage: Usage) -> bool:
+    """Whether what calls would cost is known."""
+    prices = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
+    return not usage.calls or all(prices)
 
 
 def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:

@@ -90,9 +90,10 @@ def index_paths(
         check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
     taken, lost = take_in(catalog, library_id, paths, settings)
     last = _Last(on_progress)
+    estimating = settings.enrich == "estimate"  # by this process: its workers may have been told to ask no model
     report = index(
         catalog, parts.cache, library_id, taken, options, home / "tmp", last, cancelled, parts.leaving, asked,
-        detach=call.detach, priority=call.priority, works=call.password is not None or not parts.works,
+        detach=call.detach, priority=call.priority, works=estimating or call.password is not None or not parts.works,
     )  # fmt: skip
     if report.files:
         mark_used(home, library_id)
@@ -105,7 +106,7 @@ def index_paths(
     )
     if call.detach:
         return report
-    if settings.enrich == "estimate":
+    if estimating:
         steps = [step for file in report.files for step in file.steps]
         pages = sum(step.done for step in steps if step.step == "pages")
         return replace(report, notes=(*report.notes, estimated(parts.chat, report.usage, pages)))

@@ -124,6 +124,7 @@ def _sorted_out(
     if options.anew:
         asked = {**asked, ANEW: True}
     unimproved = _unimproved(cache, options)
+    estimate = options.models is not None and options.models.estimate  # takes no other job's place
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
     given, inside = set(files), [*files]
@@ -154,6 +155,7 @@ def _sorted_out(
         requests[file] = JobRequest(
             library, "index", str(file), stage, options=asked, needs=needs if kept else needs | here,
             priority=priority, version=version_of_file,
+            key=f"estimate\n{library}\n{file}" if estimate else "",
         )  # fmt: skip
     return done, requests
 

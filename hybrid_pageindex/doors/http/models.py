@@ -114,6 +114,12 @@ class ModelNamed(Body):
     model: Name | None = None
 
 
+class DocumentsChosen(Body):
+    """Documents of the library by name or id; all of them where none is named."""
+
+    documents: Names = Field(default_factory=list)
+
+
 class JobsChosen(Body):
     """Jobs by number, those of a library, or all: one of the three."""
 

@@ -10,7 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.doors.http.conftest import GOOD, MILL, SOLD, Serving, serving, serving_with, upload
+from hybrid_core.errors import NotFoundError
+from hybrid_pageindex.client import Client
+from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, serving_with, upload
 from tests.doors.http.test_http import events, read
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
@@ -148,3 +150,13 @@ def test_a_server_that_ends_leaves_an_answer_that_can_be_made_again(tmp_path: Pa
         assert left["status"] == "interrupted" and left["text"].startswith("The")
         done = ended(client, client.post(f"{path}/messages/{left['id']}/again", json={}).json())
         assert (done["id"], done["status"], done["text"]) == (left["id"], "complete", GOOD)
+
+
+async def test_what_models_would_take_is_told_before_any_is_asked(talking: Serving, model: ScriptedServer) -> None:
+    asked = len(model.requests)
+    async with Client(talking.url, START) as client:
+        told = await client.estimate(library="mills")
+        assert told.usage.calls == 1 and told.usage.input_tokens > 100 and (told.pages, told.cost) == (0, None)
+        assert [one.doc_name for one in told.documents] == ["mill.md"] and len(model.requests) == asked
+        with pytest.raises(NotFoundError):
+            await client.estimate("quarry.pdf", library="mills")

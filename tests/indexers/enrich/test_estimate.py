@@ -47,6 +47,24 @@ def test_an_estimate_says_what_a_run_takes_and_asks_nobody(tmp_path: Path, capsy
     assert code == 0 and shown["usage"]["calls"] == 0 and "no language model is configured" in shown["notes"][0]
 
 
+def test_documents_that_are_there_are_estimated_beside_the_jobs_that_wait_for_them(tmp_path: Path) -> None:
+    book, deck = long_book(tmp_path / "a.pdf"), pdfs.pictured(tmp_path / "b.pdf")
+    names = {"vlm_model": uuid4().hex, "llm_model": (words := uuid4().hex)}
+    with thinking(tmp_path / "home", seeing, **names, model_prices=f"{words}=1/2") as (engine, server):
+        run(engine.index([book, deck], enrich="never"))
+        run(engine.index([book, deck], detach=True))
+        told = run(engine.estimate())
+        assert server.requests == [] and run(engine.model_usage()).days == (), "nothing was asked, and nothing spent"
+        assert {one.doc_name: one.pages for one in told.documents} == {"a.pdf": 0, "b.pdf": 4}
+        assert told.pages == 4 and told.cost is None, "one of the models has no price"
+        one = run(engine.estimate("a.pdf"))
+        assert [part.usage for part in one.documents] == [one.usage] and 0 < one.usage.calls < told.usage.calls
+        waiting = run(engine.jobs(status=["waiting"])).jobs
+        assert [view.job.options["enrich"] for view in waiting] == ["auto", "auto"], "their turn still comes"
+        took = run(engine.index([book, deck]))
+        assert told.usage.calls == took.usage.calls and run(engine.estimate()).documents == ()
+
+
 def test_a_contact_sheet_saves_the_calls_of_pages_that_show_nothing(tmp_path: Path) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
     eyes = {"vlm_model": uuid4().hex, "llm_model": ""}

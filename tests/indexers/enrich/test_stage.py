@@ -245,6 +245,7 @@ def test_a_kill_in_the_middle_leaves_it_searchable_and_the_next_run_goes_on(tmp_
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert answered == 3
+        heard = [request.messages for request in server.requests if request.title == "PageSaid"]
         engine = Engine(settings=Settings(
             storage_path=tmp_path / "home", vlm_model="eyes", vlm_base_url=server.url, ocr="never", vision="always",
         ))  # fmt: skip
@@ -252,6 +253,8 @@ def test_a_kill_in_the_middle_leaves_it_searchable_and_the_next_run_goes_on(tmp_
         answered = 10
         file = run(engine.index(path)).files[0]
         assert (file.steps[0].done, file.usage.calls, file.usage.cached) == (7, 5, 2)
+        again = [request.messages for request in server.requests if request.title == "PageSaid"][len(heard) :]
+        assert not [one for one in again if one in heard[:2]], "what was answered is not asked again"
         engine.close()
 
 

@@ -12,9 +12,10 @@ from starlette.responses import Response
 from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
-from hybrid_pageindex.doors.http.models import LibraryNames, ModelNamed, NewLibrary
+from hybrid_pageindex.doors.http.models import DocumentsChosen, LibraryNames, ModelNamed, NewLibrary
 from hybrid_pageindex.doors.http.replies import said, tagged
 from hybrid_pageindex.services.briefing import Briefing
+from hybrid_pageindex.services.estimating import Estimate
 from hybrid_pageindex.services.sizes import LibrarySize
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
@@ -51,6 +52,14 @@ async def brief_library(request: Request, server: At, library: Read, model: bool
     """
     work = server.engine.briefing(library=library.name, model=model)
     return tagged(request, await server.turn(server.answers if model else server.searches, work))
+
+
+@router.post("/{library}/estimate", response_model=Estimate)
+async def estimate_improving(server: At, library: Owned, body: DocumentsChosen) -> Response:
+    """What the models that are configured would take to improve documents: pages to be seen, calls, tokens, price. None
+    is asked.
+    """
+    return said(await server.turn(server.answers, server.engine.estimate(body.documents, library=library.name)))
 
 
 @router.patch("/{library}", response_model=Library)
