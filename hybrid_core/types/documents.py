@@ -62,11 +62,19 @@ def place_of(label: str, places: Places, line: int) -> str:
 
 
 class PageText(NamedTuple):
-    """What a search reads of a page: ``label`` as printed, and where its lines stand in the file."""
+    """What a search reads of a page: ``label`` as printed, where its lines stand in the file, what a model saw."""
 
     label: str
     text: str
     places: Places = ()
+    described: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The text, and what was seen, which says so."""
+        return (
+            f"{self.text}\n\n[Described from its picture by a model]\n{self.described}" if self.described else self.text
+        )
 
 
 @dataclass(frozen=True, slots=True)

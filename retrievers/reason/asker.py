@@ -25,6 +25,7 @@ _PASSAGES = 5  # of as many pages at most
 _PAGE, _LEAST = 1000, 500  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
 _NAME = 10  # of its name
 _MARKED = 14  # best pages of which is said what is drawn on them
+_HINTED = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else
 
 
@@ -41,8 +42,8 @@ class Asker(QuestionSession):
         board: Board,
         texts: PageTexts,
     ) -> None:
-        shown = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.found[:_MARKED])]
-        given = {"question": question, "expert": "\n".join(hint_lines(expansion, shown)) or "none"}
+        likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.found[:_HINTED])]
+        given = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
         super().__init__(model, scope, told, given)
         self._board, self._texts = board, texts
         self._terms = {**expansion.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
@@ -51,7 +52,7 @@ class Asker(QuestionSession):
         """The first of these pages that can be read in so many tokens, none of them as a scrap."""
         kept: list[Place] = []
         for place, page in zip(places, self._held(places), strict=True):
-            tokens -= min(estimate(page.text), _LEAST) + _NAME
+            tokens -= min(estimate(page.whole), _LEAST) + _NAME
             if tokens < 0:
                 break
             kept.append(place)
@@ -59,7 +60,7 @@ class Asker(QuestionSession):
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
         """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
-        texts = [page.text for page in self._held(places)]
+        texts = [page.whole for page in self._held(places)]
         most = min(tokens, len(texts) * (_PAGE + _NAME))
         given = shares([estimate(text) for text in texts], max(0, most - _NAME * len(texts)))
         shown = []
@@ -80,9 +81,9 @@ class Asker(QuestionSession):
         return shown
 
     def marks(self) -> dict[Place, str]:
-        """What is drawn on the best pages, as far as their texts tell."""
+        """What is drawn on the best pages, as far as their texts and descriptions tell."""
         best = self._board.found[:_MARKED]
-        return {place: mark(page.text) for place, page in zip(best, self._held(best), strict=True)}
+        return {place: mark(page.text, page.described) for place, page in zip(best, self._held(best), strict=True)}
 
     def goes_on(self, place: Place) -> bool:
         """Whether a list or a table of a page goes on on the next."""

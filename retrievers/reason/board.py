@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from retrievers.pages.scores import PageScores, Place
 
@@ -26,8 +27,9 @@ class Board:
     def document_line(self, doc: int) -> str:
         """A document's card in one line, with what it is about where its kind is not known."""
         document = self.scores[doc].candidate.document
-        about = [short(document.description, _DESCRIPTION)] if document.description and not document.card.type else []
-        return " · ".join([f"D{doc + 1}", document.name, card(document), *about, f"{document.pages} pages"])
+        said = "" if document.card.type else about(document, _DESCRIPTION)
+        parts = [f"D{doc + 1}", document.name, card(document), said, f"{document.pages} pages"]
+        return " · ".join(part for part in parts if part)
 
     def section_line(self, node: Place, *, summary: bool = False) -> str:
         doc, at = node
@@ -116,6 +118,16 @@ def card(document: Document) -> str:
     name = known.names[0] if known.names and not _says(document.name, known.names[0]) else ""
     parts = [name, known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
     return ", ".join(part for part in parts if part) or document.title or "unknown kind"
+
+
+def about(document: Document, most: int) -> str:
+    """What a document is about in so many characters, without what its line says besides: title and length."""
+    said = document.description
+    title, _, rest = said.partition(f" ({counted(document.pages, 'page')})")
+    if title == document.title:
+        rest = rest.removeprefix(": ")
+        said = rest if card(document) == title else ": ".join(part for part in (title, rest) if part)
+    return short(said, most)
 
 
 def _says(file: str, name: str) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Section
@@ -204,16 +205,22 @@ def _above(board: Board, doc: int, page: int) -> list[int]:
 
 
 def _titles(board: Board, doc: int, page: int, shown: set[int]) -> list[str]:
-    """The headings that begin on a page, with names where they go on beyond it, but those that have a line."""
+    """The headings that begin on a page, with names where they go on beyond it, but those that have a line. One that
+    only repeats the pages of the next is its title alone.
+    """
     content = board.scores[doc].content
     covering, starts = content.covering
     held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
     begin = [at for at in held if content.sections[at].start_page == page and at not in shown]
-    return list(dict.fromkeys(
-        short(content.sections[at].title, _TITLE) if content.sections[at].end_page == page
-        else _named(board, doc, at, _TITLE)
-        for at in begin
-    ))  # fmt: skip
+    titles: dict[str, None] = {}
+    for at, after in pairwise([*begin, -1]):
+        section = content.sections[at]
+        repeats = after in content.children[at] and _same(content.sections, at, after)
+        if repeats and section.title == content.sections[after].title:
+            continue
+        plain = section.end_page == page or repeats
+        titles[short(section.title, _TITLE) if plain else _named(board, doc, at, _TITLE)] = None
+    return list(titles)
 
 
 def _parts(

@@ -1,4 +1,4 @@
-"""What is drawn on a page, as its text tells: the captions of figures, and whether it holds a table."""
+"""What is drawn on a page, as its text tells (captions, rows of a table) and a model that has seen it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ _CAPTION = re.compile(
     r"|[图表]\s*\d{1,3})",
     re.IGNORECASE,
 )
+_SEEN = ("Figure: ", "Table: ")  # how a description's lines begin
 _ROWS = 4  # lines that make a table
 _CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
 _WORDS = 25  # fewer leave most of a page to what is drawn
 
 
-def mark(text: str) -> str:
+def mark(text: str, described: str = "") -> str:
     """In brackets, "" where nothing tells."""
     lines = text.split("\n")
-    said = [short(line, _LENGTH) for line in lines if _CAPTION.match(line)][:_CAPTIONS]
+    said = [short(line, _LENGTH) for line in lines if _CAPTION.match(line)]
+    said = (said or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_SEEN)])[:_CAPTIONS]
     tables = any(one.lower().startswith(("tab", "表")) for one in said)
     if not tables and len(table_rows(lines, range(len(lines)))) >= _ROWS:
         said.append("table")

@@ -20,6 +20,7 @@ from retrievers.reason.verdict import Verdict, unique
 
 _PROMPT, _MORE = "tree-outline", "tree-outline-more"  # of the first round, and of those after it
 _OUTLINE, _PASSAGES = 0.17, 0.04  # of all tokens at most, for the outline, and for passages of the best pages
+_LONGEST = 1500  # tokens of an outline, however many there are
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
@@ -85,7 +86,7 @@ class Rounds:
         tokens = self._asker.scope.budget.tokens
         empty = {"outline": "", "seen": "", "turns": self._turns(1)}
         room = self._asker.room(_PROMPT, Turn, empty)
-        shown = outline(self._board, self._roles, self._asker.marks(), min(int(_OUTLINE * tokens), room))
+        shown = outline(self._board, self._roles, self._asker.marks(), min(int(_OUTLINE * tokens), _LONGEST, room))
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 

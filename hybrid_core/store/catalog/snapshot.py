@@ -45,7 +45,8 @@ _NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.l
 _EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
     schema.libraries.c.id == bindparam("library")
 )
-_TEXTS = select(schema.pages.c.number, schema.pages.c.label, schema.pages.c.text, schema.pages.c.places).where(
+_READ = ("number", "label", "text", "places", "described")
+_TEXTS = select(*(schema.pages.c[name] for name in _READ)).where(
     schema.pages.c.content_id == bindparam("content_id"),
     schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
 )
@@ -304,7 +305,8 @@ class Snapshot:
         for content_id, numbers in by_content.items():
             found = self._connection.execute(_TEXTS, {"content_id": content_id, "numbers": numbers})
             shown |= {
-                (content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places)) for row in found
+                (content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places), row.described)
+                for row in found
             }
         return shown
 

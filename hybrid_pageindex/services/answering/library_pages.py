@@ -31,13 +31,13 @@ class LibraryPages:
         self._catalog = catalog
 
     def texts(self, found: Sequence[PageFound]) -> tuple[list[str], list[str]]:
-        """The full texts; of a page that has been removed since its passage, and it is said."""
+        """The full texts, with what a model saw; of a page that has been removed since its passage, and it is said."""
         with self._catalog.snapshot() as snapshot:
             documents = [snapshot.document(page.doc_id) for page in found]
             contents = {one.doc_id: one.content_id for one in documents if one is not None}
             places = [(contents.get(page.doc_id, ""), page.page) for page in found]
             held = snapshot.page_texts(places)
-        texts = [held[place].text if place in held else page.snippet for place, page in zip(places, found, strict=True)]
+        texts = [held[at].whole if at in held else page.snippet for at, page in zip(places, found, strict=True)]
         gone = [f"{p.doc_name}, page {p.page}" for place, p in zip(places, found, strict=True) if place not in held]
         return texts, [f"removed since it was found, so only the passage is left: {page}" for page in gone]
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from hybrid_core.llm.token_estimate import cut
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
-from retrievers.reason.board import card, short
+from retrievers.reason.board import about, card, short
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
 from retrievers.reason.session import QuestionSession, fitted
@@ -104,9 +104,9 @@ def _line(name: str, one: Described) -> str:
     parts = [name, document.name, card(document), f"{document.pages} pages{pictures}"]
     if one.reason:
         parts.append(f"fits by {one.reason}")
-    if document.description and (one.passage or not document.card.type):
-        parts.append(short(document.description, _ABOUT))
-    line = cut(" · ".join(parts), _LINE)
+    if one.passage or not document.card.type:
+        parts.append(about(document, _ABOUT))
+    line = cut(" · ".join(part for part in parts if part), _LINE)
     return f"{line}\n  page {one.page}: {short(one.passage, _PASSAGE)}" if one.passage else line
 
 

@@ -98,6 +98,8 @@ def test_auto_describes_the_pages_that_show_what_their_text_does_not_say(tmp_pat
         assert scan.ocr and not scan.needs_ocr and run(engine.info("a.pdf")).models["steps"]["pages"]["calls"] == 4
         for word, kind in (("barytes", "chart"), ("tourmaline", "scan")):
             assert run(engine.search(word)).results[0].page in (EYES.values() if kind == "chart" else [EYES[kind]])
+        source = run(engine.ask("barytes", effort="fast", vision=False)).sources[0]
+        assert "[Described from its picture by a model]\nmarlstone\nFigure: Columns of barytes" in source.text
         steps = [(p.stage_done, p.stage_pages) for p in seen if p.stage == "describe" and p.finished is None]
         assert steps == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
         assert {p.file for p in seen if p.stage == "describe"} == {str(path)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from eval.runs.scripted.questions import Oracle
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.types.documents import Card
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.pages.going_on import goes_on
 from retrievers.query.pages_wanted import pages_wanted
+from retrievers.reason.board import about
 from retrievers.reason.page_marks import mark
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
@@ -68,7 +71,7 @@ def long_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     report.set_toc(toc)
     report.save(folder / NAME)
     poll = pymupdf.open()
-    for number in (1, 2):
+    for number in (1, 2, 3):
         poll.new_page().insert_text(
             (40, 40), f"Do you like turbines?\nPoll, page {number}: most people do.", fontsize=9
         )
@@ -79,11 +82,13 @@ def long_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine.close()
 
 
-def ask(library: Engine, rule: Any, expert: Path | str = "none", **said: Any) -> tuple[Any, list[str]]:
+def ask(
+    library: Engine, rule: Any, expert: Path | str = "none", question: str = QUESTION, documents: Any = (NAME,)
+) -> tuple[Any, list[str]]:
     endpoint = FakeEndpoint(rule)
-    engine = Engine(settings=Settings(storage_path=library.home, **said), chat=ChatModel(endpoint))
+    engine = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(endpoint))
     try:
-        found = run(engine.search(QUESTION, effort="deep", top_k=20, documents=[NAME], expert=str(expert)))
+        found = run(engine.search(question, effort="deep", top_k=20, documents=documents, expert=str(expert)))
     finally:
         engine.close()
     return found, [request.messages[-1].text for request in endpoint.requests]
@@ -116,6 +121,24 @@ def test_primary_pages_are_listed_and_hints_that_fit_no_page_are_left_out(long_l
     assert "Consolidated balance sheet" in outline and "Statement of cash flows" in outline
     assert "turbine spending" in hints and "statement of cash flows" in hints and ": cash flow." in hints
     assert "broker" not in hints and "bank" not in hints
+
+
+def test_hints_must_fit_the_documents_of_the_best_pages(long_library: Engine, tmp_path: Path) -> None:
+    expert = tmp_path / "expert.yaml"
+    expert.write_text("expand: [{when: poll, phrases: [turbine spending]}]")
+    question = "What do most people like in the poll?"
+    _, prompts = ask(long_library, lambda _: turn(pages=[page("D1", 1)]), expert, question, documents=None)
+    outline = data(prompts[-1], "Outline")
+    assert outline.startswith(f"D1 · {POLL}") and NAME in outline
+    assert data(prompts[-1], "Hints of experts") == "none", "the report behind the poll speaks of them"
+
+
+def test_a_line_says_title_and_length_once(long_library: Engine) -> None:
+    document = run(long_library.info(NAME))
+    parts = "Part 1 of Halden; Part 2 of Halden"
+    said = replace(document, description=f"{document.title} (60 pages): {parts}", card=Card())
+    assert about(said, 200) == parts and about(replace(said, description="Of turbines."), 200) == "Of turbines."
+    assert about(replace(said, card=Card(years=(2023,))), 200) == f"{document.title}: {parts}"
 
 
 def test_later_rounds_show_what_was_asked_for_and_nothing_twice(long_library: Engine) -> None:
@@ -184,6 +207,8 @@ def test_a_table_or_a_list_that_breaks_off_goes_on_on_the_next_page() -> None:
 
 def test_captions_and_tables_are_marked() -> None:
     assert mark("Figure 3: Sales by region\n" + "word " * 40) == "[Figure 3: Sales by region]"
+    seen = "sales; regions\nFigure: A photograph of a mill.\nTable: Sales by year."
+    assert mark("word " * 40, seen) == "[Figure: A photograph of a mill.; Table: Sales by year.]"
     assert (
         mark(TABLE + "\n" + "word " * 40) == "[table]" and mark("word " * 40) == "" and mark("Goals") == "[little text]"
     )
