@@ -19,6 +19,7 @@ from eval.runs.answers import Answerer
 from eval.runs.plan import Plan
 from eval.runs.scope import ask
 from hybrid_core.errors import PageIndexError
+from hybrid_core.llm.client.scope import patiently
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Asking:
             pool.shutdown(cancel_futures=True)
 
     def record(self, question: EvalQuestion) -> QuestionRecord:
-        """One question asked; whatever goes wrong stands in its record."""
+        """One question asked, as often as a busy endpoint needs; whatever goes wrong stands in its record."""
         gold = self.gold[question.id]
         record = QuestionRecord(
             id=question.id, question=question.text, kind=question.kind, group=question.group,
@@ -74,12 +75,13 @@ class Asking:
         )  # fmt: skip
         began = time.perf_counter()
         try:
-            given, ranking = ask(self.ranker, self.corpus, question, gold, self.plan.setting, self.plan.depth)
-            spent = {"total": round((time.perf_counter() - began) * 1000, 3), **ranking.timings_ms}
-            answer = None
-            if self.answerer:
-                answer, spent["answer"] = self.answerer.answer(question, ranking)
-                spent["total"] = round(spent["total"] + spent["answer"], 3)
+            with patiently():
+                given, ranking = ask(self.ranker, self.corpus, question, gold, self.plan.setting, self.plan.depth)
+                spent = {"total": round((time.perf_counter() - began) * 1000, 3), **ranking.timings_ms}
+                answer = None
+                if self.answerer:
+                    answer, spent["answer"] = self.answerer.answer(question, ranking)
+                    spent["total"] = round(spent["total"] + spent["answer"], 3)
         except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
             said = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
             failed = None if self.answerer is None else self.answerer.failed(question, said)

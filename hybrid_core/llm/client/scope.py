@@ -6,7 +6,9 @@ import math
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hybrid_core.errors import Cancelled, ChatError
@@ -22,6 +24,19 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Reply[Any]")
 _LOOK = 0.1  # seconds between two looks whether the work was stopped
 _PAUSE = 1.0  # seconds at most between two tries of a call, which no call counts as its own
+
+
+_patient: ContextVar[bool] = ContextVar("patient", default=False)
+
+
+@contextmanager
+def patiently() -> Iterator[None]:
+    """Scopes that are made within, in this thread or task, are patient."""
+    token = _patient.set(True)
+    try:
+        yield
+    finally:
+        _patient.reset(token)
 
 
 class CallScope:
@@ -48,7 +63,7 @@ class CallScope:
         stopped: threading.Event | None = None,
         replies: ReplyCache | None = None,
     ) -> None:
-        self.patient, self.breaker, self.replies = patient, breaker, replies
+        self.patient, self.breaker, self.replies = patient or _patient.get(), breaker, replies
         self.budget = InputBudget(tokens)
         self.usage = Usage()
         self.charge = current_charge()
