@@ -24,7 +24,8 @@ from hybrid_core.store.home import make_file, make_folder
 _MAGIC = b"tables 1"
 _TAIL = 8 + len(_MAGIC)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-_decode = json.JSONDecoder().decode
+_text = json.encoder.encode_basestring
+_decode = json.JSONDecoder().raw_decode  # which looks for no spaces around
 
 
 class MappedTable(Mapping[str, Any]):
@@ -38,23 +39,24 @@ class MappedTable(Mapping[str, Any]):
         self._sizes = view[arrays[2] : arrays[2] + 4 * count].cast("I")
 
     def __getitem__(self, key: str) -> Any:
-        at = self._at(key)
-        if at is None:
+        at, value = self._at(key)
+        if at < 0:
             raise KeyError(key)
-        return self._entry(at)[1]
+        return self._read(value, self._starts[at] + self._sizes[at] - 1)
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._at(key) is not None
+        return isinstance(key, str) and self._at(key)[0] >= 0
 
-    def _at(self, key: str) -> int | None:
-        number, begins = _hash(key), _bytes([key])[:-1] + b","
+    def _at(self, key: str) -> tuple[int, int]:
+        """Where the entry of a key stands in order, -1 where there is none, and where its value begins."""
+        number, begins = _hash(key), f"[{_text(key)},".encode("utf-8", "surrogatepass")
         at = bisect_left(self._hashes, number)
         while at < self._count and self._hashes[at] == number:
-            start = self._starts[at]
-            if self._file.held[start : start + len(begins)] == begins:
-                return at
+            value = self._starts[at] + len(begins)
+            if self._file.held[self._starts[at] : value] == begins:
+                return at, value
             at += 1
-        return None
+        return -1, 0
 
     def __iter__(self) -> Iterator[str]:
         for at in range(self._count):
@@ -71,13 +73,15 @@ class MappedTable(Mapping[str, Any]):
 
     def _entry(self, at: int) -> tuple[str, Any]:
         start = self._starts[at]
+        key, value = self._read(start, start + self._sizes[at])
+        return key, value
+
+    def _read(self, start: int, end: int) -> Any:
         try:
-            written = self._file.held[start : start + self._sizes[at]].decode("utf-8", "surrogatepass")
-            key, value = _decode(written)
+            return _decode(self._file.held[start:end].decode("utf-8", "surrogatepass"))[0]
         except ValueError as error:
             self._file.path.unlink(missing_ok=True)
             raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
-        return key, value
 
 
 class MappedFile:
@@ -92,7 +96,7 @@ class MappedFile:
         if size < _TAIL or self.held[size - len(_MAGIC) :] != _MAGIC:
             raise ValueError("not whole")
         begins = int.from_bytes(self.held[size - _TAIL : size - len(_MAGIC)], "little")
-        read = _decode(self.held[begins : size - _TAIL].decode("utf-8"))
+        read = json.loads(self.held[begins : size - _TAIL])
         self.head: Mapping[str, Any] = read["head"]
         self.tables = {name: MappedTable(self, count, tuple(at)) for name, count, *at in read["tables"]}
 

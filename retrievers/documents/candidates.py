@@ -57,15 +57,15 @@ def choose(
     that has too many pages, and one of more than may be looked into whose score is close to the best.
     """
     found = normalised(doc_scores(hits))
-    routed = {d: s for d, s in routing.scores.items() if d in view.documents and (scope is None or d in scope)}
+    routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
     most = scoring.most if max(routed.values(), default=0.0) >= named else max(scoring.most, scoring.most_unnamed)
     few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= most else {}
     scores = weighted([(1.0, found), (scoring.cards, routed), (1.0, few)])
     chosen: list[CandidateDocument] = []
     pages = 0
-    order = ranked(scores)
+    best_first = ranked(scores, most)
     too_many_pages: list[str] = []
-    for doc_id in order[:most]:
+    for doc_id in best_first:
         document = view.documents[doc_id]
         large = document.pages > scoring.pages
         room = min(scoring.pages - pages, scoring.pages // 2 if large else document.pages)
@@ -85,9 +85,10 @@ def choose(
     def fitting(doc_ids: Sequence[str], least: float) -> list[str]:
         return [view.documents[doc_id].name for doc_id in doc_ids if doc_id in found and scores[doc_id] > least]
 
+    others = ranked({doc_id: scores[doc_id] for doc_id in found if doc_id not in best_first})
     left_out = (
         (fitting(too_many_pages, best / 2), f"{scoring.pages} pages in all"),
-        (fitting(order[most:], best - scoring.close), f"{most} documents"),
+        (fitting(others, best - scoring.close), f"{most} documents"),
     )
     return chosen, tuple(_left_out(names, bound) for names, bound in left_out if names)
 

@@ -7,6 +7,7 @@ and rankers of unequal strength then hurt (docs/lab/retrieval.md).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from heapq import nlargest
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -39,6 +40,10 @@ def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, fl
     return total
 
 
-def ranked(scores: Mapping[K, float]) -> list[K]:
-    """Keys by falling score; ties in the order of the keys' text, so that an answer can be repeated."""
-    return sorted(scores, key=lambda key: (-scores[key], str(key)))
+def ranked(scores: Mapping[K, float], most: int | None = None) -> list[K]:
+    """Keys by falling score, all or the first ones; ties in the order of the keys' text, so that an answer can be
+    repeated."""
+    if most is not None and most < len(scores):
+        least = nlargest(most, scores.values())[-1]
+        scores = {key: score for key, score in scores.items() if score >= least}
+    return sorted(scores, key=lambda key: (-scores[key], str(key)))[:most]

@@ -7,12 +7,13 @@ decide among them, period and type do.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import nlargest
+from functools import lru_cache
+from heapq import nlargest, nsmallest
 from typing import Any, ClassVar
 
-from hybrid_core.cards.as_json import card_from_json, card_to_json
 from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
@@ -20,6 +21,7 @@ from hybrid_core.types.scoring import ScoringConfig
 from retrievers.documents.clusters import Cluster, Clusters, EntityLinks
 from retrievers.documents.layers import (
     COUNTS,
+    PLAIN,
     SETS,
     Counts,
     Kind,
@@ -52,7 +54,7 @@ class Routing:
 
 @dataclass(slots=True)
 class _Query:
-    """What a question says, read against the library. ``fits`` are the period fits worked out so far."""
+    """What a question says, read against the library. ``fits`` are the period fits worked out so far, by facts."""
 
     question: Question
     matched: EntityLinks
@@ -69,8 +71,9 @@ class Router:
 
     # As of an empty library.
     _cards: Mapping[str, Card] = Layered[Card]()
-    _facts: Layered[Card] = Layered()  # of what the cards say, period and type
-    _by_year: Postings = Postings()
+    _facts: Layered[str] = Layered()  # period and type, as text, by document
+    _alike: Postings = Postings()  # documents by these
+    _by_year: Postings = Postings()  # these by year
     _by_quarter: Postings = Postings()
     _by_type: Postings = Postings()
     _typed: Counts = Counts()  # documents by type
@@ -80,8 +83,7 @@ class Router:
     _titles: TitleIndex
 
     KINDS: ClassVar[Mapping[str, Kind]] = {
-        "_facts": Kind(Layered, card_from_json, lambda card: card_to_json(_facts(card))),
-        "_by_year": SETS, "_by_quarter": SETS, "_by_type": SETS, "_typed": COUNTS,
+        "_facts": PLAIN, "_alike": SETS, "_by_year": SETS, "_by_quarter": SETS, "_by_type": SETS, "_typed": COUNTS,
     }  # fmt: skip
 
     def __init__(
@@ -101,9 +103,14 @@ class Router:
         old = before or Router.__new__(Router)
         went, came = differences(old._cards, cards)
         self._begin(cards, aliases, scoring, order)
-        self._facts = old._facts.updated(came, [doc_id for doc_id in went if doc_id not in came])
-        self._by_year = old._by_year.with_pairs(_years(went), _years(came))
-        self._by_quarter = old._by_quarter.with_pairs(_quarters(went), _quarters(came))
+        facts = {doc_id: facts_written(card) for doc_id, card in came.items()}
+        were = {doc_id: old._facts[doc_id] for doc_id in went}
+        self._facts = old._facts.updated(facts, [doc_id for doc_id in went if doc_id not in came])
+        self._alike = old._alike.with_pairs(_by_value(were), _by_value(facts))
+        gone = [one for one in {*were.values()} if one not in self._alike]
+        new = [one for one in {*facts.values()} if one not in old._alike]
+        self._by_year = old._by_year.with_pairs(_years(gone), _years(new))
+        self._by_quarter = old._by_quarter.with_pairs(_quarters(gone), _quarters(new))
         self._by_type = old._by_type.with_pairs(_types(went), _types(came))
         self._typed = old._typed.counted((kind for kind, _ in _types(went)), (kind for kind, _ in _types(came)))
         clusters, titles = (before._clusters, before._titles) if before else (None, None)
@@ -168,7 +175,8 @@ class Router:
                 scores[doc_id] = max(score, scores.get(doc_id, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
-            for doc_id, share in newest(self._facts, _by_cluster(matched), self._weights.newest_beside).items():
+            said = {doc_id: self._said(doc_id) for doc_id in matched.strengths}
+            for doc_id, share in newest(said, _by_cluster(matched), self._weights.newest_beside).items():
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
                 scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
             tied = self._tied(scores) if question.latest else tied
@@ -187,13 +195,13 @@ class Router:
     def _among(self, asked: _Query) -> dict[str, float]:
         """The documents of the organisations named, told apart by period, type and title words."""
         if asked.question.timed:
-            self._fit(asked, asked.matched.strengths)
+            self._fit(asked, {self._facts[doc_id] for doc_id in asked.matched.strengths})
         weights = self._weights
         wrong = weights.wrong_type if asked.types and not asked.question.timed else 0.0
         scores = {}
         for doc_id, (strength, _) in asked.matched.strengths.items():
-            typed = float(self._facts[doc_id].type in asked.types) if asked.types else weights.unsaid
-            timed = asked.fits.get(doc_id, weights.unsaid)
+            typed = float(self._said(doc_id).type in asked.types) if asked.types else weights.unsaid
+            timed = asked.fits.get(self._facts[doc_id], weights.unsaid)
             told = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
             scores[doc_id] = min(1.0, strength * told + weights.title_beside * asked.titles.get(doc_id, 0.0))
         return scores
@@ -201,12 +209,14 @@ class Router:
     def _anywhere(self, asked: _Query) -> dict[str, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
         years = {year + later for year in asked.question.years for later in (0, 1)}
-        dated = {doc_id for year in years for doc_id in self._by_year[str(year)]}
+        dated = {facts for year in years for facts in self._by_year[str(year)]}
         if not years:
             quarters = {period.quarter for period in asked.question.quarters}
-            dated.update(doc_id for quarter in quarters for doc_id in self._by_quarter[str(quarter)])
+            dated.update(facts for quarter in quarters for facts in self._by_quarter[str(quarter)])
         self._fit(asked, dated)
-        scores = {doc_id: self._weights.period_alone * asked.fits[doc_id] for doc_id in dated}
+        scores = dict[str, float]()
+        for facts in dated:
+            scores |= dict.fromkeys(self._alike[facts], self._weights.period_alone * asked.fits[facts])
         for name in asked.types:
             for doc_id in self._by_type[name]:
                 scores[doc_id] = scores.get(doc_id, 0.0) + self._weights.type_alone
@@ -218,38 +228,39 @@ class Router:
         """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
         organisation, without agreements is what the question is about, not where to look."""
         if matched.strengths:
-            held = {self._facts[doc_id].type for doc_id in matched.strengths}
+            held = {self._said(doc_id).type for doc_id in matched.strengths}
             return held.intersection(question.types)
         most = self._weights.telling * len(self._cards)
         return {name for name in question.types if 0 < self._typed[name] <= most}
 
-    def _fit(self, asked: _Query, doc_ids: Iterable[str]) -> None:
-        """Work out the documents' period fits; many share a period, so each period is compared once."""
-        known: dict[tuple[object, ...], float] = {}
-        for doc_id in doc_ids:
-            card = self._facts[doc_id]
-            key = (card.years, card.quarter, card.dates, card.type)
-            if key not in known:
-                known[key] = period_fit(card, asked.question, self.scoring.periods)
-            asked.fits[doc_id] = known[key]
+    def _said(self, doc_id: str) -> Card:
+        """What a document's card says of period and type."""
+        return facts_read(self._facts[doc_id])
+
+    def _fit(self, asked: _Query, alike: Iterable[str]) -> None:
+        """Work out the period fits of documents that are alike in what decides them."""
+        asked.fits |= {one: period_fit(facts_read(one), asked.question, self.scoring.periods) for one in alike}
 
     def _tied(self, scores: Mapping[str, float]) -> tuple[str, ...]:
         best = max(scores.values(), default=0.0)
         tied = [doc_id for doc_id, score in scores.items() if score >= best - self._weights.same]
-        return tuple(sorted(tied, key=self._order.__getitem__)) if len(tied) > 1 else ()
+        return tuple(sorted(tied)) if len(tied) > 1 else ()
 
     def _best(self, scores: Mapping[str, float], most: int) -> list[str]:
         """The documents with the best scores, equal ones in the library's order."""
         least = min(nlargest(most, scores.values()), default=0.0)
-        found = (doc_id for doc_id, score in scores.items() if score >= least)
-        return sorted(found, key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))[:most]
+        better = [doc_id for doc_id, score in scores.items() if score > least]
+        last = [doc_id for doc_id, score in scores.items() if score == least]
+        if len(better) + len(last) > most:
+            last = nsmallest(most - len(better), last, self._order.__getitem__)
+        return sorted((*better, *last), key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))
 
     def _reason(self, asked: _Query, doc_id: str) -> str:
-        card = self._facts[doc_id]
+        card = self._said(doc_id)
         said = []
         if doc_id in asked.matched.strengths:
             said.append(f"organisation {asked.matched.strengths[doc_id][1].name}")
-        if card.years and asked.fits.get(doc_id, 0.0) >= self._weights.unsaid:
+        if card.years and asked.fits.get(self._facts[doc_id], 0.0) >= self._weights.unsaid:
             said.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
         if card.type and (said or card.type in asked.types):
             said.append(card.type)
@@ -258,17 +269,28 @@ class Router:
         return ", ".join(said)
 
 
-def _facts(card: Card) -> Card:
-    """What scores go by."""
-    return Card(years=card.years, quarter=card.quarter, date=card.date, dates=card.dates, type=card.type)
+def facts_written(card: Card) -> str:
+    """What a card says of period and type, as text, the same for cards that are alike in it."""
+    return json.dumps([card.years, card.quarter, card.date, card.dates, card.type], ensure_ascii=False)
 
 
-def _years(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
-    return ((str(year), doc_id) for doc_id, card in cards.items() for year in card.years)
+@lru_cache(maxsize=10_000)
+def facts_read(text: str) -> Card:
+    """A card that says no more than ``facts_written`` wrote."""
+    years, quarter, date, dates, kind = json.loads(text)
+    return Card(years=tuple(years), quarter=quarter, date=date, dates=tuple(dates), type=kind)
 
 
-def _quarters(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
-    return ((str(card.quarter), doc_id) for doc_id, card in cards.items() if card.quarter)
+def _by_value(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    return ((value, doc_id) for doc_id, value in facts.items())
+
+
+def _years(facts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((str(year), one) for one in facts for year in facts_read(one).years)
+
+
+def _quarters(facts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((str(quarter), one) for one in facts if (quarter := facts_read(one).quarter))
 
 
 def _types(cards: Mapping[str, Card]) -> Iterator[tuple[str, str]]:
