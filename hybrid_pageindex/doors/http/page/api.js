@@ -28,11 +28,22 @@ export function whenOnline(listener) {
   return () => void listeners.delete(listener);
 }
 
+const AGAIN = 2000; // ms until a server that does not answer is asked again
+
 /** @param {boolean} now */
 function reach(now) {
-  if (now !== online) {
-    online = now;
-    listeners.forEach((tell) => tell(now));
+  if (now === online) return;
+  online = now;
+  listeners.forEach((tell) => tell(now));
+  if (now) dispatchEvent(new Event("online")); // as the browser tells of its own network
+  else knock();
+}
+
+/** Asks until somebody answers, whatever it says. */
+async function knock() {
+  while (!online) {
+    await new Promise((go) => setTimeout(go, AGAIN));
+    if (!online) await fetch(`${API}/ready`).then(() => reach(true), () => null);
   }
 }
 

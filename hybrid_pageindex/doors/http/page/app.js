@@ -3,7 +3,7 @@ import { get, post, whenOnline } from "./api.js";
 import { t } from "./i18n.js";
 import { later } from "./later.js";
 import { Session } from "./rights.js";
-import { usePlace } from "./router.js";
+import { place, usePlace } from "./router.js";
 import "./theme.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { Frame } from "./components/Frame.js";
@@ -57,4 +57,7 @@ function App() {
   return html`<${Session.Provider} value=${session}><${Frame} here=${here} online=${online}>${view(here)}<//><//>`;
 }
 
+// The viewer is there before the first page is opened.
+if (place().name === "doc") Viewer.ahead();
+else (window.requestIdleCallback ?? setTimeout)(Viewer.ahead);
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));

@@ -9,7 +9,7 @@ import { html, useEffect, useState } from "./ui.js";
 export function later(fetched) {
   /** @type {any} */
   let held = null;
-  return function Later(/** @type {any} */ given) {
+  function Later(/** @type {any} */ given) {
     const [state, setState] = useState(held ? "here" : "fetched");
     useEffect(() => {
       if (state !== "fetched") return;
@@ -19,5 +19,7 @@ export function later(fetched) {
     if (state !== "failed") return html`<div class="view" aria-busy="true"></div>`;
     return html`<div class="view stack" role="alert"><p>${t("frame.unreached")}</p>
       <p><button onClick=${() => setState("fetched")}>${t("library.try_again")}</button></p></div>`;
-  };
+  }
+  Later.ahead = () => void fetched().then((component) => (held = component), () => null);
+  return Later;
 }

@@ -1,27 +1,16 @@
 // What concerns a library as a whole: its name, where its files come from, what it takes on the disk, and its end.
+import { useAttempt } from "../../attempt.js";
 import { at, change, get, post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { Sources } from "./Sources.js";
 
-/** @typedef {(work: () => Promise<unknown>, done?: string) => Promise<void>} Try what went wrong, or was done, is said */
-
 /** @param {{ name: string, size: any, may: import("../../rights.js").May, close: () => void, changed: () => void }} props */
 export function Manage({ name, size, may, close, changed }) {
-  const [said, setSaid] = useState({ text: "", bad: false });
+  const [attempt, said] = useAttempt(changed);
   const owns = may("admin", size?.id);
   const everywhere = may("admin");
-  const attempt = async (/** @type {() => Promise<unknown>} */ work, done = "") => {
-    try {
-      await work();
-      setSaid({ text: done, bad: false });
-      changed();
-    } catch (error) {
-      const { message, advice } = /** @type {import("../../api.js").ApiError} */ (error);
-      setSaid({ text: [message, advice].filter(Boolean).join(" "), bad: true });
-    }
-  };
   const path = at("libraries", name);
   const removed = () => go(link([""]), true);
   return html`<section class="card manage" aria-labelledby="manage-title" onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()}>

@@ -1,41 +1,24 @@
 // Folders of the server's disk that libraries are kept up to date with.
-import { at, change, get, post, query } from "../../api.js";
+import { useAttempt } from "../../attempt.js";
+import { at, get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { html, useEffect, useState } from "../../ui.js";
+import { Sources } from "../library/Sources.js";
 
-export function Folders() {
-  const [libraries, setLibraries] = useState(/** @type {any[]} */ ([]));
-  const [sources, setSources] = useState(/** @type {Record<string, any[]>} */ ({}));
-  const [library, setLibrary] = useState(""), [folder, setFolder] = useState(""), [said, setSaid] = useState({ text: "", bad: false });
-  const look = async () => {
-    const found = await get("/libraries");
-    setLibraries(found);
-    const pairs = await Promise.all(found.map(async (/** @type {any} */ one) => [one.name, await get(at("libraries", one.name, "sources"))]));
-    setSources(Object.fromEntries(pairs));
-  };
-  useEffect(() => void look().catch(() => null), []);
-  const doing = async (/** @type {() => Promise<any>} */ work) => {
-    try {
-      await work();
-      setSaid({ text: t("settings.saved"), bad: false });
-      setFolder("");
-      await look();
-    } catch (/** @type {any} */ error) {
-      setSaid({ text: `${error.message} ${error.advice ?? ""}`, bad: true });
-    }
-  };
-  const into = library || libraries[0]?.name || "";
-  const add = (/** @type {Event} */ event) => (event.preventDefault(), doing(() => post(at("libraries", into, "sources"), { folder })));
-  const all = Object.entries(sources).flatMap(([name, some]) => some.map((one) => ({ ...one, library: name })));
-  return html`<section class="card stack">
-    <form class="row form" onSubmit=${add}>
-      <label class="grow">${t("settings.folder")}<input value=${folder} required maxlength="2000" placeholder="/home/me/reports" onInput=${(/** @type {any} */ event) => setFolder(event.target.value)} /></label>
-      <label>${t("settings.library")}<select value=${into} onChange=${(/** @type {any} */ event) => setLibrary(event.target.value)}>${libraries.map((one) => html`<option key=${one.id} value=${one.name}>${one.alias || one.name}</option>`)}</select></label>
-      <button class="primary" disabled=${!into}>${t("settings.watch")}</button>
-    </form>
-    <p class=${`small ${said.bad ? "bad" : "good"}`} role="status">${said.text}</p>
-    ${all.length === 0 && html`<p class="muted">${t("settings.no_folders")}</p>`}
-    <ul class="stack">${all.map((one) => html`<li key=${one.library + one.path} class="row"><span class="grow"><span class="path">${one.path}</span> <span class="muted small">${one.library} · ${t(one.watch ? "settings.watched" : "settings.indexed_once")}</span></span>
-      ${one.watch && html`<button type="button" onClick=${() => doing(() => change("DELETE", at("libraries", one.library, "sources") + query({ folder: one.path })))}>${t("settings.unwatch")}</button>`}</li>`)}</ul>
-  </section>`;
+/** @param {{ may: import("../../rights.js").May }} props */
+export function Folders({ may }) {
+  const [libraries, setLibraries] = useState(/** @type {any[] | null} */ (null));
+  useEffect(() => void get("/libraries").then(setLibraries, () => setLibraries([])), []);
+  if (!libraries) return html`<div class="card waiting-card" aria-busy="true" />`;
+  return html`${libraries.length === 0 && html`<p class="muted">${t("home.empty")}</p>`}
+    ${libraries.map((one) => html`<${Followed} key=${one.id} library=${one} may=${may} />`)}`;
+}
+
+/** @param {{ library: any, may: import("../../rights.js").May }} props */
+function Followed({ library, may }) {
+  const [attempt, said] = useAttempt();
+  return html`<section class="card stack" aria-label=${library.alias || library.name}>
+    <${Sources} path=${at("libraries", library.name)} title=${library.alias || library.name}
+      may=${may("admin", library.id) && may("admin")} writes=${may("write", library.id)} attempt=${attempt} />
+    <p class=${`small ${said.bad ? "bad" : "good"}`} role=${said.bad ? "alert" : "status"}>${said.text}</p></section>`;
 }

@@ -44,6 +44,7 @@ export function Toolbar({ info, page, view, tables, act, zoom, strip, embedded }
     <div class="group last">
       <${IconButton} icon="find" label=${t("viewer.find")} keys="/" onClick=${act.find} />
       <${IconButton} icon="cite" label=${t("viewer.cite")} keys="c" onClick=${act.cite} />
+      <${IconButton} icon="note" label=${t("viewer.keep")} keys="k" onClick=${act.keep} />
       <a class="icon-button" href=${act.original} download title=${t("viewer.original")} aria-label=${t("viewer.original")}><${Icon} name="download" /></a>
       ${!embedded && html`<${IconButton} icon="keys" label=${t("viewer.keys")} keys="?" onClick=${act.keys} />`}
     </div>

@@ -1,3 +1,4 @@
+import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
@@ -87,15 +88,23 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500);
   };
   const copy = (text) => navigator.clipboard.writeText(text).then(() => say(t("viewer.copied")), () => say(t("viewer.not_copied")));
+  const selected = () => selectedText(root.current?.querySelector(".text-layer"), layout?.words || [])
+    || (view === "text" && stage.current?.contains(document.getSelection()?.anchorNode ?? null) ? String(document.getSelection()) : "");
+  const quoted = () => selected() || (number === opened ? highlight : "") || now?.snippet || "";
+  const keep = () => {
+    const words = quoted() || read?.text.slice(0, 2000) || "", title = read?.sections.at(-1)?.title || info.title || info.name;
+    const text = `${words.trim()}\n\n${t("viewer.citation", { name: info.title || info.name, page: number })}`;
+    post(at("libraries", library, "notes"), { title: title.slice(0, 200), text, document: doc, page: number })
+      .then(() => say(t("conversation.saved")), (error) => say(`${error.message} ${error.advice ?? ""}`));
+  };
   const cite = () => {
-    const words = selectedText(root.current?.querySelector(".text-layer"), layout?.words || []) || (view === "text" ? String(document.getSelection()) : "");
-    const quoted = words || (number === opened ? highlight : "") || now?.snippet || "";
-    const path = read?.sections.at(-1)?.path.join(" › "), link = location.href.split("#")[0] + pageLink(library, doc, number, quoted.slice(0, 300));
+    const quote = quoted();
+    const path = read?.sections.at(-1)?.path.join(" › "), link = location.href.split("#")[0] + pageLink(library, doc, number, quote.slice(0, 300));
     const label = read?.label && read.label !== String(number) ? ` (${read.label})` : "";
-    copy(`${quoted ? `“${quoted.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
+    copy(`${quote ? `“${quote.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
   };
   const act = {
-    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, original: address(`${base}/original`),
+    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`),
     strip: () => setStrip(!strip), find: () => setFinding(true), keys: () => setHelp(true),
   };
   useEffect(() => {
@@ -104,7 +113,7 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
       const action = state === "ready" && actionOf(event);
       const does = action && {
         next: () => turnTo(number + 1), previous: () => turnTo(number - 1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
-        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, cite,
+        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, cite, keep: act.keep,
         view_text: () => setView(view === "text" ? "page" : "text"), view_tables: () => setView(view === "tables" ? "page" : "tables"),
         hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
         find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },

@@ -22,9 +22,11 @@ export function useDocument(base) {
     look(true);
     const back = () => document.visibilityState === "visible" && look(false);
     addEventListener("focus", back);
+    addEventListener("online", back);
     document.addEventListener("visibilitychange", back);
     return () => {
       removeEventListener("focus", back);
+      removeEventListener("online", back);
       document.removeEventListener("visibilitychange", back);
     };
   }, [base]);

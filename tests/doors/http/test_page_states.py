@@ -1,0 +1,123 @@
+"""Honest states in a browser: a server that went and came back, a document that was removed, ways back and forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.doors.http.conftest import START, Serving, serving, upload
+
+PAGE = "# Weir\n\nThe weir holds back nine metres of water.\n\n# Sluice\n\nThe sluice has four gates.\n"
+DROPPED = """async () => {
+    const { droppedFiles } = await import("/web/components/library/uploading.js");
+    const file = (name) => ({ isFile: true, name, file: (done) => done(new File([name], name)) });
+    const folder = (name, ...within) => ({ isFile: false, name, createReader: () => {
+        const batches = within.map((one) => [one]);
+        return { readEntries: (done) => done(batches.shift() ?? []) };
+    } });
+    const broken = { isFile: true, name: "gone.md", 
+        file: (_, failed) => failed(new DOMException("", "NotFoundError")) };
+    const items = (...all) => ({ items: all.map((one) => ({ webkitGetAsEntry: () => one })), files: [] });
+    const found = await droppedFiles(items(file("a.md"), folder("shelf", file("b.pdf"), file(".DS_Store"),
+        folder("deep", file("c.md"), folder("empty")), folder(".git", file("config")))));
+    const cut = await droppedFiles(items(broken)).catch((error) => error.name);
+    return [found.map((one) => one.name), cut];
+}"""
+SELECT = """() => {
+    const words = [...document.querySelectorAll(".text-layer span")];
+    const at = words.findIndex((one) => one.textContent === "nine"), range = document.createRange();
+    range.setStart(words[at].firstChild, 0);
+    range.setEnd(words[at + 1].firstChild, words[at + 1].textContent.length);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+}"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("served") / "home"
+
+
+@pytest.fixture(scope="module")
+def river(home: Path) -> Iterator[Serving]:
+    with serving(home) as made:
+        with made.client() as client:
+            client.post("/libraries", json={"name": "river"})
+            upload(client, "river", weir=PAGE, bank="# Bank\n\nThe bank is of clay.\n")
+        yield made
+
+
+def document(river: Serving, name: str) -> str:
+    with river.client() as client:
+        return next(
+            str(one["doc_id"])
+            for one in client.get("/libraries/river/documents").json()["documents"]
+            if name in one["name"]
+        )
+
+
+def go(page: Any, served: Serving, place: str) -> None:
+    page.set_default_timeout(60_000)
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("place => { location.hash = place }", place)
+
+
+def test_selected_words_are_kept_as_a_note_and_back_and_forward_lead_there_again(river: Serving, page: Any) -> None:
+    go(page, river, f"#/doc/river/{document(river, 'weir')}/page/1")
+    page.locator(".text-layer span", has_text="nine").wait_for()
+    page.evaluate(SELECT)
+    page.keyboard.press("k")
+    page.get_by_text("Saved as a note").wait_for()
+    with river.client() as client:
+        [note] = client.get("/libraries/river/notes").json()
+    assert note["text"].startswith("nine metres\n") and note["page"] == 1 and note["doc_id"]
+
+    page.get_by_role("link", name="Notes").click()
+    page.get_by_text("nine metres").wait_for()
+    page.go_back()
+    page.locator(".sheet[data-ready]").wait_for()
+    page.go_forward()
+    page.get_by_text("nine metres").wait_for()
+    page.get_by_role("link", name="Page 1").click()
+    page.locator(".sheet[data-ready]").wait_for()
+
+
+def test_a_document_that_is_removed_while_it_is_open_says_so(river: Serving, page: Any) -> None:
+    doc = document(river, "bank")
+    go(page, river, f"#/doc/river/{doc}/page/1")
+    page.locator(".sheet[data-ready]").wait_for()
+    with river.client() as client:
+        assert client.delete(f"/libraries/river/documents/{doc}").is_success
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.get_by_role("heading", name="no longer here").wait_for()
+    page.get_by_role("link", name="To the library").click()
+    page.get_by_role("heading", name="river", level=1).wait_for()
+
+
+def test_folders_that_are_dropped_keep_their_tree(river: Serving, page: Any) -> None:
+    go(page, river, "#/library/river")
+    found, cut = page.evaluate(DROPPED)
+    assert found == ["a.md", "shelf/b.pdf", "shelf/deep/c.md"], "what systems put into folders is left out"
+    assert cut == "NotFoundError", "a file that cannot be read is no file that is silently missing"
+
+
+def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(river: Serving, page: Any, home: Path) -> None:
+    """The last test of the file: it stops the server of the others."""
+    doc = document(river, "weir")
+    go(page, river, f"#/doc/river/{doc}/page/1?hl=four%20gates")
+    page.locator(".box.mark").first.wait_for()
+    river.process.terminate()
+    river.process.wait(30)
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.get_by_role("alert").get_by_text("The server does not answer.").first.wait_for()
+    assert page.locator(".sheet[data-ready]").count(), "what is there stays"
+    with serving(home, "--port", str(urlsplit(river.url).port)) as again:
+        page.locator(".offline").wait_for(state="detached")
+        page.reload()
+        page.locator(".box.mark").first.wait_for()
+        assert again.url == river.url and "hl=four" in page.url, "the address survives a restart, its mark too"
