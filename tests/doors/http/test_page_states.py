@@ -13,19 +13,20 @@ from tests.doors.http.conftest import START, Serving, serving, upload
 
 PAGE = "# Weir\n\nThe weir holds back nine metres of water.\n\n# Sluice\n\nThe sluice has four gates.\n"
 DROPPED = """async () => {
-    const { droppedFiles } = await import("/web/components/library/uploading.js");
+    const { droppedFiles, uploadsOf } = await import("/web/components/library/uploading.js");
     const file = (name) => ({ isFile: true, name, file: (done) => done(new File([name], name)) });
     const folder = (name, ...within) => ({ isFile: false, name, createReader: () => {
         const batches = within.map((one) => [one]);
         return { readEntries: (done) => done(batches.shift() ?? []) };
     } });
-    const broken = { isFile: true, name: "gone.md", 
+    const broken = { isFile: true, name: "gone.md",
         file: (_, failed) => failed(new DOMException("", "NotFoundError")) };
     const items = (...all) => ({ items: all.map((one) => ({ webkitGetAsEntry: () => one })), files: [] });
     const found = await droppedFiles(items(file("a.md"), folder("shelf", file("b.pdf"), file(".DS_Store"),
         folder("deep", file("c.md"), folder("empty")), folder(".git", file("config")))));
-    const cut = await droppedFiles(items(broken)).catch((error) => error.name);
-    return [found.map((one) => one.name), cut];
+    const cut = await droppedFiles(items(broken, file("a.md")));
+    uploadsOf("river").add(cut);
+    return [found.map((one) => one.name), cut.map((one) => one.name)];
 }"""
 SELECT = """() => {
     const words = [...document.querySelectorAll(".text-layer span")];
@@ -103,7 +104,9 @@ def test_folders_that_are_dropped_keep_their_tree(river: Serving, page: Any) -> 
     go(page, river, "#/library/river")
     found, cut = page.evaluate(DROPPED)
     assert found == ["a.md", "shelf/b.pdf", "shelf/deep/c.md"], "what systems put into folders is left out"
-    assert cut == "NotFoundError", "a file that cannot be read is no file that is silently missing"
+    assert cut == ["gone.md", "a.md"], "a file that cannot be read takes no other with it"
+    page.get_by_role("button", name="1 failed").click()
+    page.get_by_text("The browser could not open it").wait_for()
 
 
 def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(river: Serving, page: Any, home: Path) -> None:

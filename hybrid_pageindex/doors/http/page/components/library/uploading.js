@@ -1,12 +1,13 @@
 // Files on their way to the server: a few requests at a time, small files together, each file with what became of it.
 import { ApiError, at } from "../../api.js";
+import { t } from "../../i18n.js";
 import { remember, remembered } from "../../storage.js";
 import { address } from "../viewer/addresses.js";
 import { useEffect, useReducer } from "../../ui.js";
 
 /**
- * @typedef {{ name: string, file: File }} Named a file with the folders that it lay in
- * @typedef {{ id: number, name: string, file: File, sent: number, state: "queued" | "sending" | "failed", why: string, tries: number }} Sending
+ * @typedef {{ name: string, file: File, unread?: boolean }} Named a file with the folders that it lay in; `unread`: the browser could not open it
+ * @typedef {{ id: number, name: string, file: File, unread: boolean, sent: number, state: "queued" | "sending" | "failed", why: string, tries: number }} Sending
  */
 
 const REQUESTS = 2; // at once
@@ -49,8 +50,8 @@ class UploadQueue {
   add(files) {
     this.lost = [];
     this.notes = [];
-    for (const { name, file } of files) {
-      this.items.push({ id: (numbers += 1), name, file, sent: 0, state: "queued", why: "", tries: 0 });
+    for (const { name, file, unread = false } of files) {
+      this.items.push({ id: (numbers += 1), name, file, unread, sent: 0, state: unread ? "failed" : "queued", why: unread ? t("library.unread") : "", tries: 0 });
     }
     this.#next();
   }
@@ -208,15 +209,19 @@ export async function droppedFiles(transfer) {
 
 /** @param {any} entry a FileSystemEntry @param {string} above @param {Named[]} found */
 async function walk(entry, above, found) {
-  if (entry.isFile) {
-    const file = await new Promise((done, failed) => entry.file(done, failed));
-    found.push({ name: above + entry.name, file });
-    return;
-  }
-  const reader = entry.createReader();
-  for (;;) {
-    const some = await new Promise((done, failed) => reader.readEntries(done, failed));
-    if (!some.length) return; // it gives a hundred at a time
-    for (const one of some) await walk(one, `${above}${entry.name}/`, found);
+  const name = above + entry.name;
+  try {
+    if (entry.isFile) {
+      found.push({ name, file: await new Promise((done, failed) => entry.file(done, failed)) });
+      return;
+    }
+    const reader = entry.createReader();
+    for (;;) {
+      const some = await new Promise((done, failed) => reader.readEntries(done, failed));
+      if (!some.length) return; // it gives a hundred at a time
+      for (const one of some) await walk(one, `${name}/`, found);
+    }
+  } catch {
+    found.push({ name, file: new File([], entry.name), unread: true });
   }
 }
