@@ -321,7 +321,10 @@ def test_what_is_not_there_may_say_why_and_weak_pages_go_back_to_the_trees_once(
     with engine_with(library.home, answer, reason_below=0.0001) as (engine, _):
         deep = run(engine.ask(QUESTION, effort="auto", top_k=1))
         fast = run(engine.ask(QUESTION, effort="fast", top_k=1))
-    assert len(looked) == 1 and deep.status == "answered" and deep.effort.used == "deep"
+        little = "What was the dividend and the share price of Dunlin Freight for 2023?"
+        weak = run(engine.ask(little, effort="auto", top_k=1))
+    assert weak.steps[0].text == "to look through the section trees: the evidence is weak" and len(looked) == 2
+    assert deep.status == "answered" and deep.effort.used == "deep"
     assert "section trees" in deep.steps[0].text and deep.usage.calls == 3
     assert fast.status == "not_in_library" and "the table ends in 2023" in fast.why, "it was not to look"
 
@@ -343,12 +346,16 @@ def test_pages_whose_text_lacks_their_figures_are_sent_as_pictures(tmp_path: Pat
     with engine_with(tmp_path / "home", lambda _: "Marl grew [[source:1]].", vlm_model=(eyes := uuid4().hex)) as made:
         engine, server = made
         run(engine.index(path, enrich="never"))
-        said = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, force=True))
+        said = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8))
         (request,) = server.requests
         images = request.messages[-1].images
         seen = [source for source in said.sources if source.image]
         assert 1 <= len(images) == len(seen) <= 3 and all(source.figures for source in seen) and eyes in said.model
         assert "its figures are in the picture)" in request.messages[-1].text
+        unseen = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, vision=False))
+        assert said.evidence.level == "none" and unseen.status == "not_in_library", (
+            "a picture may hold what words do not"
+        )
         run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, force=True, vision=False))
         assert server.requests[1].messages[-1].images == ()
         many = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, force=True, vision=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,36 @@ def test_a_table_or_a_list_that_breaks_off_goes_on_on_the_next_page() -> None:
     assert goes_on(prose, "Costs (continued)\n" + prose, heading=True)
     assert goes_on(prose + "• one\n• two", "• three\n• four\n" + prose, heading=False)
     assert not goes_on(prose, prose, heading=False) and not goes_on("", TABLE, heading=False)
+
+
+def test_the_page_on_which_a_named_one_goes_on_comes_with_it_and_sections_of_a_page_are_a_line(tmp_path: Path) -> None:
+    costs, toc = pymupdf.open(), [[1, "Costs", 1]]
+    texts = (
+        "Costs of turbines by site.",
+        "Costs (continued)\nMore turbines.",
+        "Rain of the year.",
+        "Wind of the year.",
+    )
+    for number, text in enumerate(texts, 1):
+        drawn = costs.new_page()
+        drawn.insert_text((40, 60), text + "\n" + words(number)[:900], fontsize=8)
+        for part in range(2):
+            title = f"Heading {number}.{part}"
+            drawn.insert_text((40, 600 + 60 * part), title, fontsize=13)
+            toc.append([2, title, number])
+    costs.set_toc(toc)
+    costs.save(tmp_path / NAME)
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(tmp_path / NAME))
+
+        def rule(request: Request) -> dict[str, Any]:
+            text = request.messages[-1].text
+            return turn(expand=["D1"]) if "Round 1 of" in text else turn(pages=[page("D1", 1)])
+
+        found, (_, opened) = ask(engine, rule)
+    assert [one.page for one in found.results[:2]] == [1, 2]
+    assert found.reasoning.steps[-2].text == "what goes on there: D1 page 2"
+    assert re.search(r"^ page 4 · Heading 4\.0 \| Heading 4\.1$", data(opened, SEEN), re.MULTILINE)
 
 
 def test_captions_and_tables_are_marked() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
+from hybrid_core.types.unread import unread_warning
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.documents.route import Routing
 from retrievers.query.question import read_question
@@ -235,6 +237,23 @@ def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) ->
     with pytest.raises(ChatError):
         by_model.pick(made, ORDER)
     assert len(endpoint.requests) == requests  # a reply that cannot be read is repaired once
+
+
+def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best_passage() -> None:
+    """A word that is shared by chance is no reason."""
+    scan = replace(document("scan"), warnings=(unread_warning(4, 9, "1-4"),))
+    many = held(document("a"), scan)
+    routing = Routing({"a": 0.2, "scan": 0.9}, {"a": "title: student", "scan": "type: poll"})
+    hits = [Hit("a", "c", 3, 5.0), Hit("scan", "c", 2, 4.9)]
+    read = {"a": "Students chose the plum.", "scan": ""}
+    made = Contenders(read_question("Which?"), routing, hits, many, None, DocumentScoring(), lambda _: read)
+    endpoint = FakeEndpoint(naming("a.pdf"))
+    choose_documents("description", made, "deep", Reasoner(ChatModel(endpoint)))
+    lines = data(endpoint.requests[0].messages[-1].text, "Documents")
+    assert re.search(
+        r"^d\d · a\.pdf · .*9 pages · All about a\n  page 3: Students chose the plum\.$", lines, re.MULTILINE
+    )
+    assert "9 pages, 4 of pictures without text · fits by type: poll" in lines and "title: student" not in lines
 
 
 # What a preference does to the scores.
