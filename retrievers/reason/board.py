@@ -13,7 +13,7 @@ from retrievers.pages.scores import PageScores, Place
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
 _BEST_PAGES = 3
-_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 100  # characters
+_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def card(document: Document) -> str:
     when = str(known.years[0]) if known.years else ""
     name = known.names[0] if known.names and not _says(document.name, known.names[0]) else ""
     parts = [name, known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
-    return ", ".join(part for part in parts if part) or document.title or "unknown kind"
+    return ", ".join(part for part in parts if part) or short(document.title, _TITLE) or "unknown kind"
 
 
 def about(document: Document, most: int) -> str:
@@ -125,8 +125,9 @@ def about(document: Document, most: int) -> str:
     said = document.description
     title, _, rest = said.partition(f" ({counted(document.pages, 'page')})")
     if title == document.title:
-        rest = rest.removeprefix(": ")
-        said = rest if card(document) == title else ": ".join(part for part in (title, rest) if part)
+        listed = rest.removeprefix(": ").split("; ")
+        rest = "; ".join(part for part in listed if not title.startswith(part.removesuffix("…")))
+        said = rest if card(document) == short(title, _TITLE) else ": ".join(part for part in (title, rest) if part)
     return short(said, most)
 
 
