@@ -3,7 +3,7 @@ about, two documents in one question, and which documents there are.
 
 They were written by hand beside the documents, before the rules that answer them. Of each kind of document half are
 held out: no rule was made by looking at their questions. Those «asked later» were written when the rules stood, those
-«in other words», on the documents of «about», before the rule for them.
+«in other words», on the documents of «about», before the rule for them, as were those on «two of one time».
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ HELD_OUT = " (held out)"
 def read(root: Path) -> Dataset:
     """``root`` holds the other sets' folders. A document that is absent is left out, and so are its questions.
 
-    The file's lines are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold"}: gold
-    is pages, or the beginning of a text, or nothing but the document, by the documents' keys.
+    The file's lines are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold",
+    "held_out"?}: gold is pages, or the beginning of a text, or nothing but the document, by the documents' keys. What
+    says nothing of being held out is where one of its documents is.
     """
     left_out: list[str] = []
     documents: dict[str, Mapping[str, Any]] = {}
@@ -48,7 +49,7 @@ def read(root: Path) -> Dataset:
 
 def _question(told: Mapping[str, Any], number: int, documents: Mapping[str, Mapping[str, Any]]) -> EvalQuestion:
     gold = [one for key, where in told["gold"].items() for one in _gold(Path(documents[key]["path"]).name, where)]
-    held_out = any(documents[key].get("held_out") for key in told["gold"])
+    held_out = told.get("held_out", any(documents[key].get("held_out") for key in told["gold"]))
     return EvalQuestion(
         f"people-{number}",
         words(told["question"], "question"),

@@ -36,6 +36,7 @@ from retrievers.reason.reasoner import reason
 from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
 from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
+from retrievers.rerank.companions import with_companion
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.phrases import phrase_gains
 from retrievers.rerank.quotations import quotation_gains, quoted_documents, unquoted
@@ -238,6 +239,9 @@ def select_results(state: SearchState) -> SearchState:
     else:
         visits = shared_out(visits, state.pages, state.apart, request.scoring.selection)
     roles = () if visits is not state.visits else roles  # a slot for a role would be taken from another document
+    if visits is state.visits and request.group != "document":
+        scoring = request.scoring.selection
+        visits = with_companion(visits, state.pages, state.question, state.routing, state.asked, scoring)
     slots = select_pages(visits, state.pages, most, roles, request.mmr, request.scoring.selection)
     return replace(state, slots=slots)
 
