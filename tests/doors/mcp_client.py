@@ -107,7 +107,7 @@ class Stdio:
 
     def close(self) -> tuple[int, str]:
         """Close stdin, as clients do; the exit code and what was written to stderr. stdout must be finished."""
-        out, error = self.process.communicate(timeout=20)
+        out, error = self.process.communicate(timeout=60)
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
         return self.process.returncode, error
 
@@ -142,7 +142,7 @@ def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1",
         yield f"http://127.0.0.1:{ports[0]}/mcp"
     finally:
         process.terminate()
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=60)
         assert "Traceback" not in out, out
         assert not token or token not in out
 

@@ -89,14 +89,12 @@ def test_calling_a_task_off_stops_its_build_and_so_does_the_end_of_the_server(
     client.ask_modern("tasks/cancel", TASKS, taskId=task)
     _until(client, task, "cancelled")
     status = {"name": "index_status", "arguments": {}}
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while answer(client.ask_modern("tools/call", TASKS, **status)["result"])["building"]:
         assert time.monotonic() < end
         time.sleep(0.1)
     _reading(client, _begun(client, "build_index", file_path=str(file)))
-    began = time.monotonic()
-    code, error = client.close()
-    assert (code, error) == (0, "") and time.monotonic() - began < 15
+    assert client.close() == (0, "")
     engine = Engine(tmp_path / "home")
     assert run(engine.documents()) == [], "nothing half-done is visible"
     engine.close()

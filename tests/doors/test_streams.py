@@ -36,11 +36,13 @@ def test_a_closed_output_is_no_error(library: Engine) -> None:
     assert subprocess.run(["sh", "-c", command, *PROGRAM, "--home", library.home, "list"], check=False).returncode == 0
 
 
-def test_what_the_outputs_encoding_lacks_is_escaped(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_outputs_encoding_lacks_is_escaped(
+    program: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    cli("index", pdfs.numbered(tmp_path / "größe 😀.pdf", 1, "spits"))
+    program("index", pdfs.numbered(tmp_path / "größe 😀.pdf", 1, "spits"))
     for arguments in (("list",), ("info", "größe 😀"), ("search", "spits"), ("page", "größe 😀", "1")):
-        human, machine = cli(*arguments), cli(*arguments, "--json")
+        human, machine = program(*arguments), program(*arguments, "--json")
         assert (human.returncode, human.stderr, machine.returncode, machine.stderr) == (0, "", 0, "")
         assert "gr\\xf6\\xdfe \\U0001f600.pdf" in human.stdout
         assert "größe 😀.pdf" in json.dumps(json.loads(machine.stdout), ensure_ascii=False)
@@ -78,7 +80,7 @@ def test_ctrl_c_while_the_engine_is_being_imported(library: Engine) -> None:
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=30) == 1
+    assert process.wait(timeout=60) == 1
     assert "hybrid-pageindex: stopped." in rest and "Traceback" not in rest
 
 
@@ -94,7 +96,7 @@ def test_ctrl_c_on_the_terminal_does_not_reach_the_workers(tmp_path: Path) -> No
     while len(workers := parent.children()) < 3:
         assert process.poll() is None, "it ended before it was interrupted"
         time.sleep(0.005)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while process.pid in {os.getpgid(worker.pid) for worker in workers}:  # between fork and exec a child is in it
         assert time.monotonic() < until
     time.sleep(0.02)  # they are importing
@@ -102,18 +104,18 @@ def test_ctrl_c_on_the_terminal_does_not_reach_the_workers(tmp_path: Path) -> No
     assert process.stderr
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=30) == 1 and "stopped." in said and "Traceback" not in said
-    assert not psutil.wait_procs(workers, timeout=10)[1]
+    assert process.wait(timeout=60) == 1 and "stopped." in said and "Traceback" not in said
+    assert not psutil.wait_procs(workers, timeout=60)[1]
 
 
-def test_control_characters_in_names_stay_in_their_line(cli: Cli, tmp_path: Path) -> None:
+def test_control_characters_in_names_stay_in_their_line(program: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
     pdfs.numbered(folder / "two\nlines\x1b[31m.pdf", 1, "spits")
     shown = "two\\nlines\\x1b[31m.pdf"
-    indexed = cli("index", folder)
+    indexed = program("index", folder)
     assert indexed.stderr.startswith(f"[1/1] indexed    {shown}: 1 page,") and indexed.stderr.count("\n") == 1
-    assert shown in cli("list").stdout and shown in cli("search", "spits").stdout
-    assert f"{shown} has no page 9" in cli("page", "two\nlines\x1b[31m", "9").stderr
-    failed = cli("index", "--json", tmp_path / "no\nfile.pdf")
+    assert shown in program("list").stdout and shown in program("search", "spits").stdout
+    assert f"{shown} has no page 9" in program("page", "two\nlines\x1b[31m", "9").stderr
+    failed = program("index", "--json", tmp_path / "no\nfile.pdf")
     assert json.loads(failed.stdout)["files"][0]["path"] == str(tmp_path / "no\nfile.pdf"), "programs get it as it is"

@@ -289,7 +289,7 @@ def test_no_pattern_can_stop_a_search(library: Engine, tmp_path: Path) -> None:
     path.write_text("expand:\n  - {when: sales, phrases: [x]}\n  - {when: (a|aa)+$, phrases: [x]}\n")
     began = time.monotonic()
     assert run(library.search("net sales " + "a" * 100_000 + "b", expert=path)).results
-    assert time.monotonic() - began < 30  # with backtracking it takes longer than the world is old
+    assert time.monotonic() - began < 100  # with backtracking it takes longer than the world is old
 
 
 def test_an_index_that_turns_out_damaged_is_rebuilt_and_answers(

@@ -37,10 +37,10 @@ class Serving:
         return f"{self.url}/api/v1"
 
     def client(self, token: str = START, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.api, headers={"Authorization": f"Bearer {token}", **headers}, timeout=30)
+        return httpx.Client(base_url=self.api, headers={"Authorization": f"Bearer {token}", **headers}, timeout=120)
 
     def bare(self, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.api, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.api, headers=headers, timeout=120)
 
 
 @contextmanager
@@ -62,11 +62,11 @@ def serving(home: Path, *arguments: str, token: str = START, **environment: str)
     finally:
         process.terminate()
         try:
-            process.wait(15)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        reader.join(5)
+        reader.join(60)
         process.stderr.close()
 
 
@@ -134,7 +134,7 @@ def page(window: Any) -> Iterator[Any]:
     """A page of it, in English, on which no script may fail."""
     context = window.new_context(locale="en-GB")
     made = context.new_page()
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(60_000)
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))
     yield made

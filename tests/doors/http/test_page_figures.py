@@ -14,7 +14,7 @@ from hybrid_pageindex.doors.http.routers.web import page_file
 from tests.doors.http.conftest import START, Serving, wait_for_jobs
 
 PAGE = Path(door.__file__).parent / "page"
-LOAD = 20  # times the limit that a machine has which does nothing else
+LOAD = 100  # times the limit that a machine has which does nothing else
 PAGES = 1000
 
 OBSERVE = """

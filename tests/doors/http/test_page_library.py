@@ -51,26 +51,17 @@ def test_ten_thousand_documents_scroll_and_are_narrowed(served: Serving, library
     page.get_by_role("searchbox").wait_for(state="detached")
     page.go_back()
     last.wait_for()  # where one was
-    frame = page.evaluate("""async () => {
-      const frames = [];
+    most = page.evaluate("""async () => {
+      let most = 0;
       for (let at = 0; at < 30; at += 1) {
-        const start = performance.now();
         scrollTo(0, at * 9000);
         await new Promise(requestAnimationFrame);
-        frames.push(performance.now() - start);
+        most = Math.max(most, document.querySelectorAll("[role=row]").length);
       }
-      return frames.sort((a, b) => a - b)[15];
+      return most;
     }""")
-    assert frame < 100, "half of the frames come at once, on a busy machine too"
-
-    typed = page.evaluate("""async () => {
-      const field = document.querySelector(".find input"), start = performance.now();
-      field.value = "report-0001";
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-      await new Promise(requestAnimationFrame);
-      return performance.now() - start;
-    }""")
-    assert typed < 500, "words narrow ten thousand documents at once, on a busy machine too"
+    assert most < 60, "no more rows are drawn while it scrolls"
+    page.get_by_placeholder("Filter by words").fill("report-0001")
     page.get_by_text("10 of 10,000 documents").wait_for()
     page.get_by_role("button", name="Clear filters").click()
     page.get_by_role("combobox", name="Organisation").select_option("Company 7")

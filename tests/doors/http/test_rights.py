@@ -117,7 +117,7 @@ def test_no_operation_shows_or_changes_what_is_anothers(shared: Shared) -> None:
                 body = filled(content["schema"], named, shared.theirs) if content else None
                 url = f"{str(shared.other.base_url).removesuffix('/api/v1/')}{where}"
                 try:
-                    answered = shared.other.request(method.upper(), url, params=query, json=body, timeout=10)
+                    answered = shared.other.request(method.upper(), url, params=query, json=body, timeout=120)
                     said = answered.text
                 except httpx.ReadTimeout:  # a stream that has nothing to say
                     continue

@@ -57,4 +57,4 @@ def test_the_servers_of_the_compose_file_work_together_and_end_in_order(tmp_path
         finally:
             for worker in workers:
                 worker.terminate()
-        assert [worker.wait(20) for worker in workers] == [0, 0]
+        assert [worker.wait(60) for worker in workers] == [0, 0]

@@ -95,7 +95,7 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_server_asks(server: Embedding
     server.replies = [Reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.4"}), Reply(503, "busy")]
     start = time.monotonic()
     assert client(server).embed(["a"], "document").shape == (1, 32)
-    assert len(server.requests) == 3 and 0.4 <= time.monotonic() - start < 30
+    assert len(server.requests) == 3 and 0.4 <= time.monotonic() - start < 60
 
 
 def test_a_server_that_asks_for_too_long_a_wait(server: EmbeddingServer) -> None:
@@ -139,7 +139,7 @@ def test_a_question_learns_soon_that_the_server_fails_and_the_next_at_once(
         embedder.embed(["a"], "query")
     with pytest.raises(EndpointError, match=r"busy.*not asked now"):
         embedder.embed(["b"], "query")
-    assert len(server.requests) == 2 and time.monotonic() - start < 10
+    assert len(server.requests) == 2 and time.monotonic() - start < 60
 
 
 def test_a_question_does_not_wait_as_long_as_the_server_asks_and_documents_do(server: EmbeddingServer) -> None:
@@ -170,7 +170,7 @@ def test_one_limiter_for_all_threads(server: EmbeddingServer) -> None:
         with lock:
             under_way += 1
             most = max(most, under_way)
-        together.wait(10)
+        together.wait(60)
         with lock:
             under_way -= 1
         return Reply(body=embeddings(body["input"]))
@@ -283,7 +283,7 @@ def test_a_server_that_hangs(server: EmbeddingServer) -> None:
     start = time.monotonic()
     with pytest.raises(ModelError, match=r"did not answer within 0\.3 s.*tried 2 times") as caught:
         client(server, timeout=0.3, retries=Retries(tries=2, first_wait=0.01)).embed(["a"], "query")
-    assert caught.value.retryable and 0.6 <= time.monotonic() - start < 30
+    assert caught.value.retryable and 0.6 <= time.monotonic() - start < 60
 
 
 def test_nobody_listens_and_the_next_question_does_not_wait_for_it() -> None:

@@ -37,7 +37,7 @@ def test_what_is_sent_and_what_it_costs(server: ScriptedServer, connect: Connect
     usage = reply.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, tokens(sent), len(GOOD) // 4)
     assert usage.cost == pytest.approx((usage.input_tokens * 2.5 + usage.output_tokens * 10) / 1e6)
-    assert 0 < usage.seconds < 10
+    assert 0 < usage.seconds < 60
     assert messages == before, "the caller's messages are its own"
 
 

@@ -61,7 +61,7 @@ def test_one_limiter_for_all_threads_and_models(server: ScriptedServer, connect:
     together = threading.Barrier(4)
 
     def answer(request: Request) -> FakeReply:
-        together.wait(30)
+        together.wait(60)
         return FakeReply(GOOD, wait=0.05)
 
     server.answer = answer
@@ -78,7 +78,7 @@ def test_calls_per_minute_are_spread(server: ScriptedServer, connect: Connect) -
     start = time.monotonic()
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda n: caller.ask(QUESTION, Found), range(6)))
-    assert 0.5 <= time.monotonic() - start < 30, "one in 0.1 s"
+    assert 0.5 <= time.monotonic() - start < 60, "one in 0.1 s"
 
 
 def test_replies_are_paid_for_once(server: ScriptedServer, connect: Connect, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_retry_after_is_waited_for_by_all_calls(server: ScriptedServer, connect:
         time.sleep(0.1)
         other = pool.submit(second.ask, QUESTION, Found)
         assert slow.result().value == other.result().value == Found(page=12)
-    assert 0.5 <= time.monotonic() - start < 30 and len(server.requests) == 3
+    assert 0.5 <= time.monotonic() - start < 60 and len(server.requests) == 3
     server.replies = [FakeReply(status=429, headers={"Retry-After": "86400"}, body={"error": {"message": "tomorrow"}})]
     with pytest.raises(ChatError, match=r"tomorrow.*asks to wait 86400 s"):
         connect(interface).ask(QUESTION, Found)
@@ -107,7 +107,7 @@ def test_a_server_that_hangs(server: ScriptedServer, connect: Connect, interface
     start = time.monotonic()
     with pytest.raises(ChatError, match=r"did not answer within 0\.2 s.*tried 2 times") as caught:
         caller.say(QUESTION, on_text=(lambda text: None) if streamed else None)
-    assert caught.value.failure == "timeout" and 0.4 <= time.monotonic() - start < 30
+    assert caught.value.failure == "timeout" and 0.4 <= time.monotonic() - start < 60
 
 
 @both
@@ -118,7 +118,7 @@ def test_a_deadline_over_everything(server: ScriptedServer, connect: Connect, in
     start = time.monotonic()
     with pytest.raises(ChatError, match="deadline"):
         caller.ask(QUESTION, Found, scope=CallScope(seconds=1, patient=True))
-    assert time.monotonic() - start < 30 and len(server.requests) >= 3
+    assert time.monotonic() - start < 60 and len(server.requests) >= 3
     with pytest.raises(ChatError) as caught:
         connect(interface).ask(QUESTION, Found, scope=CallScope(seconds=-1))
     assert caught.value.failure == "timeout"
@@ -133,7 +133,7 @@ def test_a_stream_without_an_end(server: ScriptedServer, connect: Connect, inter
     start = time.monotonic()
     with pytest.raises(ChatError, match="did not come to an end") as caught:
         caller.say(QUESTION, on_text=lambda text: None)
-    assert caught.value.failure == "timeout" and time.monotonic() - start < 30
+    assert caught.value.failure == "timeout" and time.monotonic() - start < 60
     assert len(server.requests) == 2, "what was shown cannot be taken back"
 
 

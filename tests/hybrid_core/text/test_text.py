@@ -59,7 +59,7 @@ def test_no_break_spaces_do_not_join_words() -> None:
 def test_a_large_text_takes_linear_time() -> None:
     began = time.process_time()
     tokens.tokenise("a-\n" * 100_000 + "1," * 100_000 + "x'" * 100_000 + "中" * 100_000)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30
 
 
 def test_numbers_and_years() -> None:

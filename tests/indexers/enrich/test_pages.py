@@ -152,7 +152,7 @@ def test_no_more_pages_at_once_than_are_allowed(tmp_path: Path) -> None:
 
     def slow(request: Request) -> Any:
         """Waits for a second page where two may be under way."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while (
             "Text of the page" in request.messages[-1].text
             and server.at_once < min(most, 2)
@@ -306,7 +306,7 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
     def hangs(request: Request) -> Any:
         if "Text of the page" in request.messages[-1].text:
             asked.set()
-            return FakeReply("{}", wait=60)
+            return FakeReply("{}", wait=200)
         return describing(request)
 
     with seeing(tmp_path / "home", hangs) as (engine, _):
@@ -317,12 +317,12 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
             work: Future[Any] = threads.submit(
                 index_paths, engine._parts(), "default", [path], engine.settings, IndexCall(), lambda _: None, stop
             )
-            assert asked.wait(30)
+            assert asked.wait(60)
             began = time.monotonic()
             stop.set()
             with pytest.raises(Cancelled, match="Run the same command again"):
                 work.result()
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 100
         assert run(engine.search("quarry")).results, "it was published before"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hybrid_core.types.documents import Line, ParsedPage
 from indexers.formats.pdf.read import open_pdf, read_pages
 from indexers.formats.pdf.reading_order import Piece, arrange
 from tests import pdfs
+from tests.work import calls
 
 
 def parsed(path: Path) -> ParsedPage:
@@ -106,13 +106,11 @@ def test_a_line_running_up_the_margin_is_not_joined_to_the_text(tmp_path: Path) 
     assert "Archive copy 17 of 20" in [line.text for line in parsed(tmp_path / "a.pdf").lines]
 
 
-def test_an_ordinary_page_costs_well_under_a_millisecond() -> None:
+def test_an_ordinary_page_is_little_work() -> None:
     lines = textwrap.wrap(pdfs.prose("cost", 1, 60), 88)[:60]
     pieces = [
         Piece(Line(text, 72, 60 + 12 * n, 500, 70 + 12 * n, 10, False, False, "f"), True)
         for n, text in enumerate(lines)
     ]
-    began = time.process_time()
-    for _ in range(200):
-        assert len(arrange(pieces)) == len(lines)
-    assert (time.process_time() - began) / 200 < 0.001
+    assert len(arrange(pieces)) == len(lines)
+    assert calls(lambda: arrange(pieces)) < 20 * len(lines)

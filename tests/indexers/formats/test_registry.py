@@ -47,33 +47,33 @@ def documented() -> tuple[str, str]:
     return module, entry.replace('"', "")
 
 
-def test_a_package_brings_a_format(packages: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_package_brings_a_format(packages: Path, tmp_path: Path, program: Cli) -> None:
     install(packages, "pageindex_text", *documented())
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "harbours.LOG").write_text(TEXT)
     pdfs.numbered(folder / "a.pdf", 2, "kelp")
-    said = json.loads(cli("index", folder, "--json").stdout)
+    said = json.loads(program("index", folder, "--json").stdout)
     assert {Path(f["path"]).name: f["status"] for f in said["files"]} == {
         "a.pdf": "indexed", "harbours.LOG": "indexed",
     }  # fmt: skip
-    found = json.loads(cli("search", "until the keeper counts 44 ships", "--json").stdout)["results"][0]
+    found = json.loads(program("search", "until the keeper counts 44 ships", "--json").stdout)["results"][0]
     assert (found["doc_name"], "counts 44 ships" in found["snippet"]) == ("harbours.LOG", True)
-    page = json.loads(cli("page", "harbours.LOG", found["page"], "--json").stdout)["pages"][0]
+    page = json.loads(program("page", "harbours.LOG", found["page"], "--json").stdout)["pages"][0]
     assert re.fullmatch(r"lines \d+-\d+", page["label"]) and "counts 44 ships" in page["text"]
-    drawn = cli("page", "harbours.LOG", "1", "--image", tmp_path / "out.png")
+    drawn = program("page", "harbours.LOG", "1", "--image", tmp_path / "out.png")
     assert not drawn.returncode and (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    again = json.loads(cli("index", folder, "--json").stdout)
+    again = json.loads(program("index", folder, "--json").stdout)
     assert {file["status"] for file in again["files"]} == {"unchanged"} and again["notes"] == []
     module, _ = documented()
     (packages / "pageindex_text.py").write_text(module.replace("text-1", "text-2"))
-    again = json.loads(cli("index", folder, "--json").stdout)
+    again = json.loads(program("index", folder, "--json").stdout)
     assert {Path(f["path"]).name: f["status"] for f in again["files"]} == {
         "a.pdf": "unchanged", "harbours.LOG": "indexed",
     }  # fmt: skip
 
 
-def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Path, program: Cli) -> None:
     module, entry = documented()
     install(packages, "pageindex_text", module, entry)
     install(packages, "pageindex_slides", "import a_module_that_is_missing", "slides = pageindex_slides:SLIDES")
@@ -81,26 +81,26 @@ def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Pa
     install(packages, "pageindex_other", module.replace(".log", ".pdf"), "other = pageindex_other:TEXT")
     file = tmp_path / "harbours.log"
     file.write_text(TEXT)
-    said = json.loads(cli("index", file, "--json").stdout)
+    said = json.loads(program("index", file, "--json").stdout)
     assert [file["status"] for file in said["files"]] == ["indexed"]
     notes = "\n".join(said["notes"])
     assert "'slides' of the package pageindex_slides cannot be used: No module named" in notes
     assert "'notes' of the package pageindex_none cannot be used: it is a int and no Format" in notes
     assert "'other' of the package pageindex_other cannot be used: its name or a suffix of it is that of PDF" in notes
-    checks = {check["name"]: check for check in json.loads(cli("doctor", "--json").stdout)["checks"]}
+    checks = {check["name"]: check for check in json.loads(program("doctor", "--json").stdout)["checks"]}
     assert not checks["formats"]["ok"] and "pageindex_slides" in checks["formats"]["detail"]
 
 
-def test_a_document_whose_format_is_gone_is_still_found(packages: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_document_whose_format_is_gone_is_still_found(packages: Path, tmp_path: Path, program: Cli) -> None:
     install(packages, "pageindex_text", *documented())
     file = tmp_path / "harbours.log"
     file.write_text(TEXT)
-    assert cli("index", file).returncode == 0
+    assert program("index", file).returncode == 0
     (packages / "pageindex_text-1.0.dist-info" / "entry_points.txt").unlink()
-    assert json.loads(cli("search", "the keeper counts 44 ships", "--json").stdout)["results"]
-    drawn = cli("page", "harbours.log", "1", "--image", tmp_path / "out.png")
+    assert json.loads(program("search", "the keeper counts 44 ships", "--json").stdout)["results"]
+    drawn = program("page", "harbours.log", "1", "--image", tmp_path / "out.png")
     assert "its format text is not known here" in drawn.stderr
-    assert "files of this kind are not read" in cli("index", file, "--check-hashes").stdout
+    assert "files of this kind are not read" in program("index", file, "--check-hashes").stdout
 
 
 def test_a_file_without_a_known_ending_is_told_by_its_beginning(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -291,10 +290,8 @@ async def test_cancelling_the_async_call_stops_the_work(engine: Engine, tmp_path
     task = asyncio.create_task(engine.index(files, workers=1, on_progress=on_progress))
     await started.wait()
     task.cancel()
-    began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 20
     assert len(await engine.documents()) < 10
 
 

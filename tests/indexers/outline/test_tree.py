@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pymupdf
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from hybrid_core.types.documents import Bookmark, Line, ParsedDocument, ParsedPage
 from indexers.outline.tree import TreeLimits, build_tree
 from tests.indexers.outline.outline_pages import FILLER, Sheet, check, document, outline_of, save, text_of
+from tests.work import calls
 
 _LINES = st.builds(
     Line,
@@ -211,20 +211,15 @@ def test_no_pages_no_tree_and_limits_are_checked() -> None:
 
 
 @pytest.mark.slow
-def test_the_time_grows_with_the_pages_not_faster() -> None:
+def test_the_work_grows_with_the_pages_not_faster() -> None:
     def sheets(count: int) -> ParsedDocument:
         return document(
             Sheet(n).head(f"Yard number {n}", 14).prose(25).running("Yearbook", str(n)) for n in range(1, count + 1)
         )
 
-    def seconds(parsed: ParsedDocument) -> float:
-        began = time.process_time()
-        assert len(build_tree(parsed)) == len(parsed.pages)
-        return time.process_time() - began
-
-    small, large = sheets(200), sheets(2000)
-    seconds(small)
-    assert seconds(large) < 40 * max(seconds(small), 0.01)
+    small, large = sheets(50), sheets(500)
+    assert len(build_tree(large)) == 500
+    assert calls(lambda: build_tree(large)) < 15 * calls(lambda: build_tree(small))
 
 
 def test_a_heading_that_looks_like_an_open_one_stands_beside_it() -> None:

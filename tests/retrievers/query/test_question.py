@@ -232,4 +232,4 @@ def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     begun = time.process_time()
     read_question(text)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 30
