@@ -20,7 +20,7 @@ from tests.conftest import Cli
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS, PAGES, KILLS = 16, 4, 20
+DOCUMENTS, PAGES = 16, 4
 
 
 def topic(document: int, version: int) -> str:
@@ -62,7 +62,8 @@ def found_version(engine: Engine, document: int, versions: int) -> int:
     return complete[0]
 
 
-def test_kill_9_at_random_moments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.endurance)])
+def test_kill_9_at_random_moments(tmp_path: Path, kills: int) -> None:
     home, folder = tmp_path / "home", tmp_path / "files"
     folder.mkdir()
     choose = random.Random(9)
@@ -77,7 +78,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     usual = time.monotonic() - began
     assert reported(said) == set(newest)
     promised = dict(newest)
-    for kill in range(1, KILLS + 1):
+    for kill in range(1, kills + 1):
         for document in choose.sample(range(DOCUMENTS), DOCUMENTS // 2):
             newest[document] = kill
             write(folder, document, kill)
@@ -89,7 +90,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
         for document in reported(said):
             promised[document] = newest[document]
         for document, least in promised.items():
-            if document in reported(said) or kill % 10 == 0:
+            if document in reported(said) or kill % 4 == 0:
                 assert found_version(engine, document, kill) >= least
         _, alive = psutil.wait_procs(workers, timeout=60)
         assert not alive, "worker processes must end with the process that started them"
@@ -97,7 +98,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
         assert len(snapshot.published("default")) == DOCUMENTS
     report = run(engine.index(folder))
     assert {file.status for file in report.files} <= {"indexed", "unchanged"}
-    assert {document: found_version(engine, document, KILLS) for document in newest} == newest
+    assert {document: found_version(engine, document, kills) for document in newest} == newest
     assert run(engine.doctor()).ok
     assert not list((home / "tmp").iterdir()), "working files of killed runs must be removed"
     engine.close()

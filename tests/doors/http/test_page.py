@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
-from tests.doors.http.conftest import START, Serving
+from tests.doors.http.conftest import START, Serving, wait_for_jobs
 
 
 def test_a_file_is_added_found_and_read(served: Serving, page: Any, tmp_path: Path) -> None:
@@ -43,11 +42,8 @@ def test_questions_are_answered_beside_what_they_cite_and_asked_in_another_way(
     with served.client() as client:
         client.post("/libraries", json={"name": "canal"})
         with file.open("rb") as read:
-            client.post("/libraries/canal/documents", files={"file": ("lock.md", read)})
-        for _ in range(200):
-            if client.get("/libraries/canal/documents").json()["documents"]:
-                break
-            time.sleep(0.1)
+            sent = client.post("/libraries/canal/documents", files={"file": ("lock.md", read)}).json()
+        wait_for_jobs(client, [sent["files"][0]["job"]])
     page.goto(f"{served.url}/#token={START}")
     page.get_by_role("link", name="canal").click()
     page.get_by_role("searchbox").fill("What does the gate weigh?")
