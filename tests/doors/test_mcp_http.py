@@ -112,13 +112,13 @@ def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
     assert address("8765", "") == ("127.0.0.1", 8765)
 
 
-def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, cli: Cli) -> None:
+def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli) -> None:
     for options, why in (
         (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is no folder"),
         (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is no folder"),
         (["--install", "cursor", "--http", "127.0.0.1:80"], "--http"),
     ):  # fmt: skip
-        done = cli("mcp", *options)
+        done = program("mcp", *options)
         assert done.returncode == 2 and why in done.stderr and done.stdout == ""
 
 
@@ -149,10 +149,10 @@ async def test_fifty_clients_at_once(library: Engine) -> None:
 
 
 @pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "cursor", "vscode"])
-def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp_path: Path, cli: Cli) -> None:
+def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp_path: Path, program: Cli) -> None:
     root = tmp_path / "papers"
     root.mkdir()
-    first = json.loads(cli("mcp", "--install", client, "--root", root, "--json").stdout)
+    first = json.loads(program("mcp", "--install", client, "--root", root, "--json").stdout)
     file = Path(first["file"])
     assert file.is_relative_to(tmp_path / "user") and first["backup"] is None
     key = "servers" if client == "vscode" else "mcpServers"
@@ -161,7 +161,7 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
     held[key]["other"] = {"command": "x"}
     file.write_text(json.dumps(held))
     file.chmod(0o600)
-    again = cli("mcp", "--install", client, "--root", root, "--max-tokens", 3000, "--read-only")
+    again = program("mcp", "--install", client, "--root", root, "--max-tokens", 3000, "--read-only")
     assert again.returncode == 0 and "wrote the server into" in again.stdout
     now = json.loads(file.read_text())
     assert now["theme"] == "dark" and now[key]["other"] == {"command": "x"}

@@ -220,12 +220,12 @@ def test_the_doctor_says_what_is_wrong_without_trying_for_long(
     assert detail in str(caught.value) and KEY not in str(caught.value) and len(server.requests) <= 2
 
 
-def test_the_doctor_on_the_command_line(server: ScriptedServer, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_on_the_command_line(server: ScriptedServer, program: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEINDEX_LLM_MODEL", "m")
     monkeypatch.setenv("PAGEINDEX_LLM_API_KEY", KEY)
     monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
-    assert "answers in" in cli("doctor").stdout
+    assert "answers in" in program("doctor").stdout
     server.answer = lambda request: FakeReply(status=401, body={"error": {"message": "bad"}})
-    done = cli("doctor")
+    done = program("doctor")
     assert done.returncode != 0 and "Check the API key" in done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr

@@ -159,17 +159,17 @@ def test_the_web_is_closed_unless_a_setting_opens_it(tmp_path: Path, web: str) -
     opened.close()
 
 
-def test_open_shows_the_original_at_its_page(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_shows_the_original_at_its_page(tmp_path: Path, program: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer = tmp_path / "bin" / ("open" if sys.platform == "darwin" else "xdg-open")
     viewer.parent.mkdir()
     viewer.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/shown\n')
     viewer.chmod(0o755)
     monkeypatch.setenv("PATH", str(viewer.parent), prepend=":")
     file = pdfs.numbered(tmp_path / "kelp.pdf", 3, "kelp")
-    cli("index", file)
-    done = cli("open", "kelp.pdf", "--page", 2)
+    program("index", file)
+    done = program("open", "kelp.pdf", "--page", 2)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "shown").read_text() == f"{file.as_uri()}#page=2\n"
-    assert cli("open", "kelp.pdf", "--page", 9).returncode != 0
+    assert program("open", "kelp.pdf", "--page", 9).returncode != 0
     file.unlink()
-    assert "the original is gone" in cli("open", "kelp.pdf").stderr
+    assert "the original is gone" in program("open", "kelp.pdf").stderr

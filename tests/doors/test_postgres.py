@@ -17,36 +17,36 @@ from tests.conftest import Cli
 QUESTIONS = ["revenue of Borealis in fiscal 2022", "page 2"]
 
 
-def found(cli: Cli, question: str) -> list[tuple[str, int, float]]:
-    ran = cli("search", question, "--json")
+def found(program: Cli, question: str) -> list[tuple[str, int, float]]:
+    ran = program("search", question, "--json")
     assert ran.returncode == 0, ran.stderr
     return [(page["doc_name"], page["page"], page["score"]) for page in json.loads(ran.stdout)["results"]]
 
 
 def test_a_catalog_moves_to_postgresql_and_back(
-    tmp_path: Path, cli: Cli, filings: list[Path], postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, program: Cli, filings: list[Path], postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli("index", *filings[:3]).returncode == 0
-    before = [found(cli, question) for question in QUESTIONS]
+    assert program("index", *filings[:3]).returncode == 0
+    before = [found(program, question) for question in QUESTIONS]
     assert any(before)
     url = postgres.new_database(postgres_url, "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
-    moved = cli("migrate", "--catalog", url)
+    moved = program("migrate", "--catalog", url)
     assert moved.returncode == 0 and "each table compared" in moved.stdout, moved.stderr
     assert "Set PAGEINDEX_POSTGRES_URL" in moved.stdout
 
     monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
-    assert [found(cli, question) for question in QUESTIONS] == before
-    assert [found(lambda *a: cli(*a, home=tmp_path / "new"), question) for question in QUESTIONS] == before
-    assert cli("index", filings[3]).returncode == 0
-    checked = cli("doctor")
+    assert [found(program, question) for question in QUESTIONS] == before
+    assert [found(lambda *a: program(*a, home=tmp_path / "new"), question) for question in QUESTIONS] == before
+    assert program("index", filings[3]).returncode == 0
+    checked = program("doctor")
     assert checked.returncode == 0 and "in PostgreSQL, schema" in checked.stdout
-    full = [found(cli, question) for question in QUESTIONS]
-    assert cli("migrate", "--catalog", "sqlite").stderr.startswith("hybrid-pageindex: The catalog to copy to holds")
+    full = [found(program, question) for question in QUESTIONS]
+    assert program("migrate", "--catalog", "sqlite").stderr.startswith("hybrid-pageindex: The catalog to copy to holds")
     for file in (tmp_path / "home").glob("catalog.sqlite*"):
         file.unlink()
-    assert cli("migrate", "--catalog", "sqlite").returncode == 0
+    assert program("migrate", "--catalog", "sqlite").returncode == 0
     monkeypatch.delenv("PAGEINDEX_POSTGRES_URL")
-    assert [found(cli, question) for question in QUESTIONS] == full
+    assert [found(program, question) for question in QUESTIONS] == full
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,15 @@ def test_a_catalog_moves_to_postgresql_and_back(
         ("rubbish", "is no address"),
     ],
 )
-def test_a_database_that_is_not_there_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str, said: str) -> None:
+def test_a_database_that_is_not_there_is_said(
+    program: Cli, monkeypatch: pytest.MonkeyPatch, url: str, said: str
+) -> None:
     monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
-    ran = cli("search", "anything")
+    ran = program("search", "anything")
     assert ran.returncode != 0 and said in ran.stderr and "secret" not in ran.stderr and "Traceback" not in ran.stderr
 
 
-def test_a_server_that_dies_while_files_are_indexed_costs_nothing(tmp_path: Path, cli: Cli) -> None:
+def test_a_server_that_dies_while_files_are_indexed_costs_nothing(tmp_path: Path, program: Cli) -> None:
     files = tmp_path / "files"
     files.mkdir()
     for number in range(12):

@@ -76,13 +76,13 @@ def test_what_is_meant_has_to_be_said(engine: Engine, filings: list[Path]) -> No
         run(engine.rebuild(library="nowhere"))
 
 
-def test_it_can_be_left_to_workers_from_the_command_line(engine: Engine, filings: list[Path], cli: Cli) -> None:
+def test_it_can_be_left_to_workers_from_the_command_line(engine: Engine, filings: list[Path], program: Cli) -> None:
     run(engine.index(filings[:2], library="reports", workers=1))
     before = contents(engine, "reports")
-    left = cli("rebuild", "--library", "reports", "--detach", "--json")
+    left = program("rebuild", "--library", "reports", "--detach", "--json")
     assert left.returncode == 0 and "2 files left to workers" in json.loads(left.stdout)["notes"][0]
     assert [view.job.options["anew"] for view in run(engine.jobs(status=["waiting"])).jobs] == [True, True]
     run(engine.work(concurrency=1, enough=lambda: True))
     after = contents(engine, "reports")
     assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
-    assert cli("rebuild").returncode == 2
+    assert program("rebuild").returncode == 2

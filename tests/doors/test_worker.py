@@ -59,9 +59,9 @@ def all_jobs(engine: Engine) -> list[Job]:
     return JobReader(engine._catalog()).listed(most=1000)
 
 
-def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp_path: Path, cli: Cli) -> None:
+def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp_path: Path, program: Cli) -> None:
     file = pdfs.numbered(tmp_path / "a.pdf", 3, "tides")
-    said = cli("index", file, "--detach")
+    said = program("index", file, "--detach")
     assert said.returncode == 0 and "1 file left to workers" in said.stdout
     assert run(engine.documents()) == []
     worker = begun(engine.home, "worker", "--concurrency", "1")
@@ -73,7 +73,7 @@ def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp
     assert psutil.wait_procs(children, timeout=60)[1] == []
     assert [job.status for job in all_jobs(engine)] == ["done"]
     assert not list((engine.home / "tmp").iterdir())
-    refused = cli("index", file, "--detach", "--password", "secret")
+    refused = program("index", file, "--detach", "--password", "secret")
     assert refused.returncode == 2 and "never stored" in refused.stderr
 
 

@@ -79,17 +79,19 @@ def test_a_folder_that_is_not_ours_alone_keeps_its_rights(tmp_path: Path) -> Non
         shutil.rmtree(home)
 
 
-def test_a_key_that_others_could_read_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture, cli: Cli) -> None:
+def test_a_key_that_others_could_read_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: Cli
+) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
     file = home / "config.yaml"
     file.write_text("llm_api_key: sesame-open\nmcp_token: a-long-token-of-letters\ntop_k: 3\n")
     file.chmod(0o644)
-    first = cli("libraries", home=home)
+    first = program("libraries", home=home)
     assert "llm_api_key and mcp_token" in first.stderr and "mode 644" in first.stderr
     assert "sesame" not in first.stderr and first.stderr.count("\n") == 1
     assert file.stat().st_mode & 0o777 == 0o600
-    assert cli("libraries", home=home).stderr == ""
+    assert program("libraries", home=home).stderr == ""
     file.write_text("top_k: 3\n")
     file.chmod(0o644)
     home.chmod(0o755)

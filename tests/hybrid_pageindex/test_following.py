@@ -76,17 +76,17 @@ def positions(home: Path) -> tuple[int, int]:
     return (state.position if state else 0), newest
 
 
-def test_what_index_has_reported_is_in_the_index_that_the_next_process_opens(tmp_path: Path, cli: Cli) -> None:
-    assert cli("index", amber(tmp_path / "new")).returncode == 0
+def test_what_index_has_reported_is_in_the_index_that_the_next_process_opens(tmp_path: Path, program: Cli) -> None:
+    assert program("index", amber(tmp_path / "new")).returncode == 0
     assert positions(tmp_path / "home") == (MANY + 1, MANY + 1)
-    found = cli("search", QUESTION)
+    found = program("search", QUESTION)
     assert "amber.md" in found.stdout and BEHIND not in found.stdout + found.stderr
 
 
 def test_a_process_that_searches_finds_what_another_one_has_indexed_and_says_that_it_is_behind(
-    tmp_path: Path, cli: Cli, reading: Engine
+    tmp_path: Path, program: Cli, reading: Engine
 ) -> None:
-    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    assert program("index", amber(tmp_path / "new")).returncode == 0
     assert positions(tmp_path / "home")[0] == 2, "it left the index to the one that has it open"
     found = search(reading)
     assert names(found)[0] == "amber.md"
@@ -100,31 +100,31 @@ def test_a_process_that_searches_finds_what_another_one_has_indexed_and_says_tha
     assert [page.score for page in after.results] == pytest.approx([page.score for page in found.results], rel=1e-4)
 
 
-def test_a_few_new_pages_are_taken_up_by_the_search(tmp_path: Path, cli: Cli, reading: Engine) -> None:
-    assert cli("index", written(tmp_path / "new", 3, "Amber lanterns.")).returncode == 0
+def test_a_few_new_pages_are_taken_up_by_the_search(tmp_path: Path, program: Cli, reading: Engine) -> None:
+    assert program("index", written(tmp_path / "new", 3, "Amber lanterns.")).returncode == 0
     found = search(reading)
     assert names(found)[0].startswith("new") and not said(found)
     assert positions(tmp_path / "home") == (5, 5)
 
 
 def test_what_was_removed_or_replaced_never_shows_while_the_index_is_behind(
-    tmp_path: Path, cli: Cli, reading: Engine
+    tmp_path: Path, program: Cli, reading: Engine
 ) -> None:
     new = amber(tmp_path / "new")
     run(reading.index(new))
     assert names(search(reading))[0] == "amber.md"
     written(new, MANY, "Changed.")
     (new / "amber.md").write_text("# Port Amber\n\nNothing is shipped from here.\n")
-    assert cli("index", new).returncode == 0
+    assert program("index", new).returncode == 0
     found = search(reading)
     assert said(found)[0].startswith(BEHIND)
     assert all("lanterns" not in page.snippet for page in found.results)
-    assert cli("remove", "amber.md").returncode == 0
+    assert program("remove", "amber.md").returncode == 0
     assert "amber.md" not in names(search(reading, "Port Amber"))
 
 
 def test_processes_that_search_and_end_take_the_index_further_each(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, program: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     with closing(Engine(home)) as engine, monkeypatch.context() as killed:
@@ -133,7 +133,7 @@ def test_processes_that_search_and_end_take_the_index_further_each(
         run(engine.index(amber(tmp_path / "new")))
     reached = [positions(home)[0]]
     for _ in range(MANY):
-        found = cli("search", QUESTION)
+        found = program("search", QUESTION)
         assert "amber.md" in found.stdout
         reached.append(positions(home)[0])
         assert reached[-1] > reached[-2]
@@ -143,7 +143,7 @@ def test_processes_that_search_and_end_take_the_index_further_each(
 
 
 def test_a_thread_follows_while_somebody_searches(
-    tmp_path: Path, cli: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, program: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     followed, follow_all = threading.Event(), Indexes.follow_all
 
@@ -155,7 +155,7 @@ def test_a_thread_follows_while_somebody_searches(
     monkeypatch.setattr(background_follower, "_POLL_SECONDS", 0.01)
     reading.close()
     assert not said(search(reading))
-    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    assert program("index", amber(tmp_path / "new")).returncode == 0
     for _ in range(2):
         followed.clear()
         assert followed.wait(60)
@@ -164,10 +164,10 @@ def test_a_thread_follows_while_somebody_searches(
 
 
 def test_following_gives_way_to_searches(
-    tmp_path: Path, cli: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, program: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_follower, "_GIVES_WAY", 60.0)
-    assert cli("index", amber(tmp_path / "new")).returncode == 0
+    assert program("index", amber(tmp_path / "new")).returncode == 0
     thread = threading.Thread(target=reading._indexes().follow_all)
     with reading._indexes().follower.searching():
         thread.start()
@@ -195,13 +195,13 @@ def test_an_index_that_cannot_be_written_is_told_and_its_pages_are_found_by_thei
     assert not said(search(reading))
 
 
-def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, cli: Cli) -> None:
+def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, program: Cli) -> None:
     with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
         run(engine.index(written(tmp_path / "first", 2)))
         run(engine.embed("hashed:32"))
         assert search(engine).embedded_share == 1.0
-        assert cli("index", amber(tmp_path / "new")).returncode == 0
-        assert cli("embed").returncode == 0
+        assert program("index", amber(tmp_path / "new")).returncode == 0
+        assert program("embed").returncode == 0
         found = search(engine)
         assert names(found)[0] == "amber.md" and found.embedded_share < 1.0
         assert any(f"the vectors of {MANY + 1} documents are not in the index yet" in note for note in said(found))
@@ -218,20 +218,20 @@ def test_a_cancelled_index_command_leaves_the_rest_to_searches(tmp_path: Path, e
     assert following.follow(engine._parts(), "unknown", stopped.is_set) == ()
 
 
-def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, cli: Cli, engine: Engine) -> None:
+def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, program: Cli, engine: Engine) -> None:
     run(engine.index(written(tmp_path / "first", 3), detach=True))
     assert positions(tmp_path / "home")[0] == 0
     run(engine.work(concurrency=1, enough=lambda: True))
     assert positions(tmp_path / "home") == (3, 3)
-    assert "first000.md" in cli("search", "Calm harbour 0").stdout
+    assert "first000.md" in program("search", "Calm harbour 0").stdout
 
 
-def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: Path, cli: Cli) -> None:
+def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: Path, program: Cli) -> None:
     home = tmp_path / "home"
     with closing(Engine(home)) as engine:
         run(engine.index(written(tmp_path / "first", 1)))
         assert search(engine).results
-        assert cli("index", amber(tmp_path / "new")).returncode == 0
+        assert program("index", amber(tmp_path / "new")).returncode == 0
     script = (
         "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.services import background_follower\n"
         f"background_follower._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"

@@ -272,13 +272,13 @@ def test_what_cannot_be_made_again_is_taken_out_and_said(
     assert not document.published
 
 
-def test_doctor_compares_from_the_command_line(cli: Cli, three: tuple[Path, Path, Path]) -> None:
+def test_doctor_compares_from_the_command_line(program: Cli, three: tuple[Path, Path, Path]) -> None:
     file, _, b = three
-    assert cli("index", file).returncode == 0
-    deep = cli("doctor", "--deep")
+    assert program("index", file).returncode == 0
+    deep = program("doctor", "--deep")
     assert "compared 1 of 1 contents" in deep.stderr and "contents: 1 of 1 hold what their files do" in deep.stdout
     copied(b, file)
-    found = json.loads(cli("doctor", "--deep", "--json").stdout)
+    found = json.loads(program("doctor", "--deep", "--json").stdout)
     (contents,) = (check for check in found["checks"] if check["name"] == "contents")
     assert (
         contents["ok"] and "1 not compared: their files have changed since, which index will see" in contents["detail"]

@@ -258,29 +258,31 @@ def test_a_kill_in_the_middle_leaves_it_searchable_and_the_next_run_goes_on(tmp_
         engine.close()
 
 
-def test_without_models_the_command_says_what_it_did_instead(cli: Any, tmp_path: Path) -> None:
+def test_without_models_the_command_says_what_it_did_instead(program: Any, tmp_path: Path) -> None:
     paths = [pdfs.numbered(tmp_path / f"{n}.pdf", 1, f"cove {n}") for n in range(2)]
-    shown = cli("index", *paths)
+    shown = program("index", *paths)
     assert shown.stdout.count("no language model is configured") == 1 == shown.stdout.count("no vision model")
-    assert "note" not in cli("index", *paths).stdout, "nothing was done, nothing was done without"
-    assert "note" not in cli("index", pdfs.numbered(tmp_path / "2.pdf", 1, "cove 2")).stdout, "it was said before"
-    assert cli("index", *paths, "--vision", "always").stdout.count("no vision model") == 1, "it was asked for"
+    assert "note" not in program("index", *paths).stdout, "nothing was done, nothing was done without"
+    assert "note" not in program("index", pdfs.numbered(tmp_path / "2.pdf", 1, "cove 2")).stdout, "it was said before"
+    assert program("index", *paths, "--vision", "always").stdout.count("no vision model") == 1, "it was asked for"
 
 
-def test_the_command_shows_what_models_did_and_took(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_shows_what_models_did_and_took(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
     with scripted_server(describing) as server:
         monkeypatch.setenv("PAGEINDEX_VLM_MODEL", "eyes")
         monkeypatch.setenv("PAGEINDEX_VLM_BASE_URL", server.url)
         monkeypatch.setenv("PAGEINDEX_MODEL_PRICES", "eyes=1/1")
-        shown = cli("index", path, "--vision", "always")
+        shown = program("index", path, "--vision", "always")
         row = next(line.split() for line in shown.stdout.splitlines() if line.startswith("a.pdf"))
         assert row[:6] == ["a.pdf", "7", "0", "0", "7", "0"] and float(row[-2]) > 0
         assert re.search(r"a\.pdf: 7 pages, .*, models [\d.]+ s \(7 calls\)", shown.stderr)
-        assert "pages 7 done, 0 failed, 7 model calls, " in cli("info", "a.pdf").stdout
-        assert "marlstone" in cli("page", "a.pdf", "2").stdout
+        assert "pages 7 done, 0 failed, 7 model calls, " in program("info", "a.pdf").stdout
+        assert "marlstone" in program("page", "a.pdf", "2").stdout
         server.answer = lambda _: FakeReply(status=401, body={"error": {"message": "no"}})
-        wrong = cli("index", pdfs.numbered(tmp_path / "b.pdf", 1, "cove"))
+        wrong = program("index", pdfs.numbered(tmp_path / "b.pdf", 1, "cove"))
         assert wrong.returncode == 0 and wrong.stdout.count("the vision model does not work") == 1
         assert wrong.stderr.count("note: the vision model does not work") == 1, "as soon as it is known"
 
