@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -108,17 +108,13 @@ def _by_role(
     docs: Sequence[int],
 ) -> Leads:
     """What a document is about, where the question names one and asks for nothing else."""
-    from retrievers.places.overview import overview
-
     text = without(replace(question, text=left), routing)
 
-    def places(scores: PageScores) -> Sequence[PlaceFound]:
-        document, content = scores.candidate.document, scores.content
+    def means_whole(document: Document, content: Content) -> bool:
         others = rest(text, question, naming_terms(document, routing))
-        of_whole = _RESULTS.issuperset(_elsewhere(others, content))
-        return overview(wanted, document, content) if of_whole else []
+        return _RESULTS.issuperset(_elsewhere(others, content))
 
-    return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
+    return _whole(wanted, means_whole, visits, pages, docs)
 
 
 def _by_silence(
@@ -130,18 +126,31 @@ def _by_silence(
     docs: Sequence[int],
 ) -> Leads:
     """What a document says, where the question names one and nothing in it."""
-    from retrievers.places.overview import overview
-
     text = without_saying_chinese(without(question, routing))
     loosely = ends_in_saying(question.text)
 
-    def places(scores: PageScores) -> Sequence[PlaceFound]:
-        document, content = scores.candidate.document, scores.content
+    def means_whole(document: Document, content: Content) -> bool:
         others = without_saying(rest(text, question, naming_terms(document, routing)))
         if not _is_named(document, question):  # «What does this report cover?»: there is but one
-            alone = len(pages) == 1 and own_names(document).isdisjoint(question.terms)
-            return overview(wanted, document, content) if alone and not others else []
-        return [] if (_elsewhere(others, content) if loosely else others) else overview(wanted, document, content)
+            return len(pages) == 1 and own_names(document).isdisjoint(question.terms) and not others
+        return not (_elsewhere(others, content) if loosely else others)
+
+    return _whole(wanted, means_whole, visits, pages, docs)
+
+
+def _whole(
+    wanted: Wanted,
+    means_whole: Callable[[Document, Content], bool],
+    visits: Sequence[PageVisit],
+    pages: Sequence[PageScores],
+    docs: Sequence[int],
+) -> Leads:
+    """What speaks for a whole document, where the question means one."""
+    from retrievers.places.overview import overview
+
+    def places(scores: PageScores) -> Sequence[PlaceFound]:
+        document, content = scores.candidate.document, scores.content
+        return overview(wanted, document, content) if means_whole(document, content) else []
 
     return lead("overview", visits, pages, docs, places, lambda _: False, one_document=True)
 

@@ -68,23 +68,23 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     for at, section in enumerate(content.sections):
         if section.synthetic or (begins is not None and section.start_page not in begins):
             continue
-        fit = _fit(asked, section.title)
+        said = _verbatim(asked, section.title)
+        fit = _fit(asked, section.title, said)
         if fit < (_NAMED if asked.part else _EXACT):
             continue
         label = numbered(section.title)
         called = bool(asked.part and label and label.word == asked.part)
         above = {term for i in content.path(at)[:-1] for term in _words(content.sections[i].title)}
         below = -len(above & asked.terms)
-        said = -_verbatim(asked, section.title)
         order = (
-            (-called, section.level, -fit) if asked.part == "chapter" else (-called, said, -fit, below, section.level)
+            (-called, section.level, -fit) if asked.part == "chapter" else (-called, -said, -fit, below, section.level)
         )
-        found.append(((*order, -worth(section.start_page)), section))
+        found.append(((*order, -worth(section.start_page)), section, said))
     found.sort(key=lambda one: one[0])
     places: dict[int, PlaceFound] = {}
-    for _, section in found[:_MOST]:
+    for _, section, said in found[:_MOST]:
         place = beginning(section, f"«{section.title}» begins here")
-        if not asked.part and not _verbatim(asked, section.title):  # it may be that only a word of it is asked about
+        if not asked.part and not said:  # it may be that only a word of it is asked about
             place = replace(place, span=None)
         places.setdefault(section.start_page, place)
     return list(places.values())
@@ -127,12 +127,13 @@ def _may_be_title(line: str) -> bool:
     return len(line) <= _LINE and not line[:1].islower() and not sentence
 
 
-def _fit(asked: SectionAsked, title: str) -> float:
-    """How well a title says what is asked: the whole of it, or what stands before a comma or a colon."""
+def _fit(asked: SectionAsked, title: str, said: int) -> float:
+    """How well a title, of which so many words are ``said`` verbatim, says what is asked: the whole of it, or what
+    stands before a comma or a colon."""
     words = _words(title)
     if words <= asked.naming:
         return 0.0
-    if not asked.needed - words and _verbatim(asked, title) > _PAIR:
+    if not asked.needed - words and said > _PAIR:
         return 1.0
     whole = _dice(asked, words)
     if whole < 1 and (first := _SEGMENT.split(title)[0]) != title:
