@@ -123,8 +123,9 @@ def plain(url: str) -> str:
 
 
 def catalog_of(home: Path) -> Catalog:
-    """The catalog of a home, in whatever database the tests' option has them."""
-    return Catalog(home / CATALOG, os.environ.get("PAGEINDEX_POSTGRES_URL", ""))
+    """The catalog of a home: its file where it has one, else in whatever database the tests' option has them."""
+    file = home / CATALOG
+    return Catalog(file, "" if file.exists() else os.environ.get("PAGEINDEX_POSTGRES_URL", ""))
 
 
 class PostgresStore:
