@@ -107,6 +107,9 @@ class Indexes:
         handle, index = self._open(library, plan, searched=True)
         self.follower.start()
         position = index.position
+        if position == plan.position and not index.store.amiss:
+            handle.behind, handle.counts, handle.completed = False, {}, None
+            return SearchableIndex(index)
         changed: frozenset[str] = frozenset()
         if position < plan.position and not index.store.amiss:
             changed = frozenset(change.doc_id for change in plan.source.changes(position))
@@ -246,9 +249,7 @@ class Indexes:
 
     def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
-            snapshot.require_library(library)
-            serving, _ = snapshot.embedder(library)
-            catalog_id, position = snapshot.catalog_id(), snapshot.position(library)
+            catalog_id, position, serving = snapshot.state(library)
         fingerprint, dimension, learned = ("", 0, False)
         if serving is not None:
             fingerprint, dimension, learned = serving.fingerprint, serving.dimension, serving.sparse

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.catalog.snapshot import LibraryState, Snapshot
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.services.embedding import VectorsOf
 from hybrid_pageindex.services.view_files import ViewFiles
@@ -27,14 +27,13 @@ class _State:
     catalog: str  # the catalog's id: after it was cleared its log begins anew
     stored: int = -1  # the position of the file that it begins with
 
-    def fits(self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> bool:
+    def fits(self, now: LibraryState, knowledge: Expert, scoring: ScoringConfig) -> bool:
         """Whether it is the library of a snapshot, as a search with this knowledge sees it."""
-        serving, _ = snapshot.embedder(library)
         return (
-            self.view.position == snapshot.position(library)
-            and self.catalog == snapshot.catalog_id()
+            self.view.position == now.position
+            and self.catalog == now.catalog
             and self.view.router.made_with(knowledge.aliases, scoring)
-            and serving == (self.vectors and self.vectors.embedder)
+            and now.serving == (self.vectors and self.vectors.embedder)
         )
 
     @property
@@ -79,11 +78,11 @@ class LibraryViews:
         held = self._held.setdefault((library, expert), _Held())
         with self._catalog.snapshot() as snapshot:
             state = held.state
-            if state is None or not state.fits(snapshot, library, knowledge, scoring):
+            if state is not None and not state.fits(snapshot.state(library), knowledge, scoring):
                 state = None
         if state is None:
             with held.lock, self._catalog.snapshot() as snapshot:
-                if held.state is None or not held.state.fits(snapshot, library, knowledge, scoring):
+                if held.state is None or not held.state.fits(snapshot.state(library), knowledge, scoring):
                     held.state = self._next(held, snapshot, library, knowledge, scoring)
                 state = held.state
         return state.view, state.vectors

@@ -148,6 +148,11 @@ class ContentCache:
                 self._pages -= dropped.pages
         return content
 
+    def held(self, content_id: str) -> Content | None:
+        """A content that is in memory."""
+        with self._lock:
+            return self._held.get(content_id)
+
     def forget(self, content_ids: Iterable[str | None]) -> None:
         """Have contents read again that were published anew: one that was wrong is made again under its id."""
         with self._lock:

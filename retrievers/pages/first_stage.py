@@ -187,4 +187,5 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
 
 
 def _published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
-    return [hit for hit in hits if published.get(hit.doc_id) == hit.content_id]
+    now = {doc_id: published.get(doc_id) for doc_id in {hit.doc_id for hit in hits}}
+    return [hit for hit in hits if now[hit.doc_id] == hit.content_id]

@@ -350,7 +350,7 @@ def _quoted(state: SearchState) -> dict[str, float]:
     if state.request.route == "semantic":
         return {}
     scoring = state.request.scoring.rerank
-    return quoted_documents(state.question.text, state.page_hits, state.texts, scoring)
+    return quoted_documents(state.question.text, state.page_hits, state.texts, state.resources.cache, scoring)
 
 
 def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:

@@ -136,7 +136,7 @@ class Expert:
         meant = [heard[place] for place in matching(patterns, asked)]
         made: dict[tuple[int, ...], Expansion] = {}
         expansions = {}
-        for kind in types:
+        for kind in sorted(types):  # what is made first is applied first
             key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
             if key:
                 if key not in made:

@@ -15,7 +15,7 @@ import numpy as np
 from hybrid_core.text.tokens import cached_hash, fold, join_words, tokenise
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.scoring import RerankScoring
-from retrievers.documents.content import Content
+from retrievers.documents.content import Content, ContentCache
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place
 
@@ -48,12 +48,25 @@ def share_quoted(quoted: Sequence[str], text: str) -> float:
     return found / len(quoted) if quoted else 0.0
 
 
-def quoted_documents(question: str, hits: Sequence[Hit], texts: PageTexts, scoring: RerankScoring) -> dict[str, float]:
-    """The documents that say what the question quotes on one of the best pages, with the share of it that they say."""
+def quoted_documents(
+    question: str, hits: Sequence[Hit], texts: PageTexts, cache: ContentCache, scoring: RerankScoring
+) -> dict[str, float]:
+    """The documents that say what the question quotes on one of the best pages, with the share of it that they say.
+
+    Of documents in memory only the pages are read that have the words.
+    """
     quoted = quotations(question)
     if not quoted:
         return {}
-    best = hits[: scoring.quotation_pages]
+    having: dict[str, set[int] | None] = {}
+    best = []
+    for hit in hits[: scoring.quotation_pages]:
+        if hit.content_id not in having:
+            held = cache.held(hit.content_id)
+            having[hit.content_id] = None if held is None else _having(held, quoted)
+        pages_with = having[hit.content_id]
+        if pages_with is None or hit.page in pages_with:
+            best.append(hit)
     pages = texts.by_id([(hit.content_id, hit.page) for hit in best])
     found: dict[str, float] = {}
     for hit, page in zip(best, pages, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,10 +46,30 @@ _EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedde
     schema.libraries.c.id == bindparam("library")
 )
 _READ = ("number", "label", "text", "places", "described")
+_STATE = (
+    select(
+        _CATALOG_ID.scalar_subquery().label("catalog"),
+        _NEWEST_CHANGE.scalar_subquery().label("position"),
+        schema.libraries.c.embedder,
+        *(column for column in schema.embedders.c if column.name != "fingerprint"),
+    )
+    .select_from(
+        schema.libraries.outerjoin(schema.embedders, schema.libraries.c.embedder == schema.embedders.c.fingerprint)
+    )
+    .where(schema.libraries.c.id == bindparam("library"))
+)
 _TEXTS = select(*(schema.pages.c[name] for name in _READ)).where(
     schema.pages.c.content_id == bindparam("content_id"),
     schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
 )
+
+
+class LibraryState(NamedTuple):
+    """``catalog`` is the catalog's id, ``position`` the newest change; ``serving`` whose vectors serve."""
+
+    catalog: str
+    position: int
+    serving: StoredEmbedder | None
 
 
 class Snapshot:
@@ -83,6 +103,14 @@ class Snapshot:
         known = self.named_libraries()
         if library not in [one.id for one in known]:
             raise no_library(library, known)
+
+    def state(self, library: str) -> LibraryState:
+        """What every search asks first. Raises NotFoundError, naming those there are, where there is no library."""
+        row = self._connection.execute(_STATE, {"library": library}).one_or_none()
+        if row is None:
+            raise no_library(library, self.named_libraries())
+        serving = StoredEmbedder(row.embedder, row.name, row.dimension, bool(row.sparse)) if row.embedder else None
+        return LibraryState(row.catalog, row.position or 0, serving)
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""

@@ -25,7 +25,7 @@ from retrievers.documents.route import Router
 from retrievers.pages.expansion_bounds import bounded, score_documents
 from retrievers.pages.first_stage import expanded_hits
 from retrievers.pages.scores import PageScores
-from retrievers.query.expert import NO_EXPANSION, Expansion
+from retrievers.query.expert import NO_EXPANSION, Expansion, read_expert
 from tests.retrievers.pages.test_page_values import document
 
 FIELD = Expansion({"weir": 0.5, "sluic": 0.5}, sources=("field",))
@@ -119,6 +119,12 @@ def test_documents_are_grouped_by_what_they_hear() -> None:
     assert ExpansionScope({"fits": FIELD, "other": other}).groups(view, None) == [
         (FIELD, frozenset("ac")), (other, frozenset("b")),
     ]  # fmt: skip
+
+
+def test_what_is_heard_is_in_one_order_in_every_process() -> None:
+    expert = read_expert("expand: [{when: fees, phrases: [costs]}]", "mine")
+    kinds = frozenset(map(str, range(50)))  # which another process has in another order
+    assert list(expert.expand("the fees", kinds)) == sorted(kinds)
 
 
 @pytest.fixture(scope="module")
