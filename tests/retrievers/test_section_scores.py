@@ -14,6 +14,7 @@ from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli import main
 from hybrid_pageindex.services.outline import Outline
+from tests.work import examples
 
 WORDS = (
     "net sales Corvane Optics Dunlin Freight fiscal 2023 2024 balance sheet dividend share harbour crew plants".split()
@@ -36,7 +37,7 @@ def scores(tree: Outline) -> dict[str, float | None]:
 
 @pytest.mark.slow
 @given(asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join))
-@settings(max_examples=30)
+@settings(max_examples=examples(12))
 def test_a_section_has_the_same_score_in_search_and_outline(library: Engine, asked: str) -> None:
     found = run(library.search(asked, top_k=10))
     trees = {doc_id: scores(run(library.outline(doc_id, query=asked))) for doc_id, _, _ in shown(found)}

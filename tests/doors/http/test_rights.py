@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hybrid_pageindex.doors.http.app import describe
 from tests import postgres, qdrant_real
 from tests.doors.http.conftest import serving, upload
+from tests.work import examples
 
 pytestmark = pytest.mark.slow
 HIDDEN = "zanzibarquokka"  # stands in everything of the hidden library, and in nothing that is asked
@@ -140,7 +141,7 @@ scopes = st.one_of(
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(question=questions, scope=scopes, theirs=st.booleans(), top_k=st.integers(1, 50), trace=st.booleans())
 def test_no_search_finds_what_is_anothers(
     shared: Shared, question: str, scope: dict[str, Any], theirs: bool, top_k: int, trace: bool

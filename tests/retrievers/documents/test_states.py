@@ -18,6 +18,7 @@ from retrievers.documents.route import Router
 from retrievers.documents.stored_view import read_view, write_view
 from retrievers.query.question import read_question
 from tests.retrievers.made_documents import document
+from tests.work import examples
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +115,7 @@ def says(one: LibraryView) -> list[object]:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps=steps)
 def test_any_history_ends_in_what_is_made_anew(
     steps: list[list[tuple[object, ...]]], tmp_path_factory: pytest.TempPathFactory

@@ -25,6 +25,7 @@ from hybrid_core.types.documents import Route, Strategy
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.replies import FakeEndpoint, FakeReply, fake_reply
 from tests.hybrid_core.llm.said import Found
+from tests.work import examples
 
 QUESTIONS = ("What were the net sales in fiscal 2023?", "2023年的净销售额是多少？ net sales " * 12)
 REPLIES: dict[str, dict[str, Any]] = {
@@ -74,7 +75,7 @@ class Counting:
 
 @example(moods=["of no use"], rate=1.5, tokens=3000, strategy="outline", route="auto", question=QUESTIONS[0])
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     moods=st.lists(st.sampled_from(sorted(MOODS)), min_size=1, max_size=4),
     rate=st.sampled_from([0.0, 0.7, 1.0, 1.5]),

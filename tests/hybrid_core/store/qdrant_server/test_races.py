@@ -15,6 +15,7 @@ from hybrid_core.store.index.server.connection import Server
 from tests.contract.vectors.library import Library, agree, agree_dense, ask, ask_dense
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
 from tests.qdrant_local import client_of, local_server
+from tests.work import examples
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
@@ -128,7 +129,7 @@ events = st.lists(races(), min_size=1, max_size=4).map(lambda some: [event for r
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=events)
 def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[Event]) -> None:
     server, library = local_server(), Library()
