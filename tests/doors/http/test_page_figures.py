@@ -1,4 +1,5 @@
-"""How light and how quick the page is, as the browser measures it; limits leave room for a busy machine."""
+"""How light the page is, in which order it asks, and that nothing jumps. How quick it is tells benchmarks/web_page.py:
+the clock of a busy machine says nothing of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +15,6 @@ from hybrid_pageindex.doors.http.routers.web import page_file
 from tests.doors.http.conftest import START, Serving, wait_for_jobs
 
 PAGE = Path(door.__file__).parent / "page"
-LOAD = 100  # times the limit that a machine has which does nothing else
 PAGES = 1000
 
 OBSERVE = """
@@ -23,18 +23,7 @@ OBSERVE = """
         for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifts += one.value;
     }).observe({ type: 'layout-shift', buffered: true });
 """
-PRESS = """async (key) => {
-    const began = performance.now();
-    dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-    await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
-    return performance.now() - began;
-}"""
-OPEN = """async (place) => {
-    const began = performance.now();
-    location.hash = place;
-    while (!document.querySelector('.sheet[data-ready][data-page="900"]')) await new Promise(requestAnimationFrame);
-    return performance.now() - began;
-}"""
+VIEWER = """() => performance.getEntriesByType('resource').some((one) => one.name.endsWith('/viewer/Viewer.js'))"""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +53,7 @@ def test_the_whole_front_end_is_light() -> None:
     assert sum(sizes.values()) <= 120_000, f"{sum(sizes.values()):,} bytes compressed"
 
 
-def test_it_is_painted_soon_and_nothing_jumps(served: Serving, window: Any) -> None:
+def test_nothing_jumps(served: Serving, window: Any) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "painted"})
     context = window.new_context(locale="en-GB")
@@ -75,23 +64,29 @@ def test_it_is_painted_soon_and_nothing_jumps(served: Serving, window: Any) -> N
     page.reload()
     page.locator(".library-card").first.wait_for()
     page.wait_for_timeout(300)
-    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     shifts = page.evaluate("shifts")
     context.close()
-    assert painted <= 1000 * LOAD
-    assert shifts <= 0.1
+    assert shifts == 0
 
 
-def test_page_900_of_1000_opens_at_once(served: Serving, page: Any, long_document: str) -> None:
+def test_page_900_of_1000_is_asked_for_before_all_else(served: Serving, page: Any, long_document: str) -> None:
+    held: list[Any] = []
+    drawn: list[str] = []
+    page.on(
+        "request", lambda one: drawn.append(one.url) if "/picture?" in one.url or "/thumbnail?" in one.url else None
+    )
+    page.route("**/pages/900/picture?*scale=1", lambda route: held.append(route))
     page.goto(f"{served.url}/#token={START}")
     page.locator("main").wait_for()
-    opened = page.evaluate(OPEN, f"#/doc/long/{long_document}/page/900")
-    pressed = page.evaluate(PRESS, "r")
-    page.locator(".thumbnail img[src]").first.wait_for(state="attached")
-    asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-    drawn = [name for name in asked if "/picture?" in name or "/thumbnail?" in name]
-    assert "/900/picture?" in drawn[0], "the page itself comes first"
-    assert not [name for name in drawn if "/pages/1/" in name], "only pages in sight are drawn"
-    assert opened <= 300 * LOAD, f"{opened:.0f} ms"
-    assert pressed <= 100 * LOAD, f"{pressed:.0f} ms"
+    page.wait_for_function(VIEWER)  # fetched before it is needed
+    page.evaluate("place => { location.hash = place }", f"#/doc/long/{long_document}/page/900")
+    page.locator(".text-layer span").first.wait_for(state="attached")  # words do not wait for the picture
+    assert [one.split("/pages/")[1].split("?")[0] for one in drawn] == ["900/picture"], (
+        "nothing is drawn before the page"
+    )
+    [picture] = held
+    picture.continue_()
+    page.locator('.sheet[data-ready][data-page="900"]').wait_for()
+    page.locator(".thumbnail img.there").first.wait_for(state="attached")
+    assert not [one for one in drawn if "/pages/1/" in one], "only pages in sight are drawn"
     assert "page/900" in page.url

@@ -62,7 +62,6 @@ def document(river: Serving, name: str) -> str:
 
 
 def go(page: Any, served: Serving, place: str) -> None:
-    page.set_default_timeout(60_000)
     page.goto(f"{served.url}/#token={START}")
     page.locator("main").wait_for()
     page.evaluate("place => { location.hash = place }", place)
