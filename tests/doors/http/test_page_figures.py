@@ -70,6 +70,7 @@ def test_nothing_jumps(served: Serving, window: Any) -> None:
 
 
 def test_page_900_of_1000_is_asked_for_before_all_else(served: Serving, page: Any, long_document: str) -> None:
+    page.add_init_script(OBSERVE)
     held: list[Any] = []
     drawn: list[str] = []
     page.on(
@@ -90,3 +91,4 @@ def test_page_900_of_1000_is_asked_for_before_all_else(served: Serving, page: An
     page.locator(".thumbnail img.there").first.wait_for(state="attached")
     assert not [one for one in drawn if "/pages/1/" in one], "only pages in sight are drawn"
     assert "page/900" in page.url
+    assert page.evaluate("shifts") < 0.01, "the page does not jump when its picture comes"

@@ -1,7 +1,7 @@
 import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
-import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
 import { address, documentPath, pictureOf } from "./addresses.js";
 import { FindBar } from "./FindBar.js";
 import { IconButton } from "./Icons.js";
@@ -49,8 +49,13 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
   useEffect(() => {
     if (!embedded && state === "ready") history.replaceState(history.state, "", pageLink(library, doc, number, number === opened ? highlight : ""));
   }, [number, state]);
-  useEffect(() => {
+  useLayoutEffect(() => { // before it is painted: the first page must not jump
     if (!stage.current) return;
+    const { paddingLeft, paddingRight, paddingTop, paddingBottom } = getComputedStyle(stage.current);
+    setRoom({
+      width: stage.current.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight),
+      height: stage.current.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom),
+    });
     const watch = new ResizeObserver(([entry]) => setRoom({ width: entry.contentRect.width, height: entry.contentRect.height }));
     watch.observe(stage.current);
     return () => watch.disconnect();
