@@ -20,7 +20,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pymupdf
 from http_load import _TOKEN, served
 from playwright.sync_api import Browser, sync_playwright
 
@@ -82,6 +81,8 @@ def measured(browser: Browser, url: str, doc: str, pages: int) -> dict[str, floa
 
 
 def _long(path: Path, pages: int) -> Path:
+    import pymupdf  # here, behind the packages that switch its libraries' telemetry off
+
     document = pymupdf.open()
     for number in range(1, pages + 1):
         page = document.new_page()

@@ -19,7 +19,7 @@ export function Manage({ name, size, may, close, changed }) {
     <p role=${said.bad ? "alert" : "status"} class=${said.bad ? "bad" : "good"}>${said.text}</p>
     <div class="manage-parts">
       ${owns && size && html`<${Names} size=${size} attempt=${attempt} path=${path} />`}
-      <${Sources} path=${path} may=${owns && everywhere} writes=${may("write", size?.id)} attempt=${attempt} />
+      <${Sources} path=${path} title=${t("manage.sources")} may=${owns && everywhere} writes=${may("write", size?.id)} attempt=${attempt} />
       <${Disk} size=${size} may=${may("read")} />
       ${owns && html`<div class="manage-part"><h3>${t("manage.rebuild")}</h3><p class="muted small">${t("manage.rebuild_more")}</p>
         <${Sure} label=${t("manage.rebuild_do")} word=${name} act=${() => attempt(() => post(`${path}/rebuild`), t("manage.rebuilding"))} /></div>

@@ -4,7 +4,7 @@ import { t } from "../../i18n.js";
 import { html, useCallback, useEffect, useState } from "../../ui.js";
 
 /** @param {{ path: string, may: boolean, writes: boolean, attempt: import("../../attempt.js").Attempt, title?: string }} props */
-export function Sources({ path, may, writes, attempt, title = t("manage.sources") }) {
+export function Sources({ path, may, writes, attempt, title }) {
   const [sources, setSources] = useState(/** @type {any[] | null} */ (null));
   const [folder, setFolder] = useState("");
   const load = useCallback(() => get(`${path}/sources`).then(setSources, () => null), [path]);
@@ -17,7 +17,7 @@ export function Sources({ path, may, writes, attempt, title = t("manage.sources"
     await watch(folder.trim());
     setFolder("");
   };
-  return html`<div class="manage-part wide"><h3>${title}</h3>
+  return html`<div class="manage-part wide">${title && html`<h3>${title}</h3>`}
     ${sources?.length === 0 && html`<p class="muted small">${t("manage.no_sources")}</p>`}
     <ul class="sources-list">${(sources ?? []).map((one) => html`<li key=${one.path} class="row"><span class="grow">${one.path}
         <span class="muted small"> ${t(one.watch ? "manage.is_watched" : `manage.kind_${one.kind}`)}</span></span>

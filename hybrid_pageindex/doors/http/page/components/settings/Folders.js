@@ -17,8 +17,8 @@ export function Folders({ may }) {
 /** @param {{ library: any, may: import("../../rights.js").May }} props */
 function Followed({ library, may }) {
   const [attempt, said] = useAttempt();
-  return html`<section class="card stack" aria-label=${library.alias || library.name}>
-    <${Sources} path=${at("libraries", library.name)} title=${library.alias || library.name}
+  return html`<section class="card stack" aria-label=${library.alias || library.name}><h2>${library.alias || library.name}</h2>
+    <${Sources} path=${at("libraries", library.name)}
       may=${may("admin", library.id) && may("admin")} writes=${may("write", library.id)} attempt=${attempt} />
     <p class=${`small ${said.bad ? "bad" : "good"}`} role=${said.bad ? "alert" : "status"}>${said.text}</p></section>`;
 }
