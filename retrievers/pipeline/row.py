@@ -44,6 +44,7 @@ from retrievers.rerank.selection import ResultSlot, select_pages
 from retrievers.rerank.shares import shared_out
 
 _MORE = 10  # pages reached beyond what is asked for
+_MOST_WITHOUT_PLACE = STRONG - 0.01
 
 
 @stage("question")
@@ -184,9 +185,12 @@ def multi_vector(state: SearchState) -> SearchState:
 def find_places(state: SearchState) -> SearchState:
     """The pages that the question means by number, by name or by what a document is about come first, but before what
     it quotes only if they say it themselves."""
+    alone = len(state.resources.view.within(state.scope)) == 1
     found = meant_places(
-        state.question, state.routing, state.visits, state.pages, state.texts, state.request.scoring.documents
+        state.question, state.routing, state.visits, state.pages, state.texts, state.request.scoring.documents, alone
     )
+    if found.missing:
+        state = replace(state, missing=found.missing).noted(_lacking(state, found.missing))
     if not found.reasons or (state.quoted and (found.visits[0].doc, found.visits[0].page) not in state.quoted):
         return state
     return replace(
@@ -202,6 +206,8 @@ def judge(state: SearchState) -> SearchState:
     )
     if state.settled and evidence.score < STRONG:
         evidence = Evidence("strong", STRONG)
+    if state.missing and evidence.score >= STRONG:
+        evidence = Evidence("weak", _MOST_WITHOUT_PLACE)
     return replace(
         state, evidence=evidence, sureness=sureness(covered, len(state.asked), state.visits, state.pages)
     )  # fmt: skip
@@ -343,6 +349,12 @@ def _pointers(found: PageFound, place: tuple[Content, int], texts: PageTexts) ->
         return [held.text for held in texts.of([(content, number) for number in numbers])]
 
     return pointers(found.snippet, page, content, read)
+
+
+def _lacking(state: SearchState, missing: Sequence[str]) -> str:
+    """That places are nowhere, and in which document."""
+    name = state.pages[state.visits[0].doc].candidate.document.name
+    return f"{name} has no place that is called {', '.join(f'«{one}»' for one in missing)}"
 
 
 def _quoted(state: SearchState) -> dict[str, float]:

@@ -30,6 +30,7 @@ class Leads:
     reasons: Mapping[Place, str]
     settled: bool = False
     spans: Mapping[Place, Span] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:

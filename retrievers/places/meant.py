@@ -11,7 +11,7 @@ import numpy as np
 
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.plain_words import plain_words
-from hybrid_core.text.tokens import cached_hash, tokenise
+from hybrid_core.text.tokens import cached_hash, is_year, tokenise
 from hybrid_core.types.documents import Document
 from hybrid_core.types.scoring import DocumentScoring
 from retrievers.documents.content import Content
@@ -47,9 +47,11 @@ def meant_places(
     pages: Sequence[PageScores],
     texts: PageTexts,
     scoring: DocumentScoring,
+    alone: bool = False,
 ) -> Leads:
-    """The pages with those first that the question means, and why they are meant."""
-    found = _found(question, routing, visits, pages, texts, scoring)
+    """The pages with those first that the question means, and why they are meant. ``alone``: there is no document but
+    one."""
+    found = _found(question, routing, visits, pages, texts, scoring, alone)
     if found.settled and len(pages) > 1:
         document = found.pages[found.visits[0].doc].candidate.document
         return replace(found, settled=not own_names(document).isdisjoint(question.terms))
@@ -63,10 +65,11 @@ def _found(
     pages: Sequence[PageScores],
     texts: PageTexts,
     scoring: DocumentScoring,
+    alone: bool,
 ) -> Leads:
     docs = meant(visits, pages, scoring)
     if named := references(question.text):
-        return _by_number(named, question, routing, visits, pages, docs, texts)
+        return _by_number(named, question, routing, visits, pages, docs, texts, alone)
     if not part_spoken_of(question.text):
         whole = wants_whole(question.text)
         found = _by_role(*whole, question, routing, visits, pages, docs) if whole else Leads(visits, pages, {})
@@ -85,17 +88,24 @@ def _by_number(
     pages: Sequence[PageScores],
     docs: Sequence[int],
     texts: PageTexts,
+    alone: bool,
 ) -> Leads:
-    text = without(question, routing, named)
+    text, there = without(question, routing, named), set[Reference]()
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:
         read = texts_of(texts, scores)
-        return [place for one in named for place in locate(one, scores.content, read)]
+        found = {one: locate(one, scores.content, read) for one in named}
+        there.update(one for one, places in found.items() if places)
+        return [place for places in found.values() for place in places]
 
     def asks_more(scores: PageScores) -> bool:
         return bool(rest(text, question, naming_terms(scores.candidate.document, routing)))
 
-    return lead("reference", visits, pages, docs, places, asks_more)
+    found = lead("reference", visits, pages, docs, places, asks_more)
+    if not alone and not any(_is_named(pages[doc].candidate.document, question) for doc in docs):
+        return found  # of which document the place would be is not said
+    missing = [one.written for one in named if one not in there and not is_year(one.number)]
+    return replace(found, missing=missing, settled=found.settled and not missing) if missing else found
 
 
 def _by_role(

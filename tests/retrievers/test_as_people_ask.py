@@ -71,6 +71,20 @@ def test_what_changed_is_told_by_one_report(library: Engine) -> None:
     assert found == ["dunlin-freight-2024-10k.pdf"]
 
 
+@pytest.mark.parametrize("place", ["Table 9", "Appendix Q", "page 77"])
+def test_a_place_that_is_nowhere_is_said_and_is_no_strong_evidence(shelf: Engine, place: str) -> None:
+    found = ask(shelf, f"What does {place} of the Pilotage Agreement say of the pilot who guides ships?")
+    assert found.results[0].doc_name == "pilot.md"
+    assert f"pilot.md has no place that is called «{place}»" in found.notes
+    assert found.evidence.level != "strong"
+
+
+def test_a_place_of_no_document_in_particular_is_not_missed(shelf: Engine) -> None:
+    assert not any("no place" in note for note in ask(shelf, "Which fees are in table 9?").notes)
+    [note] = ask(shelf, "Which fees are in table 9?", documents=["towage.md"]).notes
+    assert "towage.md has no place" in note
+
+
 def test_documents_are_listed_each_once(shelf: Engine) -> None:
     found = names(ask(shelf, "Which agreements are about the channel?"), 3)
     assert len(set(found)) == 3 and {"pilot.md", "towage.md"} <= set(found)
