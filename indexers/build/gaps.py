@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from hybrid_core.text.numerals import part_number
 from hybrid_core.types.documents import ParsedPage, Section
@@ -35,6 +35,11 @@ _PART = (
     r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
 )
 _HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
+# The headings of appendices often leave the word out: «A.1 Proofs», «B. Survey», and as titles of sections «A Proofs».
+_PART_BARE = re.compile(
+    r"^[^\w\n]{0,4}(?P<number>(?P<whole>[A-Z])\.(?:\d{1,2}(?:\.\d{1,2})*\.?)?)[^\S\n]+[A-Z]", re.MULTILINE
+)
+_TITLE_BARE = re.compile(r"(?P<number>[A-Z])[.:]?\s+[A-Z]\w")
 _PART_NAMED, _PART_BEGINS = re.compile(_PART), re.compile(rf"^[^\w\n]{{0,4}}{_PART}{_HEADS}", re.MULTILINE)
 _REFERRING = re.compile(
     r"(?:\bsee(?:\s+also)?|\brefer(?:red)?\s+to(?:\s+in)?|\b(?:set\s+(?:forth|out)|described|listed|specified|shown"
@@ -59,9 +64,11 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
     found: list[dict[str, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
     read = not any(page.needs_ocr or page.pictures for page in pages)
-    told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small)), *_parts(_having(_PART_SIGNS, texts, small))]
+    told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
+    if referring := _having(_PART_SIGNS, texts, small):
+        told_of_texts += _parts(referring, _numbered_alone(sections, texts))
     if read:
-        told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small))
+        told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small), pages)
     for page, offset, told in told_of_texts:
         at = bisect_right(starts, (page, offset)) - 1
         if at >= 0:
@@ -100,8 +107,17 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str
                 yield page, match.start(), f"{what}: «{quote}», page {page}"
 
 
-def _parts(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    there = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}
+def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
+    """The numbers of parts whose headings bear no word."""
+    titles = (_TITLE_BARE.match(section.title) for section in sections)
+    lines = [match for text in texts for match in _PART_BARE.finditer(text)]
+    return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
+        part_number(match["whole"]) for match in lines
+    }
+
+
+def _parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    there = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}.union(bare)
     for page, text in texts:
         for match in _PART_NAMED.finditer(text):
             if part_number(match["number"]) in there or _ELSEWHERE.match(text, match.end()):
@@ -111,7 +127,7 @@ def _parts(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
                 yield page, match.start(), f"{name} is referred to on page {page} and is not in this file"
 
 
-def _captions(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, str]]:
     captions: dict[str, set[str]] = {}
     for _, text in texts:
         for match in _CAPTION_BEGINS.finditer(text):
@@ -120,9 +136,21 @@ def _captions(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]
         for match in _CAPTION_NAMED.finditer(text):
             known = captions.get(_kind(match), set())
             number = part_number(match["number"])
-            if len(known) >= _CAPTIONS and number not in known and not _ELSEWHERE.match(text, match.end()):
+            if len(known) < _CAPTIONS or number in known or _ELSEWHERE.match(text, match.end()):
+                continue
+            if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
                 told = f"{_kind(match).capitalize()} {match['number']} is referred to on page {page} and is not there"
                 yield page, match.start(), told
+
+
+def _role(page: ParsedPage, offset: int) -> str:
+    """Of the line in which a character of the page stands."""
+    end = -1
+    for line in page.lines:
+        end += len(line.text) + 1
+        if offset <= end:
+            return line.role
+    return ""
 
 
 def _kind(match: re.Match[str]) -> str:

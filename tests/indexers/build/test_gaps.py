@@ -75,3 +75,24 @@ def test_a_whole_document_has_none(engine: Engine, tmp_path: Path) -> None:
     )
     file.write_text(whole + "\n# Schedule 2\n\nGoods.\n\n# Appendix B\n\nPrices.\n\n# Warranty\n\nTwo years.\n")
     assert run(engine.index(file)).files[0].note == ""
+
+
+def test_parts_headed_by_their_number_alone_are_there(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "paper.md"
+    file.write_text(
+        "# Tides\n\nSee Appendix A, see Appendix A.1, see Appendix B, see Appendix D and see Appendix E.2.\n\n"
+        "# A Proofs\n\nThey are long.\n\n## A.1 Of the first\n\nIt holds.\n\n# Survey\n\nB. Questions\n\nE.2 Answers\n"
+    )
+    run(engine.index(file))
+    [node] = [node for node in run(engine.outline("paper.md")).nodes if node.section.gaps]
+    assert node.section.gaps == ("Appendix D is referred to on page 1 and is not in this file",)
+
+
+def test_a_table_in_a_cell_is_of_anywhere(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "tables.md"
+    file.write_text(
+        "# Widths\n\nTable 1: Widths\n\nTable 2: Heights\n\n| source | value |\n|---|---|\n| Table 9 | 3 |\n\nTable 8 is read too.\n"
+    )
+    run(engine.index(file))
+    gaps = [gap for node in run(engine.outline("tables.md")).nodes for gap in node.section.gaps]
+    assert gaps == ["Table 8 is referred to on page 1 and is not there"]
