@@ -19,6 +19,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.session import Session
 from hybrid_core.llm.token_estimate import cut
 from hybrid_core.store.cache.cache import Cache
+from hybrid_core.text.sentences import first_sentence
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Page
 from hybrid_core.types.usage import Usage
@@ -31,6 +32,7 @@ _SHOWN = 4_000  # tokens of a page's text that go along
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
 _SUMMARY, _LINE, _TERM, _TEXT = 900, 1_200, 60, 60_000  # characters kept
 _TERMS, _LINES = 12, 12
+_SENTENCE = 240  # characters of a page that may hold no more than a sentence
 _FEW, _MOST = 4, 0.6  # pages with text from which it can be said what stands on most of them, and their share
 _WANTED, _SCANNED, _KNOWN = "its text is wanted", "it was read from a scan", "it is known"
 _CORRECTIONS = 40  # of a page
@@ -219,11 +221,13 @@ def _with(page: Page, said: PageSaid, common: Callable[[str], bool], scan: bool)
     """The page with what was said; its own text is never replaced where it can be read, and put right where it was
     read from a scan.
     """
-    summary = _short(said.summary, _SUMMARY)
-    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms)))
-    terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     seen = [f"Figure: {line}" for one in said.figures[:_LINES] if (line := _short(one, _LINE))]
     seen += [f"Table: {line}" for one in said.tables[:_LINES] if (line := _short(one, _LINE))]
+    summary = _short(said.summary, _SUMMARY)
+    if not seen and _one_sentence(said.text if _textless(page) else page.text):
+        summary = first_sentence(summary)
+    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms)))
+    terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     described = "\n".join(filter(None, (terms, *seen)))
     text = "\n".join(map(_line, said.text[:_TEXT].splitlines()))
     if scan and not _textless(page):
@@ -234,6 +238,12 @@ def _with(page: Page, said: PageSaid, common: Callable[[str], bool], scan: bool)
         return replace(page, summary=summary, described=described)
     page = replace(page, text=text.strip("\n"), boxes=(), ocr=True, needs_ocr=False)
     return replace(page, summary=summary, described=described)
+
+
+def _one_sentence(text: str) -> bool:
+    """Whether a page that says something says no more than a sentence."""
+    said = " ".join(text.split())
+    return 0 < len(said) <= _SENTENCE and first_sentence(said) == said
 
 
 def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[str]]:

@@ -9,17 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from hybrid_core.text import sentences
 from hybrid_core.text import tokens as words
 from hybrid_core.types.answers import Claim
 
 _CITED = re.compile(r"\[\[\s*sources?\s*:\s*([^\]]*)\]\]|\[\s*sources?\s*:\s*(\d[\d,;\s]*)\](?!\])", re.IGNORECASE)
 _TO_TIDY = re.compile(rf"(\s*)(?:{_CITED.pattern})", re.IGNORECASE)
 _CITATIONS = re.compile(rf"(?:\s*(?:{_CITED.pattern}))+[.!?。！？]?", re.IGNORECASE)
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:inc|corp|co|ltd|llc|plc|no|nos|vs|mr|ms|mrs|dr|st|fig|approx|etc|cf|jr|sr|art|sec|pp?|[a-z])|\d)\.$",
-    re.IGNORECASE,
-)
-_END = re.compile(r"[.!?](?=\s+[^\sa-z])|[。！？](?=.)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+|^\s*#+\s+")
 _NUMBER = re.compile(
     r"(?<![^\W\u3040-\uffff])(?<!\d[.,])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W\u3040-\uffff])"
@@ -62,9 +58,9 @@ def split(answer: str) -> list[str]:
     for line in _WRAPPED.sub(" ", answer).split("\n"):
         line = _LIST_MARK.sub("", line).strip()
         begin, at = 0, 0
-        while (end := _END.search(line, at)) is not None:
+        while (end := sentences.END.search(line, at)) is not None:
             at = end.end()
-            if end.group() == "." and _ABBREVIATED.search(line[begin:at]) and not line[at:].lstrip().startswith("[["):
+            if sentences.abbreviated(line[begin:at]) and not line[at:].lstrip().startswith("[["):
                 continue
             cited = _CITATIONS.match(line, at)
             at = cited.end() if cited else at

@@ -32,8 +32,9 @@ from retrievers.query.expert import together
 from retrievers.query.lists import asks_for_documents
 from retrievers.query.question import read_question
 from retrievers.query.references import may_refer
+from retrievers.reason.page_marks import pictured
 from retrievers.reason.reasoner import reason
-from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
+from retrievers.reason.routing.choose import Contenders, DocumentChoice, SeenPage, choose_documents
 from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.companions import with_companion
@@ -88,7 +89,7 @@ def route(state: SearchState) -> SearchState:
     request, view, scope = state.request, state.resources.view, state.scope
     documents = view.within(scope)
     contenders = Contenders(
-        state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _passages_of(state)
+        state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _seen_on(state)
     )
     choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
     quoted = _quoted(state)
@@ -311,14 +312,17 @@ def _first_stage(state: SearchState) -> FirstStage:
     return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
 
 
-def _passages_of(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[str, str]]:
-    """What reads the passage that matches best on each of some pages (doc_id, page), by document."""
+def _seen_on(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
+    """What reads of some pages (doc_id, page) the passage that matches best, and whether they have figures."""
     terms = dict.fromkeys(state.question.terms, 1.0)
 
-    def read(places: Sequence[tuple[str, int]]) -> dict[str, str]:
+    def read(places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], SeenPage]:
         contents = state.resources.view.contents
         texts = state.texts.by_id([(contents[doc_id], page) for doc_id, page in places])
-        return {doc_id: best_window(held.text, terms)[1] for (doc_id, _), held in zip(places, texts, strict=True)}
+        return {
+            place: SeenPage(best_window(held.text, terms)[1], pictured(held.text, held.described))
+            for place, held in zip(places, texts, strict=True)
+        }
 
     return read
 

@@ -22,11 +22,24 @@ _WORDS = 25  # fewer leave most of a page to what is drawn
 def mark(text: str, described: str = "") -> str:
     """In brackets, "" where nothing tells."""
     lines = text.split("\n")
-    said = [short(line, _LENGTH) for line in lines if _CAPTION.match(line)]
-    said = (said or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_SEEN)])[:_CAPTIONS]
-    tables = any(one.lower().startswith(("tab", "表")) for one in said)
-    if not tables and len(table_rows(lines, range(len(lines)))) >= _ROWS:
+    said = _captions(text, described)[:_CAPTIONS]
+    if not any(map(_of_table, said)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
         said.append("table")
     if len(text.split()) < _WORDS and len(text) < 6 * _WORDS:
         said.append("little text")
     return f"[{'; '.join(said)}]" if said else ""
+
+
+def pictured(text: str, described: str = "") -> bool:
+    """Whether something else than a table is drawn."""
+    return not all(map(_of_table, _captions(text, described)))
+
+
+def _captions(text: str, described: str) -> list[str]:
+    """Those of the page, else what a model has seen."""
+    said = [short(line, _LENGTH) for line in text.split("\n") if _CAPTION.match(line)]
+    return said or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_SEEN)]
+
+
+def _of_table(caption: str) -> bool:
+    return caption.lower().startswith(("tab", "表"))

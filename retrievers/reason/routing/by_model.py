@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
@@ -14,6 +15,9 @@ from retrievers.reason.board import about, card, short
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
 from retrievers.reason.session import QuestionSession, fitted
+
+if TYPE_CHECKING:
+    from retrievers.reason.routing.choose import SeenPage
 
 CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 MOST = 72  # documents described where somebody did
@@ -67,14 +71,11 @@ def conditions(session: QuestionSession, question: Question, held: Mapping[str, 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A document, why it fits ("" where nothing says so), and its best page with the passage that matches there (0 and
-    "" where nothing was found).
-    """
+    """A document, why it fits ("" where nothing says so), and what was seen on its best pages, the best first."""
 
     document: Document
     reason: str = ""
-    page: int = 0
-    passage: str = ""
+    best: Mapping[int, SeenPage] = field(default_factory=dict)
 
 
 def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
@@ -98,16 +99,19 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
 
 
 def _line(name: str, one: Described) -> str:
-    """What it is, how long, what it is about, what its best page says."""
+    """What it is, how long, on which of its best pages are figures, what it is about, what the best one says."""
     document = one.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
+    drawn = [str(page) for page, seen in sorted(one.best.items()) if seen.pictured]
+    pictures += f", figures on {', '.join(drawn)}" if drawn else ""
     parts = [name, document.name, card(document), f"{document.pages} pages{pictures}"]
     if one.reason:
         parts.append(f"fits by {one.reason}")
-    if one.passage or not document.card.type:
+    page, best = next(iter(one.best.items()), (0, None))
+    if (best and best.passage) or not document.card.type:
         parts.append(about(document, _ABOUT))
     line = cut(" · ".join(part for part in parts if part), _LINE)
-    return f"{line}\n  page {one.page}: {short(one.passage, _PASSAGE)}" if one.passage else line
+    return f"{line}\n  page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else line
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.types.documents import Document, Effort, Hit, Route
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_READ = 4  # of the documents that are described, with their best passage
+_READ, _HITS = 4, 3  # of the documents that are described, and of the best pages of each
 _TELLS = 0.4  # a card's score from which what matched is a reason
 _WHY = 200  # characters of what a model says of its choice
 
@@ -46,10 +46,17 @@ class DocumentChoice:
     dead: bool = False
 
 
+class SeenPage(NamedTuple):
+    """What of a page matches best, and whether it has figures."""
+
+    passage: str
+    pictured: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Contenders:
     """One question and what was found for it. ``documents`` are those searched, ``hits`` those of the coarse pass;
-    ``passages`` reads what matches best on pages (doc_id, page).
+    ``seen`` reads pages (doc_id, page).
     """
 
     question: Question
@@ -58,7 +65,7 @@ class Contenders:
     documents: Mapping[str, Document]
     scope: frozenset[str] | None
     weights: DocumentScoring
-    passages: Callable[[Sequence[tuple[str, int]]], Mapping[str, str]] = lambda _: {}
+    seen: Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]] = lambda _: {}
 
     def found(self) -> dict[str, float]:
         """DocScores, 1 for the best."""
@@ -185,20 +192,20 @@ def _picked(
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[by_model.Described]:
-    """Each with its best hit. A reason that hardly scores is a word that many share, and none."""
+    """Each with its best hits. A reason that hardly scores is a word that many share, and none."""
     from retrievers.reason.routing.by_model import Described
 
-    best: dict[str, int] = {}
+    hits: dict[str, list[int]] = {}
     for hit in contenders.hits:
-        best.setdefault(hit.doc_id, hit.page)
-    read = contenders.passages([(doc_id, best[doc_id]) for doc_id in shown[:_READ] if doc_id in best])
+        if len(held := hits.setdefault(hit.doc_id, [])) < _HITS and hit.page not in held:
+            held.append(hit.page)
+    seen = contenders.seen([(doc_id, page) for doc_id in shown[:_READ] for page in hits.get(doc_id, ())])
     routing = contenders.routing
     return [
         Described(
             contenders.documents[doc_id],
             routing.reasons.get(doc_id, "") if routing.scores.get(doc_id, 0.0) >= _TELLS else "",
-            best.get(doc_id, 0),
-            read.get(doc_id, ""),
+            {page: seen[doc_id, page] for page in hits.get(doc_id, ()) if (doc_id, page) in seen},
         )
         for doc_id in shown
     ]

@@ -418,3 +418,33 @@ def test_a_page_is_told_what_it_belongs_to_and_a_scan_may_be_put_right(tmp_path:
         assert "Airbus flies 12 fleet aircraft" in pages[1].text and "Airous" in pages[0].text
         assert "Corrected from the picture: Airbus flies 12 (the scan's text: Airous flies 42)" in pages[1].described
         assert pages[1].described.startswith("Airbus\n"), "what stands on most pages is no key term"
+
+
+SCREEN = "A screenshot of the booking form: pier, day, berth."
+COLUMNS = "Columns of marl by year, rising: Year | Marl; 2012 | 4.1; 2013 | 4.6"
+
+
+def test_what_a_model_sees_of_screenshots_charts_and_single_sentences_is_kept(tmp_path: Path) -> None:
+    path, lines = tmp_path / "quay.pdf", ("Booking a berth", "Marl by year", "Berths are free at night.", "One. Two.")
+    with pymupdf.open() as document:
+        for line in lines:
+            document.new_page().insert_text((72, 120), line)
+        document.save(path)
+    long = "Berths are free at night, as Mr. Pike says. It is a notice. Nothing else is on it."
+    figures = {"Booking": [SCREEN], "Marl": [COLUMNS]}
+
+    def answer(request: Request) -> dict[str, Any] | str:
+        if "Text of the page" not in request.messages[-1].text:
+            return describing(request)
+        return {"summary": long, "figures": figures.get(shown(request).split()[0], []), "key_terms": ["berth"]}
+
+    with seeing(tmp_path / "home", answer) as (engine, _):
+        only(engine, path, vision="always")
+        pages = run(engine.pages("quay.pdf", "1-4"))
+        assert pages[0].described == f"berth\nFigure: {SCREEN}"
+        assert pages[1].described == f"berth\nFigure: {COLUMNS}"
+        assert [page.summary for page in pages] == [long, long, "Berths are free at night, as Mr. Pike says.", long]
+        assert run(engine.search("booking form with pier and day", effort="fast")).results[0].page == 1
+        assert run(engine.search("How much was 4.6?", effort="fast")).results[0].page == 2
+        (chart,) = (one for one in run(engine.ask("marl 2013", effort="fast", vision=False)).sources if one.page == 2)
+        assert "2012 | 4.1; 2013 | 4.6" in chart.text, "a model that answers reads the values of the chart"

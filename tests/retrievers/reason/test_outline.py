@@ -22,7 +22,7 @@ from hybrid_pageindex import Engine, Settings, run
 from retrievers.pages.going_on import goes_on
 from retrievers.query.pages_wanted import pages_wanted
 from retrievers.reason.board import about
-from retrievers.reason.page_marks import mark
+from retrievers.reason.page_marks import mark, pictured
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.reason.test_reason import page, turn
@@ -243,3 +243,5 @@ def test_captions_and_tables_are_marked() -> None:
     assert (
         mark(TABLE + "\n" + "word " * 40) == "[table]" and mark("word " * 40) == "" and mark("Goals") == "[little text]"
     )
+    assert pictured("Figure 3: Sales; costs") and pictured("Goals", seen) and not pictured("Table 2: Costs; sales")
+    assert not pictured("Goals")

@@ -24,7 +24,7 @@ from retrievers.documents.route import Routing
 from retrievers.query.question import read_question
 from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.routing import by_model
-from retrievers.reason.routing.choose import Contenders, choose_documents, preferred
+from retrievers.reason.routing.choose import Contenders, SeenPage, choose_documents, preferred
 from retrievers.reason.session import QuestionSession
 from tests.conftest import Cli
 from tests.doubles.replies import FakeEndpoint
@@ -244,14 +244,21 @@ def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best
     scan = replace(document("scan"), warnings=(unread_warning(4, 9, "1-4"),))
     many = held(document("a"), scan)
     routing = Routing({"a": 0.2, "scan": 0.9}, {"a": "title: student", "scan": "type: poll"})
-    hits = [Hit("a", "c", 3, 5.0), Hit("scan", "c", 2, 4.9)]
-    read = {"a": "Students chose the plum.", "scan": ""}
-    made = Contenders(read_question("Which?"), routing, hits, many, None, DocumentScoring(), lambda _: read)
+    hits = [Hit("a", "c", 3, 5.0), Hit("a", "c", 7, 4.95), Hit("scan", "c", 2, 4.9), Hit("a", "c", 5, 4.0)]
+    pages = {
+        ("a", 3): SeenPage("Students chose the plum."),
+        ("a", 7): SeenPage("", pictured=True),
+        ("a", 5): SeenPage("", pictured=True),
+        ("scan", 2): SeenPage(""),
+    }
+    made = Contenders(
+        read_question("Which?"), routing, hits, many, None, DocumentScoring(), lambda at: {one: pages[one] for one in at}
+    )
     endpoint = FakeEndpoint(naming("a.pdf"))
     choose_documents("description", made, "deep", Reasoner(ChatModel(endpoint)))
     lines = data(endpoint.requests[0].messages[-1].text, "Documents")
     assert re.search(
-        r"^d\d · a\.pdf · .*9 pages · All about a\n  page 3: Students chose the plum\.$", lines, re.MULTILINE
+        r"^d\d · a\.pdf · .*9 pages, figures on 5, 7 · All about a\n  page 3: Students chose the plum\.$", lines, re.MULTILINE
     )
     assert "9 pages, 4 of pictures without text · fits by type: poll" in lines and "title: student" not in lines
 
