@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Section
@@ -28,7 +28,8 @@ _LIKELY, _FAINT = 0.5, 0.1  # of the best page's value: pages below have a line 
 _FIRST = 6
 _LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and more
 _WHOLE = 0.6  # of a document's pages: a section of more tells nothing
-_SHARE = 0.8  # of the tokens at most for pages, the rest for other parts and documents
+_SHARE = 0.8  # of the tokens at most for pages, the rest for roles, other parts and documents
+_ROLES = 0.6  # of the tokens that roles have before pages, where the rest is not enough for them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
 _BESIDE = 0.5  # of the best document's score: others have no line
@@ -46,20 +47,26 @@ class Outline:
 
 def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Place, str], tokens: int) -> Outline:
     """At most ``tokens``. ``roles`` are what the pages of a document may be for, whose places are listed whatever their
-    value; ``marks`` say what is drawn on a page.
+    value and before other pages; ``marks`` say what is drawn on a page.
     """
-    made = _Lines(board, marks, int(_SHARE * tokens))
     best = [
         place
         for rank, place in enumerate(board.found[:_PAGES])
         if board.value(*place) >= (_FAINT if rank < _FIRST and place[0] == board.found[0][0] else _LIKELY)
     ]
-    for place in best or board.found[:1]:
-        made.add(place)
-    for doc in made.documents():
-        for place in _of_roles(board, doc, roles.get(doc, ())):
-            made.add(place)
-    made.room += tokens - int(_SHARE * tokens)
+    best = best or list(board.found[:1])
+    made = _Lines(board, marks)
+    due = {at: made.size(*at) for doc in dict.fromkeys(doc for doc, _ in best)
+           for at in _of_roles(board, doc, roles.get(doc, ()))}  # fmt: skip
+    owed = min(sum(due.values()), int(_ROLES * tokens))
+    made.room = room = min(int(_SHARE * tokens), tokens - owed)
+    for place in best:
+        made.add(*place)
+    made.room += tokens - room
+    for (doc, at), size in due.items():
+        owed -= size
+        if doc in made.documents():
+            made.add_role(doc, at, max(0, owed))
     return made.outline()
 
 
@@ -92,40 +99,63 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
 class _Lines:
     """What has a line: documents, sections and pages, as far as there is ``room``."""
 
-    def __init__(self, board: Board, marks: Mapping[Place, str], room: int) -> None:
-        self._board, self._marks, self.room = board, marks, room
+    def __init__(self, board: Board, marks: Mapping[Place, str]) -> None:
+        self._board, self._marks, self.room = board, marks, 0
         self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
         self._sections: dict[int, set[int]] = {}
+        self._own: dict[Place, set[int]] = {}  # the sections for whose sake a page has a line, whose headings are first
 
     def documents(self) -> list[int]:
         return list(self._pages)
 
-    def add(self, place: Place) -> None:
-        """A page with the sections above it, if there is room."""
-        doc, page = place
+    def size(self, doc: int, at: int) -> int:
+        """The tokens of the page on which a section begins, with its heading alone."""
+        page = self._board.scores[doc].content.sections[at].start_page
+        return estimate(self._page(doc, page, 1, (), own={at})) + 1
+
+    def add(self, doc: int, page: int, most: int = 0, kept: int = 0) -> bool:
+        """A page with the sections above it and ``most`` headings, 0 for as many as its rank has, if there is room
+        beside ``kept`` tokens; whether it has a line.
+        """
         pages, shown = self._pages.get(doc, {}), self._sections.get(doc, set())
         if page in pages:
-            return
-        most = _ALL * 4 if sum(map(len, self._pages.values())) < _ALL else _FEW
+            return True
+        most = most or (_ALL * 4 if sum(map(len, self._pages.values())) < _ALL else _FEW)
         above = [at for at in _above(self._board, doc, page) if at not in shown]
         lines = [self._page(doc, page, most, shown.union(above)), *(self._section(doc, at, 2) for at in above)]
         if not pages:
             lines.append(self._board.document_line(doc))
         size = sum(estimate(line) + 1 for line in lines)
-        if size > self.room and self._pages:
-            return
+        if size > self.room - kept and (self._pages or most > _FEW):
+            return not self._pages and self.add(doc, page, _FEW, kept)
         self.room -= size
         self._pages.setdefault(doc, {})[page] = most
         self._sections.setdefault(doc, set()).update(above)
+        return True
+
+    def add_role(self, doc: int, at: int, kept: int) -> None:
+        """The page on which a section of a document that has a line begins, if need be without what is above it."""
+        page = self._board.scores[doc].content.sections[at].start_page
+        shown, has = self._sections[doc], self._pages[doc].get(page, 0)
+        before = self._own.setdefault((doc, page), set())
+        was = estimate(self._page(doc, page, has, shown)) + 1 if has else 0
+        before.add(at)
+        if not has and self.add(doc, page, 1, kept):
+            return
+        most = max(has, len(before))
+        size = estimate(self._page(doc, page, most, shown)) + 1 - was
+        if size <= self.room:
+            self.room -= size
+            self._pages[doc][page] = most
 
     def outline(self) -> Outline:
         lines: list[str] = []
         for number, doc in enumerate(sorted(self._pages, key=self.documents().index)):
             rest = self._rest(doc) if number < _DIVIDED else ""
-            if rest and estimate(rest) > self.room:
-                rest = f" other parts: expand D{doc + 1}"
-            self.room -= estimate(rest)
-            lines += [self._board.document_line(doc), *self._under(doc), *filter(None, [rest])]
+            either = (rest, f" other parts: expand D{doc + 1}") if rest else ()
+            fits = [line for line in either if estimate(line) < self.room][:1]
+            self.room -= sum(estimate(line) + 1 for line in fits)
+            lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
         scores = [one.candidate.score for one in self._board.scores]
         for doc, score in enumerate(scores):
@@ -153,8 +183,10 @@ class _Lines:
                 lines.append(self._section(doc, at, len(shown.intersection(content.path(at)))))
         return lines
 
-    def _page(self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2) -> str:
-        titles = _titles(self._board, doc, page, set(shown))
+    def _page(
+        self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2, own: Collection[int] = ()
+    ) -> str:
+        titles = _titles(self._board, doc, page, set(shown), own or self._own.get((doc, page), ()))
         value = self._board.value(doc, page)
         parts = [f"{' ' * depth}page {page}", *([f"{value:.2f}"] if value > 0 else [])]
         if titles:
@@ -204,51 +236,59 @@ def _above(board: Board, doc: int, page: int) -> list[int]:
     return kept[-_LEVELS:]
 
 
-def _titles(board: Board, doc: int, page: int, shown: set[int]) -> list[str]:
-    """The headings that begin on a page, with names where they go on beyond it, but those that have a line. One that
-    only repeats the pages of the next is its title alone.
+def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collection[int]) -> list[str]:
+    """The headings that begin on a page, with names where they go on beyond it, but those that have a line; those of
+    the sections ``first`` before others. One that only repeats the pages of the next is its title alone.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
     held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
     begin = [at for at in held if content.sections[at].start_page == page and at not in shown]
-    titles: dict[str, None] = {}
+    titles: dict[str, bool] = {}
+    leads = False
     for at, after in pairwise([*begin, -1]):
         section = content.sections[at]
+        leads = leads or at in first
         repeats = after in content.children[at] and _same(content.sections, at, after)
         if repeats and section.title == content.sections[after].title:
             continue
         plain = section.end_page == page or repeats
-        titles[short(section.title, _TITLE) if plain else _named(board, doc, at, _TITLE)] = None
-    return list(titles)
+        title = short(section.title, _TITLE) if plain else _named(board, doc, at, _TITLE)
+        titles[title] = leads or titles.get(title, False)
+        leads = False
+    return sorted(titles, key=lambda title: not titles[title])
 
 
 def _parts(
     board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
 ) -> list[str]:
-    """Sections in order, those that lie on one page together in one line; with their parts those in ``below``."""
-    sections = board.scores[doc].content.sections
+    """Sections in order, those without parts on the same pages together in one line; with their parts those in
+    ``below``.
+    """
+    content = board.scores[doc].content
+    sections, inside = content.sections, content.children
     lines: list[str] = []
-    page = 0  # of the line before
-    for at in children:
-        section, inside = sections[at], board.scores[doc].content.children[at]
-        alone = section.end_page == section.start_page and not inside
-        if alone and section.start_page == page:
-            lines[-1] += f" | {short(section.title, title)}"
-            continue
-        page = section.start_page if alone else 0
-        value = max(board.value(doc, one) for one in board.pages_of((doc, at)))
-        parts = [" " * depth + (f"page {page}" if alone else f"{board.name((doc, at))} {short(section.title, title)}")]
-        parts += [] if alone else [f"pages {section.start_page}-{section.end_page}"]
-        parts += [f"{len(inside)} not shown"] if inside and at not in below else []
-        parts += [f"{value:.2f}"] if alone and value > 0 else []
-        if not alone and value > 0:
-            parts.append(f"{value:.2f}, best {', '.join(map(str, board.best_pages((doc, at))))}")
-        parts += [short(section.title, title)] if alone else []
-        parts += [short(section.summary, summary)] if summary and section.summary else []
+
+    def pages(at: int) -> tuple[int, int, int]:
+        return sections[at].start_page, sections[at].end_page, at if inside[at] else -1
+
+    for (first, last, parent), group in groupby(children, pages):
+        alike = list(group)
+        value = max(board.value(doc, one) for one in board.pages_of((doc, alike[0])))
+        if parent < 0 and first == last:
+            parts = [" " * depth + f"page {first}", *([f"{value:.2f}"] if value > 0 else [])]
+            parts.append(" | ".join(short(sections[at].title, title) for at in alike))
+        else:
+            titles = " | ".join(f"{board.name((doc, at))} {short(sections[at].title, title)}" for at in alike)
+            parts = [" " * depth + titles, f"pages {first}-{last}"]
+            parts += [f"{len(inside[parent])} not shown"] if parent >= 0 and parent not in below else []
+            parts += (
+                [f"{value:.2f}, best {', '.join(map(str, board.best_pages((doc, alike[0]))))}"] if value > 0 else []
+            )
+        parts += [short(sections[alike[0]].summary, summary)] if summary and sections[alike[0]].summary else []
         lines.append(" · ".join(parts))
-        if at in below:
-            lines += _parts(board, doc, inside, title, 0, (), depth + 1)
+        if parent in below:
+            lines += _parts(board, doc, inside[parent], title, 0, (), depth + 1)
     return lines
 
 
@@ -260,13 +300,13 @@ def _named(board: Board, doc: int, at: int, title: int) -> str:
 
 
 def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:
-    """Where sections called like a role begin: the one that is called hardly anything else."""
+    """Sections called like a role, of each the one that is called hardly anything else."""
     content = board.scores[doc].content
     found: dict[Place, None] = {}
     for role in roles:
         if titled := content.titled(role.title):
             shortest = min(titled, key=lambda one: (len(one.title), -board.value(doc, one.start_page)))
-            found[doc, shortest.start_page] = None
+            found[doc, content.sections.index(shortest)] = None
     return list(found)
 
 

@@ -252,13 +252,21 @@ def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best
         ("scan", 2): SeenPage(""),
     }
     made = Contenders(
-        read_question("Which?"), routing, hits, many, None, DocumentScoring(), lambda at: {one: pages[one] for one in at}
+        read_question("Which?"),
+        routing,
+        hits,
+        many,
+        None,
+        DocumentScoring(),
+        lambda at: {one: pages[one] for one in at},
     )
     endpoint = FakeEndpoint(naming("a.pdf"))
     choose_documents("description", made, "deep", Reasoner(ChatModel(endpoint)))
     lines = data(endpoint.requests[0].messages[-1].text, "Documents")
     assert re.search(
-        r"^d\d · a\.pdf · .*9 pages, figures on 5, 7 · All about a\n  page 3: Students chose the plum\.$", lines, re.MULTILINE
+        r"^d\d · a\.pdf · .*9 pages, figures on 5, 7 · All about a\n  page 3: Students chose the plum\.$",
+        lines,
+        re.MULTILINE,
     )
     assert "9 pages, 4 of pictures without text · fits by type: poll" in lines and "title: student" not in lines
 
