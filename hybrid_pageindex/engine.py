@@ -746,6 +746,7 @@ class Engine:
     async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
         """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""
         name = arguments.library(library, self.settings.library)
+        self._parts().pages.forget()
         return await asyncio.to_thread(lambda: remove(self._catalog(), self._cache(), name, several(documents)))
 
     async def libraries(self, part: str = "") -> list[LibrarySize]:
@@ -791,6 +792,7 @@ class Engine:
     async def clear(self, *, library: str | None = None) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay."""
         name = None if library is None else arguments.library(library, "")
+        self._parts().pages.forget()
         return await asyncio.to_thread(lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name))
 
     async def jobs(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:

@@ -14,6 +14,7 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.originals import Originals
 
 if TYPE_CHECKING:
     from hybrid_core.types.layouts import Illustration
@@ -31,6 +32,7 @@ class PageWork:
         self.catalog, self.cache, self.settings = catalog, cache, settings
         self._lock = threading.Lock()
         self._pool: WorkerPool | None = None
+        self._originals = Originals(settings.storage_path / "tmp")
 
     def run(self, task: Task) -> object:
         """Raises DocumentError, LimitError or Cancelled."""
@@ -49,7 +51,7 @@ class PageWork:
         Raises DocumentError where the file is gone, or is not the one that was indexed.
         """
         at = self.catalog.locate(library, found.path)
-        with _original(found, at, self.settings.storage_path / "tmp") as path:
+        with self._originals.lent(found, at, alone=not format_of_document(found).nearby) as path:
             yield path
 
     def may_show(self, library: str, found: Document) -> bool:
@@ -68,11 +70,16 @@ class PageWork:
         except DocumentError:
             return None
 
+    def forget(self) -> None:
+        """Keep nothing of the files that were looked at."""
+        self._originals.forget()
+
     def close(self) -> None:
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+        self._originals.close()
 
 
 def format_of_document(found: Document) -> Format:
@@ -83,28 +90,3 @@ def format_of_document(found: Document) -> Format:
     if format is None:
         raise UsageError(f"{found.name}: its format {found.format} is not known here.", "Install what brings it.")
     return format
-
-
-@contextmanager
-def _original(found: Document, at: Path, scratch: Path) -> Iterator[Path]:
-    """A copy of a document's file, so that it stays what was indexed while it is drawn. Errors name the file.
-
-    Raises DocumentError where the file is not the one that was indexed.
-    """
-    from hybrid_core.store.scratch import scratch_folder
-    from indexers.files.private_copy import private_copy
-
-    path = Path(found.path)
-    if not os.access(at, os.R_OK):
-        raise DocumentError(
-            f"{path}: the original is gone or cannot be read, so no page can be drawn.",
-            "Its text and outline still work; index the file again where it lies now.",
-        )
-    try:
-        with scratch_folder(scratch) as folder, private_copy(path, folder, at) as copy:
-            if copy.sha256 != found.sha256:
-                raise DocumentError(f"{path}: it has changed since it was indexed.", "Index it again.")
-            yield copy.path
-    except DocumentError as error:
-        error.message = f"{path}: {error.message.removeprefix(f'{path}: ')}"
-        raise

@@ -94,7 +94,8 @@ class _Uvicorn(uvicorn.Server):
 def _bound(listening: Listening) -> socket.socket:
     """Raises StoreError where the address is taken."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Where TCP is named, asyncio sends small answers at once: else each waits until the one before is acknowledged.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((listening.host, listening.port))

@@ -91,7 +91,8 @@ def test_parts_headed_by_their_number_alone_are_there(engine: Engine, tmp_path: 
 def test_a_table_in_a_cell_is_of_anywhere(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "tables.md"
     file.write_text(
-        "# Widths\n\nTable 1: Widths\n\nTable 2: Heights\n\n| source | value |\n|---|---|\n| Table 9 | 3 |\n\nTable 8 is read too.\n"
+        "# Widths\n\nTable 1: Widths\n\nTable 2: Heights\n\n| source | value |\n|---|---|\n| Table 9 | 3 |\n\n"
+        "Table 8 is read too.\n"
     )
     run(engine.index(file))
     gaps = [gap for node in run(engine.outline("tables.md")).nodes for gap in node.section.gaps]
