@@ -41,5 +41,6 @@ class EngineRanker:
             notes=found.notes,
             timings_ms=found.timings_ms,
             tokens=found.usage.input_tokens + found.usage.output_tokens,
+            input_tokens=found.usage.input_tokens,
             cost=found.usage.cost,
         )

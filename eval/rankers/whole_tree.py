@@ -63,7 +63,14 @@ class WholeTree:
             notes += said
         shown, said = self._trees(documents)
         if not shown:
-            return Ranking((), tuple(documents), notes=tuple(notes), tokens=_tokens(usage), cost=usage.cost)
+            return Ranking(
+                (),
+                tuple(documents),
+                notes=tuple(notes),
+                tokens=_tokens(usage),
+                input_tokens=usage.input_tokens,
+                cost=usage.cost,
+            )
         outline = "\n".join(line for _, line in shown)
         written = prompt("tree-whole")
         messages = written.messages({"question": question, "outline": outline})
@@ -81,7 +88,7 @@ class WholeTree:
         ranked = list(pages.values())[:depth]
         return Ranking(
             tuple(ranked), tuple(dict.fromkeys([*(page.document for page in ranked), *documents])),
-            notes=(*notes, *said), tokens=_tokens(usage), cost=usage.cost,
+            notes=(*notes, *said), tokens=_tokens(usage), input_tokens=usage.input_tokens, cost=usage.cost,
         )  # fmt: skip
 
     def _picked(self, question: str) -> tuple[list[str], Usage, list[str]]:

@@ -39,7 +39,8 @@ class Ranking:
     receipts: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    tokens: int = 0
+    tokens: int = 0  # in and out
+    input_tokens: int = 0
     cost: float = 0.0
 
 

@@ -81,8 +81,8 @@ class QuestionRecord:
     """One question as it went. ``given`` are the documents it was asked of, None for the whole library.
 
     ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
-    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens`` and ``cost`` are
-    those of the search. ``answer`` is None in a run that asks for none.
+    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
+    ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
     """
 
     id: str
@@ -101,6 +101,7 @@ class QuestionRecord:
     notes: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     tokens: int = 0
+    input_tokens: int = 0
     cost: float = 0.0
     error: str = ""
     answer: AnswerRecord | None = None

@@ -30,7 +30,8 @@ class Summary:
     """``attribution`` is empty where the ranker leaves no trace. ``failed`` counts questions that raised an error.
 
     ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
-    ``search_tokens`` and ``search_cost`` are sums over the questions; ``answers`` is None where none were asked for.
+    ``search_tokens`` and ``search_cost`` are sums over the questions, ``search_inputs`` each question's input
+    tokens; ``answers`` is None where none were asked for.
     ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` says for each question whose
     search went on without its model why; ``degraded`` holds what records lack.
     """
@@ -48,6 +49,7 @@ class Summary:
     times: tuple[float, ...]
     latency: Latency | None
     search_tokens: int
+    search_inputs: tuple[int, ...]
     search_cost: float
     answers: AnswerFigures | None
     unreasoned: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ def summary(name: str, run: Run) -> Summary:
         times=times,
         latency=_latency(records, times) if times else None,
         search_tokens=sum(record.tokens for record in records),
+        search_inputs=tuple(record.input_tokens for record in records),
         search_cost=sum(record.cost for record in records),
         answers=figures(records),
         unreasoned=tuple(one.search for one in lacking if one.search),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,10 +108,14 @@ def latency(summaries: Sequence[Summary]) -> Table:
     rows = []
     for one in summaries:
         timed = (one.latency.median, one.latency.p95, one.latency.slowest) if one.latency else (None, None, None)
-        spent = (number(one.tokens), number(one.cost, 4), number(one.failed))
+        inputs = (statistics.mean(one.search_inputs), max(one.search_inputs)) if one.search_inputs else (None, None)
+        spent = (*map(number, inputs), number(one.tokens), number(one.cost, 4), number(one.failed))
         rows.append((text(one.run), *(number(value, 1) for value in timed), *spent))
-    columns = ("run", "median ms", "95 % within ms", "slowest ms", "tokens", "cost", "failed")
-    note = "Times are for one question; tokens and cost are sums, of searches and answers."
+    columns = ("run", "median ms", "95 % within ms", "slowest ms", "input", "most", "tokens", "cost", "failed")
+    note = (
+        "Times are for one question, and so are input, the mean of the tokens that a search's model read, and the most "
+        "that it read; tokens and cost are sums, of searches and answers."
+    )
     return Table("Time and cost of the questions", columns, tuple(rows), note)
 
 

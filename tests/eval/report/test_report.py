@@ -17,13 +17,14 @@ from tests.eval.made_runs import record, run_folder
 
 def test_a_run_is_summed_up(tmp_path: Path) -> None:
     records = [
-        record("a", 1, kind="figures", timings_ms={"total": 10.0, "coarse": 1.0}, tokens=5, cost=0.25),
+        record("a", 1, kind="figures", timings_ms={"total": 10.0, "coarse": 1.0}, tokens=5, input_tokens=4, cost=0.25),
         record("b", 4, kind="figures", timings_ms={"total": 20.0, "coarse": 3.0}),
         record("c", None, kind="prose", timings_ms={"total": 40.0, "coarse": 8.0}),
         record("d", None, kind="prose", pages=(), stage="failed", error="It broke.", timings_ms={}),
     ]
     found = summary("run", read_run(run_folder(tmp_path / "run", records)))
     assert (found.questions, found.failed, found.tokens, found.cost) == (4, 1, 5, 0.25)
+    assert [cell.text for cell in tables.latency([found]).rows[0][4:7]] == ["1", "4", "5"], "mean and most of a question"
     assert found.curve == pytest.approx([0.25] * 3 + [0.5] * 17)
     assert found.times == (10.0, 20.0, 40.0)
     assert found.latency is not None
