@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from eval.datasets.locate import letters
 from eval.runs.scripted.endpoint import ScriptedEndpoint
 from eval.runs.scripted.outline import ShownOutline, shown_outline
 from eval.runs.scripted.routes import SHOWN, guessed, known
@@ -22,6 +23,9 @@ _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ", re.MULTILINE)
 _PART = re.compile(r"^(\d+)\. (?:(?:.*? · )??pages? (\d+)(?:-(\d+))?(?= ·|:|$)|D\d+ page (\d+):)", re.MULTILINE)
 _SOURCE = re.compile(r"^Source (\d+): (.+), page (\d+)\b", re.MULTILINE)
+_SOURCE_HEAD = re.compile(r"^Source (\d+): .*\n?", re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_CUT, _MAY_READ = "…", "You may read more"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 _LAST = "This is the last round"
 _ALIKE = 0.96  # difflib's ratio of a question and itself as it is mended
@@ -37,7 +41,8 @@ class Oracle:
 
     It names a gold page only of a document that is shown, and only after it has opened every section that hides it; one
     that ``reads`` only after it was shown the page's text. It answers only where a gold page is among the sources, and
-    cites those pages for each sentence.
+    cites those pages for each sentence; one that ``reads`` only where the answer, or all of its numbers, stands in what
+    they hold, after it has asked for all of those that are cut.
     """
 
     gold: Mapping[str, Pages] = field(default_factory=dict)
@@ -49,7 +54,7 @@ class Oracle:
         question = _data(text, "Question")
         asked = _of(self.gold, question) or ()
         if request.schema is None:
-            return self._answer(question, [number for number, *place in _sources(text) if tuple(place) in asked])
+            return self._answer(question, text, [number for number, *place in _sources(text) if tuple(place) in asked])
         if shown_as := SHOWN.get(request.title):
             return known(request.title, _data(text, shown_as), {document for document, _ in asked})
         names = dict(_DOCUMENT.findall(text))
@@ -79,10 +84,15 @@ class Oracle:
         read = [{"document": short, "page": page} for short, page in unread[:4]]
         return {"reasoning": "it is known", "expand": expand[:4], "read": read, "pages": pages, "sections": []}
 
-    def _answer(self, question: str, cited: list[int]) -> str:
+    def _answer(self, question: str, text: str, cited: list[int]) -> str:
         said = " ".join((_of(self.answers, question) or "").split())
         if not said or not cited:
             return _NOT_THERE
+        if self.reads:
+            texts = _source_texts(text)
+            if not stands(said, "\n".join(texts[number] for number in cited)):
+                cut = [f"READ source {number}" for number in cited if _CUT in texts[number].split("\n")]
+                return "\n".join(cut) if cut and _MAY_READ in text else _NOT_THERE
         marks = "".join(f"[[source:{number}]]" for number in cited)
         return " ".join(f"{sentence.rstrip('.')} {marks}." for sentence in _SENTENCE.split(said))
 
@@ -138,6 +148,17 @@ def _of(known: Mapping[str, T], question: str) -> T | None:
     return known.get(question)
 
 
+def stands(answer: str, text: str) -> bool:
+    """Whether all numbers of an answer are in a text; of one that has none, whether its letters are."""
+    if numbers := _numbers(answer):
+        return numbers <= _numbers(text)
+    return letters(answer) in letters(text)
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(number.replace(",", "")) for number in _NUMBER.findall(text)}
+
+
 def _data(text: str, name: str) -> str:
     found = re.search(name + _DATA, text, re.DOTALL)
     return found[2] if found else ""
@@ -146,6 +167,12 @@ def _data(text: str, name: str) -> str:
 def _sources(text: str) -> list[tuple[int, str, int]]:
     """(number, file name, page) of the sources that an answer is asked from."""
     return [(int(number), name, int(page)) for number, name, page in _SOURCE.findall(_data(text, "Sources"))]
+
+
+def _source_texts(text: str) -> dict[int, str]:
+    """What the sources hold, by their numbers."""
+    parts = _SOURCE_HEAD.split(_data(text, "Sources"))
+    return {int(number): said for number, said in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _outline(text: str) -> ShownOutline:

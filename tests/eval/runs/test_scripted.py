@@ -10,7 +10,10 @@ import pytest
 
 from eval.records.progress import Progress
 from eval.runs.run import measure
+from eval.runs.scripted.questions import Oracle, stands
 from hybrid_core.errors import UsageError
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.documents import Strategy
 from tests import pdfs
 from tests.eval.sets import own_set, plan
@@ -62,3 +65,19 @@ def test_the_scripted_models_need_nothing_of_the_tests(tmp_path: Path) -> None:
     code = "import sys, eval.runs.run, eval.runs.scripted.questions as q; q.scripted('scripted:oracle', {}).close()"
     code += "; sys.exit(any(name.partition('.')[0] == 'tests' for name in sys.modules))"
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=True)
+
+
+def asked_from(sources: str, reading: str) -> Request:
+    values = {"sources": sources, "documents": "", "question": "How long?", "evidence": "weak", "reading": reading}
+    return Request(tuple(prompt("answer").messages(values)), 100)
+
+
+def test_a_reader_answers_what_its_sources_hold_once_it_has_read_all_of_those_that_are_cut() -> None:
+    model = Oracle({"How long?": {("a.pdf", 3)}}, {"How long?": "1,250.50 m and 7 cm"}, reads=True)
+    cut, whole = "Source 1: a.pdf, page 3, All\n7 cm\n…", "Source 1: a.pdf, page 3, All\n7 cm by $1250.5"
+    other = "\n\nSource 2: b.pdf, page 3, All\n1,250.50 m and 7 cm\n…"
+    assert model(asked_from(cut + other, "You may read more once.")) == "READ source 1"
+    assert model(asked_from(cut + other, "You cannot read more: answer now.")) == "NOT IN THE SOURCES"
+    assert model(asked_from("Source 1: a.pdf, page 3, All\n7 cm", "You may read more once.")) == "NOT IN THE SOURCES"
+    assert model(asked_from(whole + other, "You may read more once.")) == "1,250.50 m and 7 cm [[source:1]]."
+    assert stands("Not so long.", "It is\nnot so long, they say") and not stands("so short", "not so long")
