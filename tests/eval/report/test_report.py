@@ -24,7 +24,7 @@ def test_a_run_is_summed_up(tmp_path: Path) -> None:
     ]
     found = summary("run", read_run(run_folder(tmp_path / "run", records)))
     assert (found.questions, found.failed, found.tokens, found.cost) == (4, 1, 5, 0.25)
-    assert [cell.text for cell in tables.latency([found]).rows[0][4:7]] == ["1", "4", "5"], "mean and most of a question"
+    assert [cell.text for cell in tables.latency([found]).rows[0][4:7]] == ["1", "4", "5"], "mean and most"
     assert found.curve == pytest.approx([0.25] * 3 + [0.5] * 17)
     assert found.times == (10.0, 20.0, 40.0)
     assert found.latency is not None
