@@ -26,13 +26,14 @@ class LibrarySize:
 
     ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
     ``next_embedder`` whose are being made. The ``id`` stays when the name changes; ``used_at`` is when it was last
-    searched or indexed, "" for never.
+    searched or indexed, and ``changed_at`` when the newest of what its documents hold came, "" for never.
     """
 
     id: str
     name: str
     alias: str
     used_at: str
+    changed_at: str
     documents: int
     pages: int
     waiting: int
@@ -97,6 +98,7 @@ def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]
         name=library.name,
         alias=library.alias,
         used_at="",
+        changed_at=max((d.indexed_at for d in published), default=""),
         documents=len(published),
         pages=sum(d.pages for d in published),
         waiting=0,

@@ -106,6 +106,16 @@ def test_libraries_are_listed_by_last_use_and_found_by_name(tmp_path: Path) -> N
         assert [size.used_at for size in run(engine.libraries())] == [""] * 3
 
 
+def test_a_library_tells_when_a_document_of_it_last_changed(tmp_path: Path) -> None:
+    with closing(Engine(tmp_path / "home")) as engine:
+        for name in ("one.txt", "two.txt"):
+            (tmp_path / name).write_text(f"The tide of {name}.")
+            run(engine.index(tmp_path / name))
+        run(engine.create_library("empty"))
+        newest = max(document.indexed_at for document in run(engine.documents()))
+        assert {size.name: size.changed_at for size in run(engine.libraries())} == {"default": newest, "empty": ""}
+
+
 def test_vectors_count_where_all_libraries_have_those_of_one_model(tmp_path: Path) -> None:
     texts = {"a": "The tide in Dover is high.", "b": "Tides in Calais are low.", "c": "Ferries wait for the tide."}
     files = [tmp_path / f"{name}.md" for name in texts]

@@ -50,6 +50,8 @@ def test_a_library_is_made_named_and_given_what_is_dropped(served: Serving, page
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("heading", name="The coast").wait_for()
     page.get_by_text("1 document", exact=True).wait_for()
+    page.go_back()
+    page.locator(".library-card", has_text="The coast").get_by_text("changed").wait_for()
 
 
 def test_a_browser_that_keeps_nothing_is_served_too(served: Serving, window: Any) -> None:

@@ -1,4 +1,4 @@
-// One library of the home view: what is in it, when it was last used, what waits and failed; its names, and its end.
+// One library of the home view: what is in it, when it was last changed and used, what waits and failed; its names, and its end.
 import { at, change } from "../../api.js";
 import { ago, t } from "../../i18n.js";
 import { link } from "../../router.js";
@@ -9,14 +9,15 @@ import { IconButton } from "../viewer/Icons.js";
 /** @param {{ library: any, owns: boolean, changed: () => void }} props */
 export function LibraryCard({ library, owns, changed }) {
   const [open, setOpen] = useState("");
-  const { name, alias, documents, pages, waiting, failed, used_at: used } = library;
+  const { name, alias, documents, pages, waiting, failed, changed_at: changedAt, used_at: used } = library;
+  const times = [changedAt && t("home.changed", { ago: ago(changedAt) }), used ? t("home.used", { ago: ago(used) }) : t("home.unused")];
   return html`<li class="card library-card stack">
     <header class="row"><h2 class="grow"><a href=${link(["library", name])}>${alias || name}</a>
         ${alias && html` <span class="muted small">${name}</span>`}</h2>
       ${owns && html`<${IconButton} icon="edit" label=${t("home.rename", { name })} onClick=${() => setOpen("names")} />
         <${IconButton} icon="remove" label=${t("home.delete", { name })} onClick=${() => setOpen("end")} />`}</header>
     <p class="figures"><span><b>${t("library.count", { n: documents })}</b></span> <span>${t("library.pages", { n: pages })}</span></p>
-    <p class="row small"><span class="muted grow">${used ? t("home.used", { ago: ago(used) }) : t("home.unused")}</span>
+    <p class="row small"><span class="muted grow">${times.filter(Boolean).join(" · ")}</span>
       ${waiting > 0 && html`<a class="state-chip" href=${link(["jobs"])}>${t("home.waiting", { n: waiting })}</a>`}
       ${failed > 0 && html`<a class="state-chip bad" href=${link(["library", name], { state: "failed" })} title=${library.last_error}>${t("home.failed", { n: failed })}</a>`}</p>
     ${open === "names" && html`<${Names} library=${library} onClose=${() => setOpen("")} changed=${changed} />`}
