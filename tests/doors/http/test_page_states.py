@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pymupdf
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, upload
+from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
 
 PAGE = "# Weir\n\nThe weir holds back nine metres of water.\n\n# Sluice\n\nThe sluice has four gates.\n"
 DROPPED = """async () => {
@@ -97,6 +99,38 @@ def test_a_document_that_is_removed_while_it_is_open_says_so(river: Serving, pag
     page.get_by_role("heading", name="no longer here").wait_for()
     page.get_by_role("link", name="To the library").click()
     page.get_by_role("heading", name="river", level=1).wait_for()
+
+
+def test_without_a_model_the_pages_answer_and_lead_to_the_settings(river: Serving, page: Any) -> None:
+    go(page, river, "#/library/river")
+    page.get_by_role("searchbox").fill("How many gates has the sluice?")
+    page.get_by_role("button", name="Ask").click()
+    page.get_by_text("No language model is set up, so these are the pages that fit best.").wait_for()
+    page.locator(".page-card", has_text="four gates").first.wait_for()
+    page.get_by_role("link", name="Set one up").first.click()
+    page.get_by_role("heading", name="Settings").wait_for()
+
+
+def test_a_page_without_text_says_so_and_a_file_that_failed_says_why(river: Serving, page: Any) -> None:
+    with pymupdf.open() as made:
+        made.new_page()
+        made.new_page().insert_text((50, 60), "The ferry leaves at noon.")
+        blank = made.tobytes()
+    files = [("file", ("ferry.pdf", blank)), ("file", ("torn.pdf", b"%PDF-1.7 torn"))]
+    with river.client() as client:
+        sent = client.post("/libraries/river/documents", files=files).json()["files"]
+        wait_for_jobs(client, [file["job"] for file in sent])
+    go(page, river, f"#/doc/river/{document(river, 'ferry')}/page/1")
+    page.get_by_text("There is no text on this page").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.locator(".text-layer span", has_text="ferry").wait_for()
+    page.get_by_text("There is no text on this page").wait_for(state="detached")
+
+    go(page, river, f"#/doc/river/{document(river, 'torn')}/page/1")
+    page.get_by_role("heading", name="torn.pdf could not be indexed").wait_for()
+    page.get_by_role("link", name="See the jobs").click()
+    page.get_by_role("heading", name="Jobs").wait_for()
+    page.get_by_role("button", name=re.compile("Retry|Try again")).first.wait_for()
 
 
 def test_folders_that_are_dropped_keep_their_tree(river: Serving, page: Any) -> None:
