@@ -108,7 +108,7 @@ def test_without_a_model_the_pages_answer_and_lead_to_the_settings(river: Servin
     page.get_by_text("No language model is set up, so these are the pages that fit best.").wait_for()
     page.locator(".page-card", has_text="four gates").first.wait_for()
     page.get_by_role("link", name="Set one up").first.click()
-    page.get_by_role("heading", name="Settings").wait_for()
+    page.locator("section.card", has_text="Language model").first.get_by_label("Address", exact=True).wait_for()
 
 
 def test_a_page_without_text_says_so_and_a_file_that_failed_says_why(river: Serving, page: Any) -> None:
