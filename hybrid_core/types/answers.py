@@ -39,13 +39,29 @@ class Source:
 class Claim:
     """A sentence of the answer and the sources it cites (those that were given).
 
-    ``supported``: every number and every quotation in it stands in a cited source, and enough of its words do. ``why``
-    says what is missing; it is empty for a supported claim. Whether the page really says so is not judged.
+    ``supported``: every number and every quotation in it stands in a cited source or is what a right calculation comes
+    to, and enough of its words stand there. ``why`` says what is missing; it is empty for a supported claim.
+    ``pictured``: what is missing may stand in the picture of a cited source that was sent, and which counts where it
+    and the text differ; nothing compares it. Whether the page really says so is not judged.
     """
 
     text: str
     sources: tuple[int, ...]
     supported: bool
+    why: str = ""
+    pictured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A calculation as the answer states it, its ``result`` and the sources of its figures. ``right``: it comes to
+    that, and its figures stand in the sources or the question. ``why`` says what is wrong, "" where nothing is.
+    """
+
+    text: str
+    result: str
+    sources: tuple[int, ...]
+    right: bool
     why: str = ""
 
 
@@ -54,7 +70,9 @@ class Answer:
     """``text`` is the answer with citations as ``[[source:n]]``, n being a source's number; those to sources that were
     not given are taken out. ``why`` says what happened where ``status`` is not ``answered``. ``sources`` are there
     with each status: they are the best pages that were found, and those that the model asked to read. ``steps`` are
-    what was done besides one call of the model. ``usage`` includes what the search spent.
+    what was done besides one call of the model. ``definition`` is the one, of what was asked for, that the answer says
+    it goes by, ``calculations`` what it says it calculated; both stand in ``text`` too. ``usage`` includes what the
+    search spent.
     """
 
     query: str
@@ -71,11 +89,18 @@ class Answer:
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
     steps: tuple[ReasoningStep, ...] = ()
+    definition: str = ""
+    calculations: tuple[Calculation, ...] = ()
 
     @property
     def unsupported(self) -> tuple[Claim, ...]:
-        """The claims that the cited pages do not bear out."""
-        return tuple(claim for claim in self.claims if not claim.supported)
+        """The claims that the cited pages do not bear out, but for those that may be read from pictures."""
+        return tuple(claim for claim in self.claims if not claim.supported and not claim.pictured)
+
+    @property
+    def pictured(self) -> tuple[Claim, ...]:
+        """The claims that may be read from pictures: the texts of the cited pages do not bear them out."""
+        return tuple(claim for claim in self.claims if claim.pictured)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""

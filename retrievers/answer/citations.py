@@ -8,32 +8,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from hybrid_core.text import sentences
 from hybrid_core.text import tokens as words
-from hybrid_core.types.answers import Claim
+from hybrid_core.types.answers import Calculation, Claim
+from retrievers.answer.numbers import numbers, stands
+from retrievers.answer.workings import calculations, definition, is_working
 
 _CITED = re.compile(r"\[\[\s*sources?\s*:\s*([^\]]*)\]\]|\[\s*sources?\s*:\s*(\d[\d,;\s]*)\](?!\])", re.IGNORECASE)
 _TO_TIDY = re.compile(rf"(\s*)(?:{_CITED.pattern})", re.IGNORECASE)
 _CITATIONS = re.compile(rf"(?:\s*(?:{_CITED.pattern}))+[.!?。！？]?", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+|^\s*#+\s+")
-_NUMBER = re.compile(
-    r"(?<![^\W\u3040-\uffff])(?<!\d[.,])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W\u3040-\uffff])"
-)  # not «3M», «Q2»
 _WRAPPED = re.compile(r"(?<=[^\s.!?:。！？：\]])\n(?=[a-z])")
 _QUOTED = re.compile(r"[“\"«「『]([^“”\"«»「」『』]{8,}|[^\x00-\x7f]{4,}?)[”\"»」』]")
-_SHIFTS = (0, 3, -3, 6, -6, 9, -9, 2, -2)  # thousands, millions, billions; percent
-_TELLING_DIGITS = 3  # a number with fewer must stand there as it is
 _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
-def check(
-    answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()
-) -> tuple[str, tuple[Claim, ...], tuple[str, ...]]:
-    """The answer with its citations in one form, its claims, and the citations that were taken out.
+class Checked(NamedTuple):
+    """An answer with its citations in one form, its claims, the citations that were taken out, and what it says of how
+    it was worked out.
+    """
 
-    ``pages`` are the texts that were given, by the sources' numbers. Numbers that the question holds need not stand
-    there. What a claim has from a source that was ``pictured`` too cannot be compared, which it says.
+    text: str
+    claims: tuple[Claim, ...]
+    dropped: tuple[str, ...]
+    definition: str
+    calculations: tuple[Calculation, ...]
+
+
+def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()) -> Checked:
+    """``pages`` are the texts that were given, by the sources' numbers. Numbers that the question holds need not stand
+    there, nor the results of calculations that come out. What a claim has from a source that was ``pictured`` too
+    cannot be compared, which it says.
     """
     dropped: list[str] = []
 
@@ -45,11 +52,13 @@ def check(
         return match[1] + "".join(f"[[source:{n}]]" for n in dict.fromkeys(good)) if good else ""
 
     tidied = _TO_TIDY.sub(tidy, answer).strip()
-    allowed = set(_numbers(question))
+    worked = calculations(tidied, pages, question, pictured)
+    allowed = {*numbers(question), *(number for one in worked if one.right for number in numbers(one.result))}
+    said = "\n".join(line for line in tidied.split("\n") if not is_working(line))
     claims = tuple(
-        _claim(part, pages, allowed, pictured) for part in split(tidied) if re.search(r"\w", _CITED.sub("", part))
+        _claim(part, pages, allowed, pictured) for part in split(said) if re.search(r"\w", _CITED.sub("", part))
     )
-    return tidied, claims, tuple(dict.fromkeys(dropped))
+    return Checked(tidied, claims, tuple(dict.fromkeys(dropped)), definition(tidied), worked)
 
 
 def split(answer: str) -> list[str]:
@@ -77,14 +86,15 @@ def _claim(sentence: str, pages: Mapping[int, str], allowed: set[str], pictured:
     if not cited:
         return Claim(said, (), supported=False, why="it cites no source")
     why = _missing(said, "\n".join(pages[number] for number in cited), allowed)
-    if why and any(number in pictured for number in cited):
-        why = f"{why}; its picture, which was sent, is not compared"
-    return Claim(said, cited, supported=not why, why=why)
+    seen = bool(why) and any(number in pictured for number in cited)
+    if seen:
+        why = f"{why}; its picture, which was sent and counts, is not compared"
+    return Claim(said, cited, supported=not why, why=why, pictured=seen)
 
 
 def _missing(said: str, page: str, allowed: set[str]) -> str:
-    there = _numbers(page)
-    if lost := [n for n in _numbers(said) if n not in allowed and not _stands(n, there)]:
+    there = numbers(page)
+    if lost := [n for n in numbers(said) if n not in allowed and not stands(n, there)]:
         return f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not on the cited page"
     plain = _plain(page)
     for quoted in _QUOTED.findall(said):
@@ -96,27 +106,6 @@ def _missing(said: str, page: str, allowed: set[str]) -> str:
         if held < _LEAST_SHARE:
             return "few of its words are on the cited page"
     return ""
-
-
-def _numbers(text: str) -> dict[str, None]:
-    """The numbers in a text in plain form («4,210.0» -> «4210»), in order."""
-    return dict.fromkeys(words.number_term(match.group()) for match in _NUMBER.finditer(text))
-
-
-def _stands(number: str, there: Mapping[str, None]) -> bool:
-    """Whether a number stands on a page as it is, or rounded and in thousands, millions, billions or percent."""
-    if number in there:
-        return True
-    if len(number.replace(".", "").strip("0")) < _TELLING_DIGITS or number.count(".") > 1 or words.is_year(number):
-        return False
-    decimals = len(number.partition(".")[2])
-    value = float(number)
-    for other in there:
-        if other.count(".") <= 1 and len(other) < 20:
-            held = float(other)
-            if any(round(held * 10.0**shift, decimals) == value for shift in _SHIFTS):
-                return True
-    return False
 
 
 def _plain(text: str) -> str:

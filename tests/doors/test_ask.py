@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import AnswerStatus
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.services.answering.page_pictures import PagePictures
 from tests import pdfs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
@@ -360,6 +362,65 @@ def test_pages_whose_text_lacks_their_figures_are_sent_as_pictures(tmp_path: Pat
         assert server.requests[1].messages[-1].images == ()
         many = run(engine.ask("How did marl grow by month?", effort="fast", top_k=8, force=True, vision=True))
         assert len(server.requests[2].messages[-1].images) == len(many.sources) > 3
+
+
+def test_each_picture_carries_the_number_of_its_source(tmp_path: Path) -> None:
+    path = pdfs.pictured(tmp_path / "marl.pdf")
+    question = "How did marl grow by month?"
+    with engine_with(tmp_path / "home", lambda _: "It grew [[source:1]].", vlm_model=uuid4().hex) as (engine, server):
+        run(engine.index(path, enrich="never"))
+        run(engine.ask(question, effort="fast", top_k=8))
+        message = server.requests[0].messages[-1]
+        found = run(engine.search(question, effort="fast", top_k=8)).results
+        pictures = PagePictures(engine._parts().pages, engine.settings.library, {})
+        shown = re.findall(
+            r"^Source (\d+): .*\n\(picture (\d+) shows this page", data(message.text, "Sources"), re.MULTILINE
+        )
+        assert [int(at) for _, at in shown] == list(range(1, len(message.images) + 1))
+        assert any(number != at for number, at in shown), "a picture's place does not tell its source"
+        for number, at in ((int(number), int(at)) for number, at in shown):
+            page = found[number - 1]
+            showing = pictures.showing(page)
+            assert showing is not None
+            mine, other = (
+                pictures.draw({one: page}, clip=showing.clip, whole_size=False) for one in (number, number + 1)
+            )
+            assert message.images[at - 1] == mine != other, "«Source n» stands above it"
+
+
+def test_definition_and_calculations_reach_whoever_asked(
+    capsys: pytest.CaptureFixture[str], library: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["Definition: net sales are sales less returns.", "Calculation: 418.2 / 2 = 209.1 [[source:1]]"]
+    worked = "\n".join(
+        ["Half of them were $209.1 million [[source:1]].", *lines, "Calculation: 418.2 / 4 = 99 [[source:1]]"]
+    )
+    with scripted_server(lambda _: worked) as server:
+        monkeypatch.setenv("PAGEINDEX_LLM_MODEL", uuid4().hex)
+        monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
+        _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast")
+        assert all(line in out for line in lines) and "unsupported" not in out
+        assert "note a calculation is not borne out: 418.2 / 4 = 99 (it comes to 104.55)" in out
+        _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast", "--json")
+    answer = json.loads(out)
+    assert answer["definition"] == "net sales are sales less returns"
+    assert [(one["result"], one["right"], one["sources"]) for one in answer["calculations"]] == [
+        ("209.1", True, [1]), ("99", False, [1])
+    ]  # fmt: skip
+
+
+def test_what_may_be_read_from_a_picture_alone_is_said_and_not_called_unsupported(tmp_path: Path) -> None:
+    """Where picture and text differ the picture counts, and nothing compares it."""
+    path = pdfs.pictured(tmp_path / "marl.pdf")
+    with engine_with(tmp_path / "home", lambda _: "It grew to 7,215 tons [[source:1]].", vlm_model=uuid4().hex) as made:
+        engine, server = made
+        run(engine.index(path, enrich="never"))
+        said = run(engine.ask("See the chart of tons per month", effort="fast", top_k=1))
+        assert "the picture counts" in server.requests[0].messages[0].text
+        text_alone = run(engine.ask("See the chart of tons per month", effort="fast", top_k=1, vision=False))
+    assert said.sources[0].image and said.unsupported == () and [claim.pictured for claim in said.claims] == [True]
+    assert any("read from a picture, which nothing compares: It grew to 7,215 tons" in note for note in said.notes)
+    assert len(text_alone.unsupported) == 1 and text_alone.pictured == ()
 
 
 def test_more_slides_than_pictures_stand_together_in_the_last(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.metering import charged
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.types.answers import Answer, AnswerStatus, Claim, Source
+from hybrid_core.types.answers import Answer, AnswerStatus, Calculation, Claim, Source
 from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.services.answering.library_pages import LibraryPages, outline
@@ -80,6 +80,8 @@ class _Draft:
     text: str = ""
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
+    definition: str = ""
+    calculations: tuple[Calculation, ...] = ()
 
 
 def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
@@ -106,6 +108,8 @@ def answer(found: SearchResult, catalog: Catalog, model: ChatModel | None, optio
         notes=tuple(dict.fromkeys((*found.notes, *work.notes, *draft.notes))),
         timings_ms={**found.timings_ms, "answer": spent, "total": total},
         steps=tuple(work.steps),
+        definition=draft.definition,
+        calculations=draft.calculations,
     )
 
 
@@ -223,10 +227,17 @@ class _Answering:
             return _Draft("not_in_library", "Not in the library: the model asked for more than it may read")
         question = f"{self._options.question or self.found.query}\n{self.found.query}"
         seen = [source.number for source in self.sources if source.image]
-        text, claims, dropped = citations.check(text, held, question, seen)
-        cut = () if finished else ("the answer was cut off at its longest length",)
-        notes = (f"citations of sources that were not given were taken out: {', '.join(dropped)}",) if dropped else ()
-        return _Draft("answered", "", text, claims, (*cut, *notes))
+        checked = citations.check(text, held, question, seen)
+        notes = [] if finished else ["the answer was cut off at its longest length"]
+        if checked.dropped:
+            lost = ", ".join(checked.dropped)
+            notes.append(f"citations of sources that were not given were taken out: {lost}")
+        notes += [f"a calculation is not borne out: {one.text} ({one.why})"
+                  for one in checked.calculations if not one.right]  # fmt: skip
+        notes += [f"read from a picture, which nothing compares: {one.text}" for one in checked.claims if one.pictured]
+        return _Draft(
+            "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
+        )
 
     def _read(self, text: str) -> bool:
         """Take in what the model asked for; whether there is anything new."""

@@ -12,6 +12,7 @@ from retrievers.answer.citations import check, split
 from retrievers.answer.sources import sources
 from retrievers.pages.snippet import excerpt
 
+NOT_DONE = "it is not written in numbers and signs alone, so it was not done again"
 PAGES = {
     1: "Net sales were $1,577.0 million in fiscal 2018.\n"
     "Purchases of property, plant and\nequipment (1,577) rose 4.8 %.",
@@ -60,7 +61,7 @@ def test_what_it_does_not_hold_is_marked(answer: str, missing: str) -> None:
 
 
 def test_citations_of_sources_that_were_not_given_are_taken_out() -> None:
-    text, claims, dropped = check(
+    text, claims, dropped, *_ = check(
         "Sales rose 4.8% [[source:1]][[source:9]]. It leases in Ghent [[source:7]].", PAGES, ""
     )
     assert text == "Sales rose 4.8% [[source:1]]. It leases in Ghent."
@@ -126,3 +127,55 @@ def test_shares_use_the_budget_and_nobody_gets_more_than_it_wants(lengths: list[
     given_ = shares(lengths, budget)
     assert all(0 <= got <= wanted for got, wanted in zip(given_, lengths, strict=True))
     assert sum(given_) <= budget and sum(given_) >= min(budget, sum(lengths)) - len(lengths)
+
+
+WORKED = """Sales rose by 37.8 percent [[source:1]], or half a million more than one would think.
+
+**Definition:** growth is the change by the value before [[source: 2]].
+Calculation: ($2,173 - 1577.0) / $1,577.0 = 37.8% [[source:1]]"""
+
+
+def test_what_an_answer_goes_by_and_calculated_is_told_apart_and_done_again() -> None:
+    pages = PAGES | {1: PAGES[1] + "\nNet sales were 2,173 in fiscal 2019."}
+    checked = check(WORKED, pages, "")
+    assert checked.definition == "growth is the change by the value before"
+    (one,) = checked.calculations
+    assert (one.text, one.result, one.sources) == ("($2,173 - 1577.0) / $1,577.0 = 37.8%", "37.8%", (1,))
+    assert one.right and one.why == "" and "Calculation: (" in checked.text
+    (claim,) = checked.claims
+    assert claim.supported and claim.sources == (1,), "what a right calculation comes to need not stand there"
+    wrong = check(WORKED.replace("37.8", "38.7"), pages, "")
+    assert wrong.calculations[0].why == "it comes to 37.7933%" and not wrong.claims[0].supported
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("(1,577 + 4.8 x 2) / 2 = 793.3 [[source:1]]", ""),
+        ("1577.0 − 4.8 ≈ 1,572 [[source:1]]", ""),
+        ("1,577 million / 2 = $0.79 billion [[source:1]]", ""),
+        ("(4.8 / 1577) ^ (1 / 3) - 1 = -85.5% [[source:1]]", ""),
+        ("1577.0 / 4.8 = 328.54 [[source:1]] (rounded)", ""),
+        ("1577.0 / 4.8 = 412 [[source:1]]", "it comes to 328.542"),
+        ("1577.0 / 4.8 = 329.6 [[source:1]]", "it comes to 328.542"),
+        ("1,600.5 - 4.8 = 1,595.7 [[source:1]]", "1600.5 is not on the cited page"),
+        ("1,577 - 1,577 = 0", "it cites no source"),
+        ("1577.0 / (2 - 2) = 4 [[source:1]]", NOT_DONE),
+        ("sales / assets = 4 [[source:1]]", NOT_DONE),
+        ("__import__('os').getpid() = 4 [[source:1]]", NOT_DONE),
+        ("9 ** 9 ** 9 ** 9 = 4 [[source:1]]", NOT_DONE),
+    ],
+)
+def test_calculations_are_done_again(said: str, why: str) -> None:
+    (one,) = check(f"It is so.\nCalculation: {said}", PAGES, "").calculations
+    assert (one.why, one.right) == (why, not why)
+
+
+def test_what_may_stand_in_a_picture_that_was_sent_is_neither_borne_out_nor_wrong() -> None:
+    answer = (
+        "It rose to 9,215 [[source:1]]. It fell to 8,007 [[source:2]].\nCalculation: 9,215 - 4.8 = 9,210.2 [[source:1]]"
+    )
+    checked = check(answer, PAGES, "", pictured={1})
+    assert [(claim.supported, claim.pictured) for claim in checked.claims] == [(False, True), (False, False)]
+    assert "its picture, which was sent and counts, is not compared" in checked.claims[0].why
+    assert not checked.calculations[0].right and "its picture" in checked.calculations[0].why
