@@ -1,8 +1,7 @@
 """Wording that tells the answerer what to do, which must not be searched for.
 
-«Give a response by relying on the details shown in the cash flow statement» loses everything but «the cash flow
-statement», and «round to two decimal places» everything. Two ways: whole phrases by pattern, and runs of words
-that are all instruction or stop words.
+«Please answer from what the annual accounts state» loses everything but «annual accounts», and «rounded to the nearest
+unit» everything. Two ways: whole phrases by pattern, and runs of words that are all instruction or stop words.
 """
 
 from __future__ import annotations
