@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,14 +91,24 @@ def prepare(
 
 
 def _index(engine: Engine, files: Sequence[Path], progress: Progress) -> Any:
-    seen = 0
-    with progress.bar("indexing", len(files)) as step:
+    """The files, then the pages that OCR still reads of them, which takes far longer."""
+    seen = read = 0
+    scanned: Callable[[], None] | None = None
+    with ExitStack() as bar:
+        step = bar.enter_context(progress.bar("indexing", len(files)))
 
         def on_progress(now: Any) -> None:
-            nonlocal seen
+            nonlocal seen, read, scanned
             while seen < now.files_done:
                 seen += 1
                 step()
+            if scanned is None and seen == now.files and now.scans > now.scans_done:
+                bar.close()  # a terminal has one bar at a time
+                read = now.scans_done
+                scanned = bar.enter_context(progress.bar("reading scanned pages", now.scans, read))
+            while scanned is not None and read < now.scans_done:
+                read += 1
+                scanned()
 
         return run(engine.index(list(files), enrich="never", on_progress=on_progress))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import nsmallest
 
 from hybrid_core.text.plural import counted
@@ -29,13 +29,15 @@ class Explainer:
         question: Question,
         verdicts: Mapping[Place, str],
         spans: Mapping[Place, Span],
+        beside: Mapping[Place, Collection[str]],
         short_path: Callable[[str], str],
         scoring: PageScoring,
     ) -> None:
         """``verdicts`` are what a model said of pages, or why the question means them; ``spans`` the parts of pages
-        that it means, from which snippets are then taken."""
+        that it means, from which snippets are then taken; ``beside`` the only terms of the question that choose the
+        snippet of a page that it names by its number: its footer has the others."""
         self._scores, self._question, self._verdicts = scores, question, verdicts
-        self._spans, self._path_of, self._scoring = spans, short_path, scoring
+        self._spans, self._beside, self._path_of, self._scoring = spans, beside, short_path, scoring
 
     def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
         """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
@@ -44,6 +46,8 @@ class Explainer:
         document, content = scores.candidate.document, scores.content
         adds = matched_terms(content, page, scores.query, self._scoring)
         weights = snippet.weights(self._question.terms, adds)
+        if (kept := self._beside.get((visit.doc, page))) is not None:
+            weights = {term: weight for term, weight in weights.items() if term in kept}
         first, last = self._spans.get((visit.doc, page), (0, None))
         headings = [at - first for at in content.headings_at.get(page, ())]
         offset, shown = snippet.best_window(

@@ -195,8 +195,9 @@ def find_places(state: SearchState) -> SearchState:
     if not found.reasons or (state.quoted and (found.visits[0].doc, found.visits[0].page) not in state.quoted):
         return state
     return replace(
-        state, visits=found.visits, pages=found.pages, reasons=found.reasons, spans=found.spans, settled=found.settled
-    )
+        state, visits=found.visits, pages=found.pages, reasons=found.reasons, spans=found.spans, beside=found.beside,
+        settled=found.settled,
+    )  # fmt: skip
 
 
 @stage("evidence")
@@ -258,7 +259,7 @@ def explain(state: SearchState) -> SearchState:
     """Each page with its receipt, the best sections and the documents looked into."""
     view, texts = state.resources.view, state.texts
     explainer = Explainer(
-        state.pages, state.question, {**state.reasons, **state.verdicts}, state.spans, view.short_path,
+        state.pages, state.question, {**state.reasons, **state.verdicts}, state.spans, state.beside, view.short_path,
         state.request.scoring.pages,
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]

@@ -18,6 +18,7 @@ from retrievers.documents.fusion import ranked
 from retrievers.documents.route import Routing
 from retrievers.pipeline.state import SearchResources
 from retrievers.query.question import Question
+from retrievers.query.references import may_refer
 from retrievers.query.spelling import corrected, words
 
 _LOOKED_INTO = 8  # of the best documents: a word that one of them holds is known
@@ -27,7 +28,7 @@ _WORDS = 10  # that are put right: a question with more is of other things than 
 
 def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
     """The question with the known word in place of each that no document holds, as far as it is surely a slip. Names
-    of the library and words that expert knowledge has stay."""
+    of the library, words that expert knowledge has and those that places are called by stay."""
     view = opened.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
     for doc_id in islice(ranked(doc_scores(hits)), _LOOKED_INTO):
@@ -41,7 +42,7 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
     names = view.name_terms()
     text = question.text
     for word in islice(left, _WORDS):
-        if opened.expert.knows(word):
+        if opened.expert.knows(word) or may_refer(word):
             continue
         if right := corrected(word, partial(_holding, opened), names, partial(_written, opened)):
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, text)

@@ -67,6 +67,7 @@ class SearchState:
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
     spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
+    beside: Mapping[Place, Collection[str]] = field(default_factory=dict)  # what is asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
     evidence: Evidence = Evidence("none", 0.0)
     sureness: float = 0.0

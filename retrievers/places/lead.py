@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybrid_core.types.scoring import DocumentScoring
@@ -22,7 +22,8 @@ class Leads:
     """The pages in their new order, what each was given, and why; no reasons where nothing leads.
 
     ``settled``: the question asks for nothing else of the one document that it means. ``spans`` are the parts of pages
-    that are meant, where less than the page is.
+    that are meant, where less than the page is; ``beside`` are the terms that the question asks for of a page that it
+    names by its number.
     """
 
     visits: Sequence[PageVisit]
@@ -31,6 +32,7 @@ class Leads:
     settled: bool = False
     spans: Mapping[Place, Span] = field(default_factory=dict)
     missing: Sequence[str] = ()
+    beside: Mapping[Place, Collection[str]] = field(default_factory=dict)
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:

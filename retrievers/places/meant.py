@@ -98,10 +98,12 @@ def _by_number(
         there.update(one for one, places in found.items() if places)
         return [place for places in found.values() for place in places]
 
-    def asks_more(scores: PageScores) -> bool:
-        return bool(rest(text, question, naming_terms(scores.candidate.document, routing)))
+    def beside(scores: PageScores) -> Sequence[str]:
+        return rest(text, question, naming_terms(scores.candidate.document, routing))
 
-    found = lead("reference", visits, pages, docs, places, asks_more)
+    found = lead("reference", visits, pages, docs, places, lambda scores: bool(beside(scores)))
+    if any(one.kind == "page" for one in named):
+        found = replace(found, beside={place: beside(pages[place[0]]) for place in found.reasons})
     if not alone and not any(_is_named(pages[doc].candidate.document, question) for doc in docs):
         return found  # of which document the place would be is not said
     missing = [one.written for one in named if one not in there and not is_year(one.number)]

@@ -44,9 +44,18 @@ def test_a_correction_steers_the_search_until_it_is_taken_back(engine: Engine, n
     assert [one.title for one in run(engine.documents(where=["tag=draft"]))] == ["Lighthouse accounts"]
 
 
+CORRECTED = {
+    "title": "Lighthouse accounts",
+    "organisation": "Quillmoor Port",
+    "date": "2019-06-30",
+    "type": "annual report",
+    "tags": "quay survey; draft",
+}
+
+
 def test_it_survives_changes_rebuilding_and_moves_and_goes_along_with_copies(engine: Engine, notes: list[Path]) -> None:
     run(engine.index(notes))
-    run(engine.edit("a.md", set={"Year": "2019", "type": "annual report"}))
+    run(engine.edit("a.md", set={name.capitalize(): value for name, value in CORRECTED.items()}))
     notes[0].write_text(_HARBOUR.format(count=12))
     run(engine.index(notes))
     run(engine.rebuild(["a.md"]))
@@ -57,8 +66,36 @@ def test_it_survives_changes_rebuilding_and_moves_and_goes_along_with_copies(eng
     run(engine.index([copy]))
     for name in ("moved.md", "z-copy.md"):
         found = run(engine.info(name))
-        assert (found.card.years, found.card.type) == ((2019,), "annual report")
-        assert found.corrections == {"year": "2019", "type": "annual report"}
+        card = found.card
+        assert (found.title, card.title, card.names[0], card.date) == ("Lighthouse accounts",) * 2 + (
+            "Quillmoor Port",
+            "2019-06-30",
+        )
+        assert (card.years, card.type, card.tags[:2]) == ((2019,), "annual report", ("quay survey", "draft"))
+        assert found.corrections == CORRECTED
+
+
+@pytest.mark.parametrize("by", CORRECTED)
+def test_each_correction_steers_the_search_after_a_rebuild(engine: Engine, notes: list[Path], by: str) -> None:
+    """What is found first without it comes second with it, on the same words."""
+    run(engine.index(notes))
+    question = f"{_ASKED_BY[by]}how many ships did the harbour handle and was the pier mended?"
+    before = first(engine, question)
+    other = "b.md" if before == "a.md" else "a.md"
+    run(engine.edit(other, set={by: CORRECTED[by]}))
+    run(engine.rebuild([other]))
+    assert first(engine, question) == other
+    run(engine.edit(other, unset=[by]))
+    assert first(engine, question) == before
+
+
+_ASKED_BY = {
+    "title": "Lighthouse accounts: ",
+    "organisation": "Quillmoor Port: ",
+    "date": "On June 30, 2019, ",
+    "type": "According to the annual report, ",
+    "tags": "In the quay survey, ",
+}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         "pilot.md": "# Pilotage Agreement\n\nThe pilot guides ships of the owner through the channel.",
         "towage.md": "# Towage Agreement\n\nThe tug tows ships. It pays no fee for the channel.",
         "buoys.md": "# Buoy Lease\n\nThe buoys in the channel are leased for ten years.",
-        "manual.md": "# Lantern Manual\n\nThe lantern is extinguished with the lever. Certificates are renewed yearly.",
+        "manual.md": "# Lantern Manual\n\nA stable lever extinguished the lantern. Certificates are renewed yearly.",
     }
     for name, text in written.items():
         (folder / name).write_text(text + "\n", encoding="utf-8")
@@ -120,7 +120,16 @@ def _replaced(question: str, right: str) -> str:
     return question.replace(wrong[right], right)
 
 
-@pytest.mark.parametrize("question", ["Who pays the fee?", "What does the zeppelin carry?", "Is BWXZ in the channel?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who pays the fee?",
+        "What does the zeppelin carry?",
+        "Is BWXZ in the channel?",
+        "What does Table 9 say?",  # tables: the library has «stable» only
+        "Is the tug in Note 3 or in Item 4?",
+    ],
+)
 def test_what_is_no_slip_stays(shelf: Engine, question: str) -> None:
     assert not any(note.startswith("showing") for note in ask(shelf, question).notes)
 

@@ -9,7 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,7 @@ from eval.runs.run import measure
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from tests import pdfs
 from tests.eval.sets import own_set, plan
+from tests.ocr import reads
 
 QUIET = Progress(quiet=True)
 BOOK_PAGE, BOOK_SECTION = 5, (5, 5)
@@ -227,3 +231,33 @@ def test_a_folder_that_is_no_run_or_is_damaged_says_so(tmp_path: Path) -> None:
         file.write("nonsense\n")
     with pytest.raises(DocumentError, match=rf"line {len(pdfs.FISCAL_QUESTIONS) + 1}: not JSON"):
         read_run(out)
+
+
+class _Bars(Progress):
+    """What bars were shown: their names, sizes and steps."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.shown: list[list[Any]] = []
+
+    @contextmanager
+    def bar(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
+        shown = [what, total, done]
+        self.shown.append(shown)
+
+        def step() -> None:
+            shown[2] += 1
+
+        yield step
+
+
+@reads
+def test_progress_counts_the_scanned_pages_that_are_read_after_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEINDEX_OCR_SECONDS", "1")
+    docs, questions = own_set(tmp_path)
+    pdfs.scanned(docs / "scan.pdf", 8, dpi=200)
+    bars = _Bars()
+    measure(plan(tmp_path / "run", docs, questions), bars)
+    assert bars.shown[:2] == [["indexing", 5, 5], ["reading scanned pages", 8, 8]]

@@ -159,3 +159,24 @@ def test_conclusions_come_first_where_they_are_asked_for(shelf: Engine) -> None:
 def test_other_questions_are_answered_by_their_words(shelf: Engine, question: str) -> None:
     assert "reference" not in first(shelf, question).receipt.contributions
     assert first(shelf, question).receipt.verdict.startswith("best-first walk")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is on page 5 of the Harbour Survey?", "Sampling Lines were"),
+        ("What does page 4 of the Harbour Survey say of sounders?", "Boats with echo sounders"),
+    ],
+)
+def test_a_page_asked_for_shows_its_text_and_not_its_footer(tmp_path: Path, question: str, text: str) -> None:
+    with pymupdf.open(survey(tmp_path / "survey.pdf")) as document:
+        for number, page in enumerate(document, 1):
+            for at in range(9):
+                page.insert_text((72, 240 + 40 * at), f"Between these lines the mate counted {at} gulls over the bow.")
+            page.insert_text((72, 815), f"Harbour Survey of Lumen Bay, Page {number}", fontsize=9)
+        document.save(tmp_path / "footed.pdf")
+    engine = Engine(tmp_path / "home")
+    run(engine.index(tmp_path / "footed.pdf"))
+    snippet = first(engine, question).snippet
+    engine.close()
+    assert text in snippet and "Page" not in snippet
