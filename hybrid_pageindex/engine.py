@@ -656,6 +656,10 @@ class Engine:
         name, work = arguments.library(library, self.settings.library), self._pictures().work
         return await in_the_background(partial(draw_printed, work, name, document, page, picture))
 
+    async def prepare_pictures(self) -> None:
+        """Start what draws pages, so that somebody who is about to look at one need not wait for it."""
+        await in_the_background(self._pictures().work.prepare)
+
     async def contact_sheet(
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:

@@ -44,6 +44,13 @@ class PageWork:
             pool = self._pool
         return pool.submit(task, pool.allowance()).result()
 
+    def prepare(self) -> None:
+        """Start the worker with what draws pages, so that the first that is asked for need not wait for it."""
+        from indexers.formats.drawing import Picture
+        from indexers.workers.protocol import TextPictureTask
+
+        self.run(TextPictureTask(((1, ""),), Picture(dpi=10), ((),)))
+
     @contextmanager
     def original(self, library: str, found: Document) -> Iterator[Path]:
         """A copy of the file of a document, so that it stays what was indexed; ``library`` is the id of its library.

@@ -11,13 +11,14 @@ import socket
 import sys
 import threading
 import webbrowser
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.errors import PageIndexError, StoreError, UsageError
 from hybrid_pageindex.doors.http.app import Listening, build_app
 from hybrid_pageindex.doors.http.security.identity import Proxy, Start
 from hybrid_pageindex.doors.http.server import Server
@@ -81,6 +82,8 @@ class _Uvicorn(uvicorn.Server):
             sys.stderr.flush()
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._address)
+                with suppress(PageIndexError):  # whoever looks at a page is told
+                    await self._server.engine.prepare_pictures()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._server.ending.set()

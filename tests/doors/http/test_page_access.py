@@ -56,6 +56,26 @@ def test_axe_finds_nothing(served: Serving, window: Any, places: list[str], look
     assert not found, "\n".join(found)
 
 
+def test_high_contrast_is_seven_to_one(served: Serving, window: Any, places: list[str]) -> None:
+    context = window.new_context(locale="en-GB", viewport={"width": 1400, "height": 900})
+    context.add_init_script("localStorage.setItem('theme', 'contrast')")
+    page = context.new_page()
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    assert page.evaluate("document.documentElement.dataset.theme") == "contrast"
+    only, found = {"runOnly": ["color-contrast-enhanced"], "rules": {"color-contrast-enhanced": {"enabled": True}}}, []
+    for place in places:
+        page.goto(f"{served.url}/#/{place}")
+        page.wait_for_timeout(300)
+        page.locator("[aria-busy=true], .skeleton").first.wait_for(state="detached")
+        seen = axe_sync.Axe().run(page, options=only).response
+        assert seen["passes"], f"{place}: nothing was looked at"
+        for one in seen["violations"]:
+            found += [f"{place or 'home'}: {node['html'][:160]} {node['any'][0]['message']}" for node in one["nodes"]]
+    context.close()
+    assert not found, "\n".join(found)
+
+
 def test_keys_lead_everywhere(served: Serving, page: Any, places: list[str]) -> None:
     page.goto(f"{served.url}/#token={START}")
     page.get_by_role("link", name="axe").wait_for()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.doors.http.conftest import START, Serving
+from tests.doors.http.conftest import START, Serving, serving
 
 DROP = """() => {
     const files = new DataTransfer();
@@ -14,6 +16,17 @@ DROP = """() => {
     const drag = { dataTransfer: files, cancelable: true };
     for (const kind of ['dragenter', 'drop']) dispatchEvent(new DragEvent(kind, drag));
 }"""
+
+
+def test_who_opens_it_finds_the_worker_that_draws_pages_started(tmp_path: Path) -> None:
+    with serving(tmp_path / "home", "--open", BROWSER="true") as made:
+        threads, until = Path(f"/proc/{made.process.pid}/task"), time.monotonic() + 60
+        begun: list[str] = []
+        while not any("indexers" in one for one in begun):
+            assert time.monotonic() < until, f"no worker was started: {begun}"
+            time.sleep(0.05)
+            ids = [child for one in threads.iterdir() for child in (one / "children").read_text().split()]
+            begun = [Path(f"/proc/{child}/cmdline").read_text() for child in ids if Path(f"/proc/{child}").is_dir()]
 
 
 def test_a_first_start_shows_a_sample_that_goes_for_good(served: Serving, page: Any) -> None:
