@@ -1,10 +1,13 @@
 """Which pages an answer sends as pictures by itself, where what answers the question is a chart, a figure or a scan.
 
     python benchmarks/answer_pictures.py [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json] [--missed]
+                                         [--model scripted:oracle]
 
 Recall: of the gold pages of such questions the share that a model is sent as a picture, at most 3 a question: of those
-that are among the sources, and of all. In the library and with the document given. No model is asked: what would be
-sent is counted. A gold page counts where the question's evidence is a chart or a figure, or where the page is a scan.
+that are among the sources, and of all. In the library and with the document given. No model is asked for an answer:
+what would be sent is counted. With ``--model`` the pages are those of a deep search with a scripted one, so that
+what is missed is not the search's doing. A gold page counts where the question's evidence is a chart or a figure, or
+where the page is a scan; ``at most 3 a question`` counts no more than three of a question, which may have thirteen.
 """
 
 from __future__ import annotations
@@ -19,7 +22,11 @@ from pathlib import Path
 from filings import options_of
 
 from eval.datasets import load
+from eval.datasets.locate import locate
 from eval.records.questions import EvalQuestion
+from eval.runs.run import gold_pages
+from eval.runs.scripted.questions import Pages, scripted
+from hybrid_core.types.documents import Effort
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.answering.page_pictures import PagePictures
@@ -34,6 +41,7 @@ def main() -> int:
     parser = options_of(__doc__)
     parser.add_argument("--set", default="mmlongbench")
     parser.add_argument("--top-k", type=int, default=5)
+    parser.add_argument("--model", default="", help="scripted:oracle or scripted:reader, for a deep search")
     parser.add_argument("--missed", action="store_true", help="name the gold pages that were not sent")
     options = parser.parse_args()
     dataset = load(options.set, options.data)
@@ -41,12 +49,15 @@ def main() -> int:
     shown: Shown = {}
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)
-        with closing(Engine(settings=Settings(storage_path=home))) as engine:
-            run(engine.index(dataset.files))
+        gold: dict[str, Pages] = {}
+        chat = scripted(options.model, gold)
+        with closing(Engine(settings=Settings(storage_path=home), chat=chat)) as engine:
+            run(engine.index(dataset.files, enrich="never"))
+            gold |= {q.text: gold_pages(q) for q in run(locate(engine, dataset.questions)).questions}
             pictures = PagePictures(engine._parts().pages, engine.settings.library, {})
             for setting in ("library", "given"):
                 found |= _measured(engine, pictures, dataset.questions, setting, options, shown)
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<32}{value}" for name, value in found.items()))
+    print(json.dumps(found) if options.json else "\n".join(f"{name:<38}{value}" for name, value in found.items()))
     return 0
 
 
@@ -54,10 +65,11 @@ def _measured(
     engine: Engine, pictures: PagePictures, questions: Sequence[EvalQuestion], setting: str, options: Namespace,
     shown: Shown,
 ) -> dict[str, float]:  # fmt: skip
-    among = sent = most = drawn = kept = lost = there = several = 0
+    effort: Effort = "deep" if options.model else "fast"
+    among = sent = most = drawn = kept = lost = there = several = bounded = reached = 0
     for question in questions:
         given = {"documents": list(question.given)} if setting == "given" else {}
-        results = engine.search_now(question.text, effort="fast", top_k=options.top_k, **given).results
+        results = engine.search_now(question.text, effort=effort, top_k=options.top_k, **given).results
         gold = {(one.document, one.page) for one in question.evidence}
         sources = near(results)
         kept += sum(_place(page) in gold for page in sources)
@@ -69,7 +81,10 @@ def _measured(
         chosen = {_place(sources[at]) for one in together for at in one}
         wanted = {_place(page) for page, one in zip(sources, seen, strict=True) if _place(page) in gold
                   and (question.kind in SEEN or (one is not None and one.scan))}  # fmt: skip
-        there += len(gold) if question.kind in SEEN else len(wanted)
+        here = len(gold) if question.kind in SEEN else len(wanted)
+        there += here
+        bounded += min(MOST, here)
+        reached += min(MOST, len(wanted & chosen))
         if not wanted:
             continue
         most, drawn = max(most, len(together)), drawn + len(together)
@@ -77,12 +92,14 @@ def _measured(
         among, sent = among + len(wanted), sent + len(wanted & chosen)
         for place in sorted(wanted - chosen) if options.missed else ():
             at = [_place(page) for page in sources].index(place)
-            print(f"{setting}: {place[0]} page {place[1]}, source {at + 1}, {question.kind}: {seen[at]}")
+            share = f"{showing.share:.2f} of the page" if (showing := seen[at]) else "not to be seen"
+            print(f"{setting}: {place[0]} page {place[1]}, source {at + 1}, {question.kind}: figures {share}")
     return {
         f"{setting}: gold among sources": among,
         f"{setting}: sent as pictures": sent,
         f"{setting}: recall": round(sent / among, 3) if among else 0.0,
         f"{setting}: recall of all gold": round(sent / there, 3) if there else 0.0,
+        f"{setting}: recall, at most {MOST} a question": round(reached / bounded, 3) if bounded else 0.0,
         f"{setting}: most of a question": most,
         f"{setting}: pictures": drawn,
         f"{setting}: of several slides": several,
