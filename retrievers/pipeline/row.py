@@ -32,9 +32,9 @@ from retrievers.query.expert import together
 from retrievers.query.lists import asks_for_documents
 from retrievers.query.question import read_question
 from retrievers.query.references import may_refer
-from retrievers.reason.page_marks import pictured
+from retrievers.reason.page_marks import SeenPage, pictured
 from retrievers.reason.reasoner import reason
-from retrievers.reason.routing.choose import Contenders, DocumentChoice, SeenPage, choose_documents
+from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
 from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.companions import with_companion

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hybrid_core.text.table_rows import table_rows
 from retrievers.reason.board import short
@@ -17,6 +18,13 @@ _SEEN = ("Figure: ", "Table: ")  # how a description's lines begin
 _ROWS = 4  # lines that make a table
 _CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
 _WORDS = 25  # fewer leave most of a page to what is drawn
+
+
+class SeenPage(NamedTuple):
+    """What of a page matches best, and whether it has figures."""
+
+    passage: str
+    pictured: bool = False
 
 
 def mark(text: str, described: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
@@ -12,12 +11,10 @@ from hybrid_core.llm.token_estimate import cut
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
 from retrievers.reason.board import about, card, short
+from retrievers.reason.page_marks import SeenPage
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
 from retrievers.reason.session import QuestionSession, fitted
-
-if TYPE_CHECKING:
-    from retrievers.reason.routing.choose import SeenPage
 
 CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 MOST = 72  # documents described where somebody did

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.types.documents import Document, Effort, Hit, Route
@@ -15,6 +15,7 @@ from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.fusion import normalised, ranked, weighted
 from retrievers.documents.route import Routing
 from retrievers.query.question import Question
+from retrievers.reason.page_marks import SeenPage
 from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.routing import from_cards
 from retrievers.reason.routing.conditions import Condition, FilterMatch, apply
@@ -44,13 +45,6 @@ class DocumentChoice:
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
     dead: bool = False
-
-
-class SeenPage(NamedTuple):
-    """What of a page matches best, and whether it has figures."""
-
-    passage: str
-    pictured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

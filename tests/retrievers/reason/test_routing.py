@@ -22,9 +22,10 @@ from hybrid_core.types.unread import unread_warning
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.documents.route import Routing
 from retrievers.query.question import read_question
+from retrievers.reason.page_marks import SeenPage
 from retrievers.reason.reasoner import Reasoner
 from retrievers.reason.routing import by_model
-from retrievers.reason.routing.choose import Contenders, SeenPage, choose_documents, preferred
+from retrievers.reason.routing.choose import Contenders, choose_documents, preferred
 from retrievers.reason.session import QuestionSession
 from tests.conftest import Cli
 from tests.doubles.replies import FakeEndpoint
