@@ -345,7 +345,7 @@ async def _mcp(engine: Engine, options: argparse.Namespace) -> int:
         said = {"file": str(file), "backup": backup and str(backup)}
         dump(said) if _json(options) else show.mcp_installed(file, backup)
     else:
-        gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
+        gc.disable()  # as in main
         from hybrid_pageindex.doors.mcp.command import serve  # FastMCP takes longer to import than a search takes
 
         gc.freeze()
@@ -378,7 +378,7 @@ async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _serve(engine: Engine, options: argparse.Namespace) -> int:
-    gc.disable()  # as for mcp
+    gc.disable()  # as in main
     from hybrid_pageindex.doors.http.command import serve
 
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -38,8 +39,10 @@ def _carried_out(typed: Sequence[str]) -> int:
         options = build_parser(typed).parse_args(typed)
         if "run_command" in options:  # another package's
             return int(options.run_command(options))
+        gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
         from hybrid_pageindex.doors.cli import commands  # imports the engine
 
+        gc.enable()
         try:
             return commands.run(options)
         except KeyboardInterrupt:
