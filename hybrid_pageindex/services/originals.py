@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types.documents import Document
 
 _SECONDS = 20.0  # that a copy stays when nobody uses it
@@ -83,6 +82,7 @@ class Originals:
             return copy
 
     def _made(self, found: Document, file: Path, at: Path) -> _Copy:
+        from hybrid_core.store.scratch import scratch_folder  # with filelock, which a search does not need
         from indexers.files.private_copy import private_copy
 
         with ExitStack() as removing:
