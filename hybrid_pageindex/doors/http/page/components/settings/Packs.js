@@ -35,7 +35,7 @@ function Preview({ expert }) {
   return html`<div class="card stack"><h2>${t("settings.preview")}</h2>
     <label>${t("settings.preview_question")}<input value=${question} maxlength="500" placeholder="What was the capex of 2025?" onInput=${(/** @type {any} */ event) => setQuestion(event.target.value)} /></label>
     <div role="status" class="stack">${made && html`
-      <p><span class="muted small">${t("settings.preview_own")}</span> ${made.terms.map((/** @type {string} */ one) => html`<span class="word" key=${one}>${one}</span>`)} ${made.years.map((/** @type {number} */ one) => html`<span class="word" key=${one}>${String(one)}</span>`)}</p>
+      <p><span class="muted small">${t("settings.preview_own")}</span> ${[...new Set([...made.terms, ...made.years.map(String)])].map((one) => html`<span class="word" key=${one}>${one}</span>`)}</p>
       ${made.added.length === 0 && html`<p class="muted">${t("settings.preview_none")}</p>`}
       ${made.added.map((/** @type {any} */ one, /** @type {number} */ at) => html`<div key=${at} class="added"><p class="muted small">${t("settings.preview_added", { pack: one.sources.join(", ") })} ${one.document_types.filter(Boolean).join(", ") || t("settings.preview_any")}</p>
         <p>${words(one.phrases)}</p>${one.headings.length > 0 && html`<p><span class="muted small">${t("settings.preview_headings")}</span> ${one.headings.join(", ")}</p>`}</div>`)}`}</div>
