@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -226,4 +227,28 @@ def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> Non
     page.get_by_role("button", name="章节").click()
     page.get_by_role("complementary", name="所在位置").get_by_role("button", name="Cranes").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_role("button", name="页面").click()
+    page.locator(".why summary").first.click()
+    assert "「Cranes」从此处开始" in page.locator(".receipt").first.inner_text()
+    said = reasons(library)
+    assert len(said) > 6
+    shown = page.evaluate("async (said) => said.map((await import('/web/translation.js')).told)", said)
+    assert all(re.search("[\u4e00-\u9fff]", one) for one in shown), shown
     page.close()
+
+
+def reasons(library: Serving) -> list[str]:
+    """What the engine says of some searches, in its own language."""
+    said = []
+    with library.client() as client:
+        for question in ("How many tonnes does the crane lift?", "What does Table 9 of the harbour say of pilots?",
+                         "capital expenditure in fiscal 2025", "zzzz qqqq"):  # fmt: skip
+            asked = {"question": question, "libraries": ["ports", "reports"], "effort": "fast"}
+            found = client.post("/search", json=asked).raise_for_status().json()
+            said += [*found["notes"], found["effort"]["why"], found["route"]["why"], found["evidence"]["hint"]]
+            said += [
+                part
+                for one in found["results"]
+                for part in (one["receipt"]["verdict"], one["receipt"]["routing_reason"])
+            ]
+    return sorted({one for one in said if one})

@@ -1,5 +1,6 @@
 import { post } from "../../api.js";
 import { language, t } from "../../i18n.js";
+import { told } from "../../translation.js";
 import { pageLink } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
@@ -23,7 +24,7 @@ function why(hit) {
   if (language === "en") return hit.why;
   const { snippet, section, receipt } = hit, { title } = section;
   const words = [...new Set(places(snippet, receipt.terms).map((one) => snippet.slice(one.from, one.to)))].slice(0, 3).join(t("search.and"));
-  const fits = receipt.routing_reason ? t("search.why_document", { reason: receipt.routing_reason }) : "";
+  const fits = receipt.routing_reason ? t("search.why_document", { reason: told(receipt.routing_reason) }) : "";
   return t(words ? "search.why_words" : "search.why_meaning", { words, title }) + (receipt.reasoning === null ? "" : t("search.why_model")) + fits;
 }
 
@@ -45,7 +46,7 @@ export function Hit({ hit, library, question, say }) {
       <${Passage} text=${hit.snippet} terms=${hit.receipt.terms} />
       <details class="why"><summary>${why(hit)}</summary><${Receipt} hit=${hit} /></details>
       ${hit.section.hints.length > 0 && html`<p class="hints small">${t("search.hints")} ${hit.section.hints.map((/** @type {any} */ one) => html`<a key=${one.node_id} href=${pageLink(library, hit.doc_id, one.start_page)}>${one.title}</a>`)}</p>`}
-      ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${one.why}>${one.written}</a>`)}</p>`}
+      ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${told(one.why)}>${one.written}</a>`)}</p>`}
     </div>
     <div class="hit-acts">
       <${IconButton} icon="note" label=${t("conversation.save")} pressed=${saved} disabled=${saved} onClick=${save} />

@@ -1,4 +1,5 @@
 import { t } from "../../i18n.js";
+import { told } from "../../translation.js";
 import { link } from "../../router.js";
 import { html } from "../../ui.js";
 
@@ -12,15 +13,15 @@ export function Understood({ found, one, onEffort }) {
   return html`<div class="understood">
     ${spelled && html`<p class="remark">${t("search.spelled")} <b>${spelled.match(/«(.*)»/)?.[1] ?? spelled}</b></p>`}
     ${noModel && html`<p class="remark">${t("search.no_model")} <a href=${link(["settings"])}>${t("conversation.set_model")}</a></p>`}
-    ${evidence.level !== "strong" && found.results.length > 0 && html`<p class="remark warn">${t(`search.evidence_${evidence.level}`)} ${evidence.hint}
+    ${evidence.level !== "strong" && found.results.length > 0 && html`<p class="remark warn">${t(`search.evidence_${evidence.level}`)} ${told(evidence.hint)}
       ${NEXT[one.effort] && !noModel && html` <button type="button" class="quiet-button" onClick=${() => onEffort("deep")}>${t("search.harder")}</button>`}</p>`}
     ${unread.length > 0 && html`<p class="remark warn">${t("search.unread", { n: unread.length })} ${unread.map((/** @type {any} */ doc) => `${doc.doc_name} (${doc.which})`).join(", ")}</p>`}
-    ${others.map((/** @type {string} */ note) => html`<p class="remark" key=${note}>${note}</p>`)}
+    ${others.map((/** @type {string} */ note) => html`<p class="remark" key=${note}>${told(note)}</p>`)}
     <details class="small muted"><summary>${t("search.took", { n: found.results.length, ms: Math.max(1, Math.round(taken.total ?? 0)) })}</summary>
       <dl class="facts">
         <div><dt>${t("search.evidence")}</dt><dd>${t(`search.level_${evidence.level}`)} (${evidence.score.toFixed(2)})</dd></div>
-        <div><dt>${t("conversation.effort")}</dt><dd>${t(`conversation.effort_${effort.used}`)}: ${effort.why}</dd></div>
-        <div><dt>${t("search.route")}</dt><dd>${route.why}${route.filter.length ? ` (${route.filter.join(", ")})` : ""}</dd></div>
+        <div><dt>${t("conversation.effort")}</dt><dd>${t(`conversation.effort_${effort.used}`)}: ${told(effort.why)}</dd></div>
+        <div><dt>${t("search.route")}</dt><dd>${told(route.why)}${route.filter.length ? ` (${route.filter.join(", ")})` : ""}</dd></div>
         ${expert.length > 0 && html`<div><dt>${t("search.expert")}</dt><dd>${expert.join(", ")}</dd></div>`}
         ${found.usage.calls > 0 && html`<div><dt>${t("search.calls")}</dt><dd>${found.usage.calls}</dd></div>`}
       </dl></details>
