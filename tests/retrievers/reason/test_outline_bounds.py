@@ -128,3 +128,17 @@ def test_siblings_that_only_repeat_their_parents_pages_are_one_line() -> None:
     alone = tree((1, "Report", 1, 30), (2, "Annex", 4, 12), (3, "Annex of maps", 4, 12), (4, "Map", 6, 6))
     shown = outline(board((alone, [0.0] * 5 + [1.0] + [0.0] * 24)), {}, {}, MOST).text
     assert "Annex of maps · pages 4-12" in shown and "Annex · pages" not in shown, "one of two on the same pages"
+
+
+def test_parts_without_promise_are_counted_and_not_named_and_two_levels_stand_above_a_page() -> None:
+    nodes = [
+        (1, "Part I", 1, 29), (2, "Markets", 1, 29), (1, "Part II", 30, 59), (2, "Accounts", 30, 58),
+        (3, "Statements", 36, 49), (4, "Cash", 40, 46), (1, "Part III", 60, 79), (1, "Part IV", 80, 90),
+    ]  # fmt: skip
+    values = [0.2] * 29 + [0.1] * 11 + [0.9, 1.0] + [0.9] * 4 + [0.1] * 13 + [0.4] * 20 + [0.1] * 11
+    shown = outline(board((tree(*nodes), values)), {}, {}, MOST).text
+    assert "Part III (60-79)" in shown and "2 more: expand D1" in shown, "what may hold it is named"
+    assert not re.search(r"Part I\b|Part IV", shown) and "Markets" not in shown
+    above = shown[: shown.index("page 42 · 1.00")]
+    assert "Cash · pages 40-46" in above and "Statements · pages 36-49" in above
+    assert "Accounts" not in above
