@@ -20,18 +20,22 @@ from retrievers.query.content_words import compares
 from retrievers.query.question import Question, read_question
 
 _SURE = 0.4  # a card score from which a part names a document
+_ALIKE = 0.02  # of card scores
 _MOST = 4
 
 
-def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict[str, float]:
-    """The documents that different parts of a question name, with their card scores; {} for fewer than two."""
+def named_apart(
+    question: Question, view: LibraryView, routing: Routing, worth: Mapping[str, float]
+) -> dict[str, float]:
+    """The documents that different parts of a question name, with their card scores; {} for fewer than two. Of those
+    that a part names alike it is the one whose text is ``worth`` most."""
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
     if not titles and (not asks or _one_report_tells(question, routing)):
         return {}
-    text = plain_words(question.text) if titles else question.text
+    text = question.text
     for phrase in sorted(titles.values(), key=len, reverse=True):
-        text = text.replace(phrase, " , ")
+        text = _without(phrase, text)
     found = dict.fromkeys(titles, 1.0)
     names = ""
     for part in _between().split(text):
@@ -43,9 +47,9 @@ def named_apart(question: Question, view: LibraryView, routing: Routing) -> dict
         best = max(routed.scores.values(), default=0.0)
         if best < _SURE or not (routed.named or asked.timed or not routed.organisations):
             continue
-        first = [doc_id for doc_id, score in routed.scores.items() if score == best]
+        first = [doc_id for doc_id, score in routed.scores.items() if score >= best - _ALIKE]
         if len(first) == 1 or not found.keys() & set(first):
-            found.setdefault(first[0], best)
+            found.setdefault(max(first, key=lambda doc_id: worth.get(doc_id, 0.0)), best)
     return dict(list(found.items())[:_MOST]) if len(found) > 1 else {}
 
 
@@ -56,6 +60,13 @@ def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
     best = max((*routing.scores.values(), *named.values()))
     scores = {**routing.scores, **{doc_id: max(best, routing.scores.get(doc_id, 0.0)) for doc_id in named}}
     return replace(routing, scores=scores, tied=())
+
+
+def _without(phrase: str, text: str) -> str:
+    """A text without these plain words; what is left keeps its capitals, which tell names."""
+    written = re.compile(r"[\W_]+".join(map(re.escape, phrase.split())), re.IGNORECASE)
+    left = written.sub(" , ", text)
+    return left if left != text else plain_words(text).replace(phrase, " , ")
 
 
 @lru_cache(maxsize=1)

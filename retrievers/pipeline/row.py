@@ -12,6 +12,7 @@ from hybrid_core.types.results import Evidence, PageFound, Pointer, SearchResult
 from retrievers.documents import select
 from retrievers.documents.candidates import choose
 from retrievers.documents.content import Content
+from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
 from retrievers.explain.evidence import JUDGED, STRONG, judged
@@ -95,7 +96,7 @@ def route(state: SearchState) -> SearchState:
     quoted = _quoted(state)
     asked = read_question(unquoted(state.question.text)) if quoted else state.question  # what is quoted names nothing
     routed = view.router.route(asked) if quoted else choice.routing
-    apart = {} if request.route == "semantic" else named_apart(asked, view, routed)
+    apart = {} if request.route == "semantic" else named_apart(asked, view, routed, doc_scores(state.hits))
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
     choice = replace(choice, routing=preferred(choice.routing, {**quoted, **apart}))
     state = replace(state, choice=choice, apart=tuple(apart), usage=state.usage + choice.usage).noted(*choice.notes)

@@ -25,13 +25,14 @@ class PlaceFound:
     """``page`` is 1-based; ``why`` says how it was found; ``begins`` is False where the place only goes on there.
 
     ``span`` are the characters of the page that belong to the place, from the first to before the last (None: all that
-    follow), where less than the page is meant.
+    follow), where less than the page is meant. ``whole``: its title says all that is asked for.
     """
 
     page: int
     why: str
     begins: bool = True
     span: Span | None = None
+    whole: bool = True
 
 
 def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:

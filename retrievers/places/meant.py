@@ -200,9 +200,12 @@ def _by_name(
         def read(numbers: Sequence[int]) -> list[str]:
             return [page.text for page in texts.of([(scores.content, number) for number in numbers])]
 
-        return named_sections(asked, scores.content, lambda page: worth[page - 1]) or titled_lines(
-            asked, scores.content, lambda page: worth[page - 1], read
-        )
+        sections = named_sections(asked, scores.content, lambda page: worth[page - 1])
+        if sections and sections[0].whole:
+            return sections
+        lines = titled_lines(asked, scores.content, lambda page: worth[page - 1], read)
+        shown = {place.page for place in lines}
+        return [*lines, *(place for place in sections if place.page not in shown)]
 
     return lead("named section", visits, pages, docs[:1], places, lambda _: False)
 

@@ -86,7 +86,8 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
         place = beginning(section, f"«{section.title}» begins here")
         if not asked.part and not said:  # it may be that only a word of it is asked about
             place = replace(place, span=None)
-        places.setdefault(section.start_page, place)
+        whole = said > _PAIR or (asked.needed or asked.telling) <= _words(section.title)
+        places.setdefault(section.start_page, replace(place, whole=whole))
     return list(places.values())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from hybrid_core.text.names import GENERIC, has_cjk
-from hybrid_core.text.tokens import fold
+from hybrid_core.text.tokens import STOP_WORDS, fold
 
 _LONGEST = 7  # words of a name looked up at once
 _MOST_WORDS = 4_000  # of a question
@@ -51,7 +51,8 @@ class MentionFinder:
             if length:
                 written = plain[spans[i][0] : spans[i + length - 1][1]]
                 capital = any(c.isupper() or c.isdigit() for c in written) if cased else None
-                yield NameMention(key, written, length, capital)
+                if not (length == 1 and words[i] in STOP_WORDS and (i == 0 or not capital)):  # «about» is no About.com
+                    yield NameMention(key, written, length, capital)
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> tuple[int, str]:

@@ -206,3 +206,18 @@ def test_another_document_of_the_same_time_that_says_it_too_has_a_place(year: En
 def test_where_the_kind_of_document_is_said_no_other_has_a_place(year: Engine) -> None:
     found = names(ask(year, "What did the Harrier recall cost Tarn Motors by its 2023 10-K?"))
     assert set(found) == {"tarn-motors-2023-10k.md"}
+
+
+def test_a_title_and_a_name_in_two_parts_of_a_question(tmp_path: Path) -> None:
+    """What is left beside the title keeps its capitals: only they tell «Harbor» from a harbour."""
+    written = {"qz.md": "# TIDECHECK: A Benchmark of Claims on the Moon and Northern Bays\n\nClaims are verified.\n"}
+    written |= {f"b{at}.md": f"# Report {at}\n\nThe harbor counted {at} tides.\n" for at in range(7)}
+    for name, text in written.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    engine = Engine(tmp_path / "home")
+    run(engine.index([tmp_path / name for name in written]))
+    for name in list(written)[1:]:
+        run(engine.edit(name, set={"organisation": "Harbor"}))
+    found = names(ask(engine, "What does TIDECHECK verify, and which tides were counted by Harbor?"))
+    engine.close()
+    assert "qz.md" in found and found[0] != found[1]

@@ -179,6 +179,12 @@ def test_several_organisations_are_all_routed_to() -> None:
     assert set(ask("Compare Western Express with Tangerine Wharf").scores) == {"we19", "tang20", "tang20e"}
 
 
+def test_a_function_word_in_small_letters_is_no_name() -> None:
+    cards = {"lease": Card(names=("Quill Ltd",), parties=("About.com, Inc.",), type="agreement"), **LIBRARY}
+    assert ask("which agreements are about mills?", cards).names == ()
+    assert "About" in ask("Does the agreement with About name a fee?", cards).names
+
+
 def test_cards_from_files_route() -> None:
     page = (
         "FORM 10-K\nFor the fiscal year ended January 28, 2017\nTHE GRAND EXAMPLE CO., INC.\n(Exact name of registrant"

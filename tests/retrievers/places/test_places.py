@@ -180,3 +180,16 @@ def test_a_page_asked_for_shows_its_text_and_not_its_footer(tmp_path: Path, ques
     snippet = first(engine, question).snippet
     engine.close()
     assert text in snippet and "Page" not in snippet
+
+
+def test_a_line_that_says_all_that_is_asked_comes_before_a_heading_that_says_some(tmp_path: Path) -> None:
+    text = "# Lumen Notes\n\nOf the bay.\n\n" + "".join(
+        f"# {heading}\n\n{body}\n\f\n"
+        for heading, body in (("You need Buoys", "Many."), ("Value", "Grades of Buoys\n\nRed."))
+    )
+    (tmp_path / "lumen.md").write_text(text, encoding="utf-8")
+    engine = Engine(tmp_path / "home")
+    run(engine.index(tmp_path / "lumen.md"))
+    found = first(engine, "the grades of buoys section in Lumen Notes")
+    engine.close()
+    assert found.section.title == "Value" and "Grades of Buoys" in found.snippet
