@@ -75,8 +75,8 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What an answer is but for its text and sources: ``outcome`` and ``why`` as in ``Answer``, with the claims that
-    the sources do not bear out, by their texts and what is wrong with them.
+    """What an answer is but for its text and sources: ``outcome`` and ``why`` as in ``Answer``, with the claims and
+    calculations that the texts of the sources do not bear out, and what is wrong with them.
     """
 
     outcome: str = ""

@@ -400,7 +400,7 @@ def test_definition_and_calculations_reach_whoever_asked(
         monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast")
         assert all(line in out for line in lines) and "unsupported" not in out
-        assert "note a calculation is not borne out: 418.2 / 4 = 99 (it comes to 104.55)" in out
+        assert "not borne out 418.2 / 4 = 99 (it comes to 104.55)" in out
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast", "--json")
     answer = json.loads(out)
     assert answer["definition"] == "net sales are sales less returns"
@@ -419,7 +419,7 @@ def test_what_may_be_read_from_a_picture_alone_is_said_and_not_called_unsupporte
         assert "the picture counts" in server.requests[0].messages[0].text
         text_alone = run(engine.ask("See the chart of tons per month", effort="fast", top_k=1, vision=False))
     assert said.sources[0].image and said.unsupported == () and [claim.pictured for claim in said.claims] == [True]
-    assert any("read from a picture, which nothing compares: It grew to 7,215 tons" in note for note in said.notes)
+    assert "its picture, which was sent and counts, is not compared" in said.claims[0].why
     assert len(text_alone.unsupported) == 1 and text_alone.pictured == ()
 
 

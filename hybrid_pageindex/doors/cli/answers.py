@@ -55,6 +55,11 @@ def show_answer(answer: Answer, streamed: Streamed) -> None:
         console.print(f"[yellow]{escape(answer.why)}[/]")
     for note in answer.notes:
         console.print(f"[yellow]note[/] {escape(note)}")
+    for one in answer.calculations:
+        if not one.right:
+            console.print(f"[red]not borne out[/] {escape(one.text)} [dim]({escape(one.why)})[/]")
+    for claim in answer.pictured:
+        console.print(f"[yellow]from a picture[/] {escape(claim.text)} [dim]({escape(claim.why)})[/]")
     for claim in answer.unsupported:
         console.print(f"[red]unsupported[/] {escape(claim.text)} [dim]({escape(claim.why)})[/]")
     cited = {number for claim in answer.claims for number in claim.sources}

@@ -232,9 +232,6 @@ class _Answering:
         if checked.dropped:
             lost = ", ".join(checked.dropped)
             notes.append(f"citations of sources that were not given were taken out: {lost}")
-        notes += [f"a calculation is not borne out: {one.text} ({one.why})"
-                  for one in checked.calculations if not one.right]  # fmt: skip
-        notes += [f"read from a picture, which nothing compares: {one.text}" for one in checked.claims if one.pictured]
         return _Draft(
             "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
         )

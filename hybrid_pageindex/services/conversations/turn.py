@@ -5,13 +5,13 @@ was asked is answered from them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from hybrid_core.errors import Cancelled, PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.types.answers import Answer, Source
+from hybrid_core.types.answers import Answer, Calculation, Claim, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep
@@ -68,9 +68,15 @@ class Turn:
         said = self.answer
         return TurnResult(
             outcome=said.status, why=said.why, evidence=said.evidence.level, effort=said.effort.used, model=said.model,
-            unsupported=tuple((claim.text, claim.why) for claim in said.unsupported), notes=said.notes,
+            unsupported=tuple((one.text, one.why) for one in _not_borne_out(said)), notes=said.notes,
             usage=asdict(said.usage), timings_ms=dict(said.timings_ms),
         )  # fmt: skip
+
+
+def _not_borne_out(said: Answer) -> Iterator[Claim | Calculation]:
+    """What texts do not bear out: claims, also those that may be read from pictures, and calculations."""
+    yield from (*said.unsupported, *said.pictured)
+    yield from (one for one in said.calculations if not one.right)
 
 
 class TurnMaker:

@@ -82,6 +82,13 @@ def test_a_follow_up_is_searched_for_as_it_stands_alone_and_answered_as_it_was_a
         assert run(engine.conversations.get(id)).title == SALES.rstrip("?")
 
 
+def test_a_calculation_that_is_wrong_is_told_with_what_the_sources_do_not_bear_out(home: Path) -> None:
+    with engine_with(home, lambda _: f"{GOOD}\nCalculation: 418.2 / 4 = 99 [[source:1]]", effort="fast") as (engine, _):
+        turn = asked(engine, run(engine.conversations.create()).id, SALES)
+    assert "Calculation: 418.2 / 4 = 99" in turn.text
+    assert turn.result.unsupported == (("418.2 / 4 = 99", "it comes to 104.55"),)
+
+
 def test_a_model_that_fails_is_replaced_by_the_words_of_the_last_question(home: Path) -> None:
     def answer(request: Request) -> Any:
         return FakeReply(refusal="no") if request.title == "StandAlone" else GOOD
