@@ -1,27 +1,45 @@
-"""What tests of the MCP server share: a file that takes long to index."""
+"""What tests of the MCP server and of workers share: a file that is indexed for as long as they look."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests import pdfs
+from indexers.formats import registry
+from tests.doubles import gated
 
-LONG = 2500  # pages; long enough to be caught in the middle, by one worker on a fast machine
 
-LongFile = Callable[[Path], Path]
+class LongFile:
+    """Puts a file somewhere that is read to its middle, and to its end once it is ``opened``."""
+
+    def __init__(self, gate: Path) -> None:
+        self._gate = gate
+
+    def __call__(self, path: Path) -> Path:
+        assert path.suffix == gated.SUFFIX
+        return gated.write(path, self._gate, "reeds")
+
+    def opened(self) -> None:
+        self._gate.touch()
 
 
 @pytest.fixture(scope="session")
-def _long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pdfs.numbered(tmp_path_factory.mktemp("long") / "long.pdf", LONG, "reeds")
+def _packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    gated.install(folder)
+    return folder
 
 
 @pytest.fixture
-def long_file(_long: Path, monkeypatch: pytest.MonkeyPatch) -> LongFile:
-    """Puts a file of LONG pages somewhere. Each run has one worker: many cores must not make it a short one."""
+def long_file(
+    _packages: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LongFile]:
+    """One worker each, where a test says nothing else: it starts sooner than several."""
     monkeypatch.setenv("PAGEINDEX_WORKERS", "1")
-    return lambda path: Path(shutil.copyfile(_long, path))
+    monkeypatch.setenv("PYTHONPATH", str(_packages))
+    monkeypatch.syspath_prepend(str(_packages))
+    registry._all.cache_clear()
+    yield LongFile(tmp_path_factory.mktemp("gate") / "open")
+    registry._all.cache_clear()

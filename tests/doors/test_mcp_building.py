@@ -16,8 +16,9 @@ from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.builds import Build, Builds
 from tests import pdfs
-from tests.doors.conftest import LONG, LongFile
+from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import Stdio, answer, refusal, stdio
+from tests.doubles.gated import PAGES
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def test_a_file_is_not_taken_for_another_of_its_name(root: Path, tmp_path: Path)
 
 
 def test_a_client_that_vanishes_ends_the_server_without_a_word(root: Path, tmp_path: Path, long_file: LongFile) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     client = Stdio(tmp_path / "home", "--root", root)
     client.begin()
     _building(client, file)
@@ -133,7 +134,7 @@ def _building(client: Stdio, file: Path) -> int:
 def test_a_server_killed_while_it_builds_leaves_nothing_and_the_next_goes_on(
     root: Path, tmp_path: Path, long_file: LongFile
 ) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     home = tmp_path / "home"
     with stdio(home, "--root", root) as client:
         _building(client, file)
@@ -142,12 +143,13 @@ def test_a_server_killed_while_it_builds_leaves_nothing_and_the_next_goes_on(
     engine = Engine(home)
     assert run(engine.documents()) == [], "nothing half-done is visible"
     engine.close()
+    long_file.opened()
     with stdio(home, "--root", root) as client:
-        assert answer(client.call("get_index", file_path=str(file), query="reeds"))["total_pages"] == LONG
+        assert answer(client.call("get_index", file_path=str(file), query="reeds"))["total_pages"] == PAGES
 
 
 def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Path, long_file: LongFile) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     with stdio(tmp_path / "home", "--root", root) as client:
         number = _building(client, file)
         cancel = {"requestId": number, "reason": "test"}
@@ -166,10 +168,11 @@ def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Pa
 
 
 def test_a_server_does_what_another_left_behind(root: Path, tmp_path: Path, long_file: LongFile) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     with stdio(tmp_path / "home", "--root", root) as client:
         _building(client, file)
         assert client.close()[0] == 0
+    long_file.opened()
     with stdio(tmp_path / "home", "--root", root) as client:
         end = time.monotonic() + 120
         while not answer(client.call("list_documents"))["total"]:
@@ -181,7 +184,7 @@ def test_a_server_does_what_another_left_behind(root: Path, tmp_path: Path, long
 def test_a_signal_ends_a_server_its_build_and_its_workers(
     ending: signal.Signals, root: Path, tmp_path: Path, long_file: LongFile
 ) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     with stdio(tmp_path / "home", "--root", root) as client:
         _building(client, file)
         workers = psutil.Process(client.process.pid).children()
@@ -197,7 +200,7 @@ def test_a_signal_ends_a_server_its_build_and_its_workers(
 
 
 def test_calls_that_wait_for_a_build_keep_nobody_from_reading(root: Path, tmp_path: Path, long_file: LongFile) -> None:
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     with stdio(tmp_path / "home", "--root", root) as client:
         for _ in range(20):  # more than the tool calls that may work at once
             client.send("tools/call", {"name": "get_index", "arguments": {"file_path": str(file)}})
@@ -221,10 +224,11 @@ def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Pat
 
 
 async def test_a_document_is_built_once_whichever_calls_ask_for_it(
-    root: Path, tmp_path: Path, long_file: LongFile
+    root: Path, tmp_path: Path, long_file: LongFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One call for a folder and one for a file of it, at the same time."""
-    small, long = pdfs.numbered(root / "a.pdf", 3, "reeds"), long_file(root / "b.pdf")
+    monkeypatch.setenv("PAGEINDEX_WORKERS", "2")  # the one that is held keeps no file from the other
+    small, long = pdfs.numbered(root / "a.pdf", 3, "reeds"), long_file(root / "b.gated")
     engine = Engine(tmp_path / "home")
     builds = Builds(engine)
 
@@ -238,6 +242,7 @@ async def test_a_document_is_built_once_whichever_calls_ask_for_it(
     file = builds.start((small,), None)
     assert builds.start((small,), None) is file, "the same call joins"
     second = await file.watch(tell, leave)
+    long_file.opened()
     first = await folder.watch(tell, leave)
     assert first is not None and {result.status for result in first} == {"indexed"} and len(first) == 2
     assert second == first[:1], "one job, for both"
@@ -247,9 +252,12 @@ async def test_a_document_is_built_once_whichever_calls_ask_for_it(
     engine.close()
 
 
-def test_a_document_can_be_read_as_soon_as_it_is_published(root: Path, tmp_path: Path, long_file: LongFile) -> None:
+def test_a_document_can_be_read_as_soon_as_it_is_published(
+    root: Path, tmp_path: Path, long_file: LongFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEINDEX_WORKERS", "2")
     small = pdfs.numbered(root / "a.pdf", 3, "reeds")
-    long_file(root / "b.pdf")
+    long_file(root / "b.gated")
     with stdio(tmp_path / "home", "--root", root) as one, stdio(tmp_path / "home", "--root", root) as two:
         folder = one.send("tools/call", {"name": "add_documents", "arguments": {"paths": [str(root)]}})
         while not answer(one.call("index_status"))["building"]:
@@ -257,6 +265,7 @@ def test_a_document_can_be_read_as_soon_as_it_is_published(root: Path, tmp_path:
         for client in (one, two):  # the same server's, and another's
             assert answer(client.call("get_index", file_path=str(small)))["total_pages"] == 3
             assert answer(one.call("index_status"))["building"], "the other file is still being built"
+        long_file.opened()
         one.answer(folder)  # what was indexed, or after twenty seconds that it goes on
         while answer(one.call("index_status"))["building"]:
             time.sleep(0.1)

@@ -73,7 +73,7 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
 ) -> None:
     root, home = tmp_path / "root", tmp_path / "home"
     root.mkdir()
-    file = long_file(root / "long.pdf")
+    file = long_file(root / "long.gated")
     told: list[str] = []
     begun = asyncio.Event()
 

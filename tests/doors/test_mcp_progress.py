@@ -25,8 +25,9 @@ from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.server import build_server
 from indexers.jobs.workplace import workplace
 from tests import pdfs
-from tests.doors.conftest import LONG, LongFile
+from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
+from tests.doubles.gated import PAGES
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.models_over_http import engine_with
@@ -122,14 +123,17 @@ def test_waiting_for_another_process_is_told_and_ends_with_it(tmp_path: Path) ->
     catalog.close()
 
 
-def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(tmp_path: Path, long_file: LongFile) -> None:
+def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(
+    tmp_path: Path, long_file: LongFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether it was indexed or refused, and whichever server asks: the files after it are nobody's business."""
+    monkeypatch.setenv("PAGEINDEX_WORKERS", "2")
     root = tmp_path / "root"
     root.mkdir()
     small = pdfs.numbered(root / "a.pdf", 3, "reeds")
     broken = root / "b.pdf"
     broken.write_text("no PDF at all")
-    long = long_file(root / "c.pdf")
+    long = long_file(root / "c.gated")
     home = tmp_path / "home"
     with stdio(home, "--root", root) as one, stdio(home, "--root", root) as two:
         call = {"name": "add_documents", "arguments": {"paths": [str(root)]}, "_meta": {"progressToken": "t"}}
@@ -144,12 +148,13 @@ def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(tmp_pat
             assert "not a PDF" in refusal(client.call("build_index", file_path=str(broken)))
         building = answer(two.call("index_status")), answer(one.call("index_status"))["building"]
         assert building[0]["building"] == [] and len(building[1]) == 2, "the long one is still being built"
-        assert answer(one.answer(waiting)["result"])["total_pages"] == LONG
+        long_file.opened()
+        assert answer(one.answer(waiting)["result"])["total_pages"] == PAGES
         added = answer(one.answer(folder)["result"])
         if added["status"] == "success":  # else it said after twenty seconds that it goes on
             assert added["indexed"] == 2 and [Path(each["path"]).name for each in added["failed"]] == ["b.pdf"]
         said = [m["params"]["message"] for m in one.notified if m["params"]["progressToken"] == "u"]
-        assert any(re.search(rf"c\.pdf: page \d+ of {LONG}", line) for line in said), said
+        assert any(re.search(rf"c\.gated: page \d+ of {PAGES}", line) for line in said), said
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

@@ -82,7 +82,7 @@ def test_a_build_runs_as_a_task_and_says_where_it_is(tmp_path: Path, monkeypatch
 def test_calling_a_task_off_stops_its_build_and_so_does_the_end_of_the_server(
     tmp_path: Path, long_file: LongFile
 ) -> None:
-    file = long_file(tmp_path / "long.pdf")
+    file = long_file(tmp_path / "long.gated")
     client = _server(tmp_path / "home", tmp_path)
     task = _begun(client, "build_index", file_path=str(file))
     _reading(client, task)

@@ -78,7 +78,7 @@ def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp
 
 
 def test_a_worker_that_ends_gives_back_what_it_has(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:
-    file = long_file(tmp_path / "long.pdf")
+    file = long_file(tmp_path / "long.gated")
     run(engine.index(file, detach=True))
     worker = begun(engine.home, "worker", "--concurrency", "1")
     until(lambda: all_jobs(engine)[0].done)
@@ -112,12 +112,18 @@ def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: En
 def test_a_command_joins_what_a_worker_has_and_tells_its_progress(
     engine: Engine, tmp_path: Path, long_file: LongFile
 ) -> None:
-    file = long_file(tmp_path / "long.pdf")
+    file = long_file(tmp_path / "long.gated")
     run(engine.index(file, detach=True))
     worker = begun(engine.home, "worker", "--concurrency", "1")
     until(lambda: all_jobs(engine)[0].status == "running")
     seen: list[IndexProgress] = []
-    (result,) = run(engine.index(file, on_progress=seen.append)).files
+
+    def on_progress(progress: IndexProgress) -> None:
+        seen.append(progress)
+        if progress.pages_done:
+            long_file.opened()
+
+    (result,) = run(engine.index(file, on_progress=on_progress)).files
     assert result.status == "indexed" and len(all_jobs(engine)) == 1
     assert any(0 < one.pages_done < result.pages and one.file == str(file) for one in seen)
     assert seen[-1].pages_done == result.pages and seen[-1].bytes_done == seen[-1].bytes
@@ -190,7 +196,7 @@ def test_a_file_whose_parsing_is_cancelled_is_not_published(
     engine: Engine, tmp_path: Path, long_file: LongFile
 ) -> None:
     engine.settings = replace(engine.settings, workers=1, range_pages=100_000)  # one range: its process is ended
-    call = _Call(engine, long_file(tmp_path / "long.pdf"))
+    call = _Call(engine, long_file(tmp_path / "long.gated"))
     until(lambda: all_jobs(engine) and all_jobs(engine)[0].done)
     JobControl(engine._catalog()).cancel()
     (file,) = call.ended().files
@@ -231,7 +237,7 @@ def test_what_was_published_stays_where_models_are_cancelled(tmp_path: Path) -> 
 def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
     engine: Engine, tmp_path: Path, long_file: LongFile
 ) -> None:
-    file = long_file(tmp_path / "long.pdf")
+    file = long_file(tmp_path / "long.gated")
     run(engine.index(file, detach=True))
     control = JobControl(engine._catalog())
     worker = begun(engine.home, "worker", "--concurrency", "1")
@@ -244,6 +250,7 @@ def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
     until(lambda: any(one.pid == worker.pid for one in Workers(engine._catalog()).all()))
     time.sleep(2)
     assert all_jobs(engine)[0].status == "waiting" and all_jobs(engine)[0].paused
+    long_file.opened()
     control.resume("all")
     until(lambda: all_jobs(engine)[0].status == "done", 120)
     worker.terminate()
@@ -254,7 +261,7 @@ def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
 def test_jobs_that_only_a_stopped_call_waits_for_end_and_those_of_others_stay(
     engine: Engine, tmp_path: Path, long_file: LongFile
 ) -> None:
-    mine, others = long_file(tmp_path / "mine.pdf"), pdfs.numbered(tmp_path / "others.pdf", 1, "capes")
+    mine, others = long_file(tmp_path / "mine.gated"), pdfs.numbered(tmp_path / "others.pdf", 1, "capes")
     run(engine.index(others, detach=True))
     engine.settings = replace(engine.settings, workers=1)
     process = begun(engine.home, "index", mine, others, "--workers", "1")
@@ -263,13 +270,13 @@ def test_jobs_that_only_a_stopped_call_waits_for_end_and_those_of_others_stay(
     assert process.wait(60) == 1
     process.communicate()
     statuses = {Path(job.subject).name: job.status for job in all_jobs(engine)}
-    assert statuses["mine.pdf"] == "cancelled" and statuses["others.pdf"] in ("done", "waiting")
+    assert statuses["mine.gated"] == "cancelled" and statuses["others.pdf"] in ("done", "waiting")
 
 
 def test_a_call_that_is_handed_back_leaves_its_jobs(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:
     from hybrid_pageindex.services.indexing import IndexCall, index_paths
 
-    file, stop = long_file(tmp_path / "long.pdf"), threading.Event()
+    file, stop = long_file(tmp_path / "long.gated"), threading.Event()
     engine.hand_back()
 
     def on_progress(progress: IndexProgress) -> None:
