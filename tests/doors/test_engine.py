@@ -20,7 +20,9 @@ QUESTION = "What were the net sales of Corvane Optics in fiscal 2023?"
 
 
 def test_one_line_answers(library: Engine) -> None:
-    assert run(Engine(library.home).search(QUESTION)).results[0].page == 3
+    engine = Engine(library.home)
+    assert run(engine.search(QUESTION)).results[0].page == 3
+    engine.close()
 
 
 async def test_run_works_inside_a_running_loop_as_in_a_notebook(library: Engine) -> None:

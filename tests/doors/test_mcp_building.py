@@ -30,6 +30,12 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+def indexed(home: Path, file: Path) -> None:
+    engine = Engine(home)
+    run(engine.index(file))
+    engine.close()
+
+
 def test_get_index_builds_once_with_progress_and_again_after_a_change(root: Path, tmp_path: Path) -> None:
     file = pdfs.numbered(root / "a.pdf", 3, "reeds")
     with stdio(tmp_path / "home", "--root", root) as client:
@@ -84,14 +90,14 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
         assert "leads out" in failed["link.pdf"] and "not a PDF" in failed["words.pdf"]
         status = answer(client.call("index_status", library="books"))
         assert status["building"] == [] and status["roots"] == [str(root)]
-    run(Engine(tmp_path / "home").index(secret))
+    indexed(tmp_path / "home", secret)
     with stdio(tmp_path / "home") as client:
         assert answer(client.call("get_detail", file_path=str(secret), page=1))["text"]
         assert answer(client.call("get_index", file_path=str(secret)))["total_pages"] == 1
 
 
 def test_a_file_is_not_taken_for_another_of_its_name(root: Path, tmp_path: Path) -> None:
-    run(Engine(tmp_path / "home").index(pdfs.numbered(tmp_path / "report.pdf", 3, "reeds")))
+    indexed(tmp_path / "home", pdfs.numbered(tmp_path / "report.pdf", 3, "reeds"))
     pdfs.numbered(root / "report.pdf", 6, "marsh")
     with stdio(tmp_path / "home", "--root", root) as client:
         assert "is not indexed" in refusal(client.call("get_detail", file_path="report.pdf", page=1))

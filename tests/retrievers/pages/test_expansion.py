@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def test_what_is_heard_is_in_one_order_in_every_process() -> None:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """A report, an agreement and a brochure, each with a page that the other fields' words would find."""
     folder = tmp_path_factory.mktemp("mixed")
     texts = {
@@ -147,7 +147,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
         (folder / name).write_text(written, encoding="utf-8")
     engine = Engine(folder / "home")
     run(engine.index(folder))
-    return engine
+    yield engine
+    engine.close()
 
 
 def ask(library: Engine, question: str, expert: str = "auto") -> SearchResult:

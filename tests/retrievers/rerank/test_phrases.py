@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pymupdf
@@ -32,7 +33,7 @@ KINDS = list(PAGES)
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("wording")
     document = pymupdf.open()
     for number, lines in enumerate(PAGES.values()):
@@ -43,7 +44,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     document.save(folder / "accounts.pdf")
     engine = Engine(folder / "home")
     run(engine.index(folder / "accounts.pdf"))
-    return engine
+    yield engine
+    engine.close()
 
 
 def found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,14 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("quotations")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     engine = Engine(folder / "home")
     run(engine.index([folder / name for name in FILES]))
-    return engine
+    yield engine
+    engine.close()
 
 
 def gains(library: Engine, question: str) -> dict[str, float | None]:
