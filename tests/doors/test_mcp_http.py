@@ -124,7 +124,7 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli
 
 def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    sooner = "from hybrid_pageindex.doors.mcp import http; http._SECONDS = 6.0"
+    sooner = "from hybrid_pageindex.doors import listening; listening.SECONDS = 6.0"
     with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
         where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 
