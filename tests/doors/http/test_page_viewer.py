@@ -1,0 +1,99 @@
+"""What people do with a page that is open, and with a document that has been something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hybrid_pageindex.sample import write_sample_report
+from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("viewer")
+    report = write_sample_report(folder / "report.pdf").read_bytes()
+    with serving(folder / "home") as made:
+        with made.client() as client:
+            client.post("/libraries", json={"name": "desk"})
+            sent = client.post("/libraries/desk/documents", files={"file": ("report.pdf", report)}).json()["files"]
+            wait_for_jobs(client, [sent[0]["job"]])
+        yield made
+
+
+@pytest.fixture
+def at(served: Serving, page: Any) -> Any:
+    """Page 18 of the report, open."""
+    with served.client() as client:
+        [doc] = (
+            one["doc_id"]
+            for one in client.get("/libraries/desk/documents").json()["documents"]
+            if "report" in one["name"]
+        )
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/18")
+    page.locator(".sheet[data-ready]").wait_for()
+    return page
+
+
+def shape(page: Any) -> tuple[float, float]:
+    box = page.locator(".sheet[data-ready]").bounding_box()
+    return box["width"], box["height"]
+
+
+def test_a_page_is_zoomed_fitted_and_turned(at: Any) -> None:
+    wide = shape(at)[0]
+    at.get_by_role("button", name="Zoom in").click()
+    assert shape(at)[0] > wide
+    at.get_by_role("button", name="Fit page").click()
+    assert shape(at)[1] < at.viewport_size["height"]
+    at.get_by_role("button", name="Fit width").click()
+    assert shape(at)[0] > 0.6 * at.locator(".sheet-room").evaluate("room => room.parentElement.clientWidth")
+    before = shape(at)
+    at.keyboard.press("r")
+    at.locator(".sheet[style*='rotate(90deg)']").wait_for()
+    turned = shape(at)
+    assert (turned[0] > turned[1]) == (before[1] > before[0])
+
+
+def test_a_page_is_reached_by_its_number_its_thumbnail_and_keys(at: Any) -> None:
+    at.keyboard.press("g")
+    at.keyboard.type("13")
+    at.keyboard.press("Enter")
+    at.locator(".sheet[data-ready][data-page='13']").wait_for()
+    at.get_by_role("navigation", name="Pages").get_by_role("button", name="Page 14").click()
+    at.locator(".sheet[data-ready][data-page='14']").wait_for()
+    at.keyboard.press("End")
+    at.locator(".sheet[data-ready][data-page='24']").wait_for()
+    assert "/page/24" in at.url
+
+
+def test_words_are_copied_with_where_they_stand_and_a_table_as_one(at: Any) -> None:
+    at.locator(".text-layer span", has_text="58,700").first.evaluate("word => getSelection().selectAllChildren(word)")
+    at.keyboard.press("c")
+    at.get_by_text("Copied").wait_for()
+    copied = at.evaluate("navigator.clipboard.readText()")
+    assert "58,700" in copied and "p. 18" in copied and "Statements of Cash Flows" in copied
+    assert re.search(r"#/doc/desk/\w+/page/18\?hl=", copied), "and a link that leads there"
+
+    at.keyboard.press("b")
+    at.locator("figure.table").first.get_by_role("button", name="Copy").click()
+    rows = at.evaluate("navigator.clipboard.readText()").splitlines()
+    assert any(re.match(r"Purchases of property, plant and equipment\t", row) and "(58,700)" in row for row in rows)
+
+
+def test_a_document_shows_what_it_was(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        for text in ("of oak", "of elm"):
+            upload(client, "desk", wheel=f"# Wheel\n\nIt is {text}.\n")
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("link", name="desk").click()
+    page.get_by_role("button", name="Details of Wheel").click()
+    page.get_by_text("Versions", exact=True).click()
+    page.get_by_text("Version 2").wait_for()
+    assert "replaced, not kept" in page.locator(".versions").inner_text()
