@@ -78,12 +78,16 @@ class Stdio:
 
     def answer(self, number: int) -> dict[str, Any]:
         while number not in self._answers:
-            message = self.receive()
-            if "id" in message:
-                self._answers[message["id"]] = message
-            else:
-                self.notified.append(message)
+            self.hear()
         return self._answers.pop(number)
+
+    def hear(self) -> None:
+        """The next message, kept as an answer or among what was notified."""
+        message = self.receive()
+        if "id" in message:
+            self._answers[message["id"]] = message
+        else:
+            self.notified.append(message)
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         return self.answer(self.send(method, params))
