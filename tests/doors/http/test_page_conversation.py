@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,72 @@ def test_answers_are_kept_as_notes_that_lead_to_their_page(at: Any) -> None:
     at.go_back()
     note.get_by_role("button", name="Delete").click()
     at.get_by_text("No notes yet").wait_for()
+
+
+def test_weak_evidence_steps_and_a_bad_answer_are_said(at: Any, talking: Serving) -> None:
+    ask(at, "Who painted the tower in 1702?")
+    answer = at.locator(".answer[data-status=complete]")
+    answer.get_by_text("The evidence is weak: read the pages before relying on it.").wait_for()
+    answer.get_by_role("button", name="These pages do not answer it").click()
+    at.get_by_text("Kept, for measuring").wait_for()
+    with talking.client() as client:
+        given = client.get("/libraries/mills/feedback").json()
+    assert [one["right"] for one in given if one["question"] == "Who painted the tower in 1702?"] == [False]
+
+    at.get_by_label("Effort").select_option("deep")
+    ask(at, "What did the mill cost the town?")
+    steps = at.locator(".answer[data-status=complete] .steps").last
+    steps.locator("summary", has_text=re.compile(r"\d+ steps?")).click()
+    assert steps.locator("li").first.is_visible() and steps.locator("li b").first.inner_text() == "Asked"
+    at.get_by_label("Effort").select_option("auto")
+
+
+def test_a_talk_by_keys_alone(at: Any) -> None:
+    for _ in range(60):
+        if at.evaluate("document.activeElement.matches('.composer textarea')"):
+            break
+        at.keyboard.press("Tab")
+    at.keyboard.type(SOLD)
+    at.keyboard.press("Enter")
+    at.locator(".answer[data-status=complete]").wait_for()
+    for _ in range(60):
+        if at.evaluate("document.activeElement.matches('.answer .markdown button.chip')"):
+            break
+        at.keyboard.press("Shift+Tab")
+    at.keyboard.press("Enter")
+    at.locator(".pane-page .box.mark").first.wait_for()
+
+
+def test_a_source_that_waits_changed_or_went_is_said(at: Any, talking: Serving) -> None:
+    with talking.client() as client:
+        upload(client, "mills", barn="# The barn\n\nThe barn was thatched by Oberon in 1811.\n")
+        at.get_by_role("checkbox", name="The barn").wait_for()
+        ask(at, "Who thatched the barn?")
+        at.locator(".answer[data-status=complete] .markdown button.chip").wait_for()
+
+        upload(client, "mills", barn="# The barn\n\nIts roof was thatched by Oberon, and the barn was tiled in 1911.\n")
+        at.reload()
+        at.locator(".answer .cited", has_text="changed since").wait_for()
+        at.locator(".answer .markdown button.chip").first.click()
+        at.locator(".pane-page").get_by_text("The document has changed since this was said").wait_for()
+        at.locator(".pane-page").get_by_text("was thatched by Oberon in 1811").wait_for()
+
+        client.post("/jobs/pause", json={"library": "mills"}).raise_for_status()
+        stack = {"file": ("stack.md", b"# The stack\n\nThe stack is of hay.\n")}
+        client.post("/libraries/mills/documents", files=stack).raise_for_status()
+        at.get_by_text("1 file is still to be indexed").wait_for()
+        client.post("/jobs/resume", json={"library": "mills"}).raise_for_status()
+        at.get_by_text("still to be indexed").wait_for(state="detached")
+        at.get_by_role("checkbox", name="The stack").wait_for()
+
+        documents = client.get("/libraries/mills/documents").json()["documents"]
+        [barn] = [one["doc_id"] for one in documents if one["name"] == "barn.md"]
+        assert client.delete(f"/libraries/mills/documents/{barn}").is_success
+    at.reload()
+    at.locator(".answer .cited", has_text="gone").wait_for()
+    at.locator(".answer .markdown button.chip").first.click()
+    at.get_by_text("The document is not there any more.").wait_for()
+    assert "was thatched by Oberon in 1811" in at.locator(".cited-only blockquote").inner_text()
 
 
 def test_lists_fit_a_small_screen_in_chinese(talking: Serving, window: Any) -> None:

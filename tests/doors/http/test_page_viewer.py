@@ -97,3 +97,34 @@ def test_a_document_shows_what_it_was(served: Serving, page: Any) -> None:
     page.get_by_text("Versions", exact=True).click()
     page.get_by_text("Version 2").wait_for()
     assert "replaced, not kept" in page.locator(".versions").inner_text()
+
+
+def test_a_newer_version_of_an_open_document_is_offered(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", axle="# Axle\n\nIt is of iron.\n")
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "axle.md"]
+        at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+        at.locator(".text-layer span", has_text="iron").wait_for()
+        upload(client, "desk", axle="# Axle\n\nIt is of steel.\n")
+    at.evaluate("dispatchEvent(new Event('focus'))")
+    at.get_by_text("This document has changed since it was opened.").wait_for()
+    assert at.locator(".text-layer span", has_text="iron").count(), "what is read is not taken away"
+    at.get_by_role("button", name="Show it as it is now").click()
+    at.locator(".text-layer span", has_text="steel").wait_for()
+
+
+def test_hits_of_a_word_are_walked_both_ways(at: Any) -> None:
+    at.keyboard.press("/")
+    at.get_by_role("searchbox", name="Find in this document").or_(at.get_by_label("Find in this document")).fill(
+        "casting"
+    )
+    counted = at.get_by_text(re.compile(r"^\d+ of \d+$"))
+    counted.wait_for()
+    first, count = counted.inner_text().split(" of ")
+    assert int(count) > 1
+    at.get_by_role("button", name="Next hit").click()
+    at.get_by_text(f"{int(first) % int(count) + 1} of {count}", exact=True).wait_for()
+    at.get_by_role("button", name="Previous hit").click()
+    at.get_by_text(f"{first} of {count}", exact=True).wait_for()
+    at.locator(".box.find, .box.mark, .box.hit").first.wait_for()

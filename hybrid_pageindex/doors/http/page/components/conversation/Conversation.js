@@ -1,5 +1,6 @@
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
+import { stateOf, useLibraries } from "../../libraries.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
 import { Icon, IconButton } from "../viewer/Icons.js";
@@ -13,12 +14,11 @@ import { Sources } from "./Sources.js";
 import { useTalk } from "./talking.js";
 
 /** The names of the libraries by their ids, and how many files wait in those of a scope. */
-function useLibraries() {
-  const [all, setAll] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => void get("/libraries").then(setAll, () => null), []);
+function useNames() {
+  const all = useLibraries();
   const libraries = useMemo(() => /** @type {Map<string, string>} */ (new Map(all.map((one) => [one.id, one.name]))), [all]);
   const waiting = (/** @type {string[]} */ scope) => all.reduce((sum, one) => sum + (!scope.length || scope.includes(one.id) ? one.waiting : 0), 0);
-  return { libraries, waiting };
+  return { libraries, waiting, state: stateOf(all) };
 }
 
 /** Where a citation leads: its page, or what was cited where that is not there any more. */
@@ -57,7 +57,7 @@ const PANES = ["sources", "middle", "page"];
 /** Sources left, what is said in the middle, the cited page right; one of the three at a time where there is little room.
  * @param {{ id: string }} props */
 export function Conversation({ id }) {
-  const { talk, problem, dismiss, path, ...acts } = useTalk(id), { libraries, waiting } = useLibraries();
+  const { talk, problem, dismiss, path, ...acts } = useTalk(id), { libraries, waiting, state } = useNames();
   const [place, setPlace] = useState(/** @type {any} */ (null)), [pane, setPane] = useState("middle"), [toldNow, setTold] = useState("");
   const log = useRef(/** @type {any} */ (null)), below = useRef(true);
   const running = talk.messages.find((one) => one.status === "running");
@@ -86,7 +86,7 @@ export function Conversation({ id }) {
   const loading = talk.state === "loading", scopeName = talk.scope?.libraries.length === 1 ? libraries.get(talk.scope.libraries[0]) : libraries.size === 1 ? [...libraries.values()][0] : "";
   return html`<div class=${`talk show-${pane}${place ? " with-page" : ""}`}>
     <nav class="panes" aria-label=${t("conversation.panes")}>${PANES.map((one) => html`<button type="button" key=${one} aria-pressed=${String(pane === one)} onClick=${() => setPane(one)}>${t(`conversation.${one}`)}</button>`)}</nav>
-    <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} onNarrow=${acts.narrow} onRead=${read} />`}</div>
+    <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} state=${state} onNarrow=${acts.narrow} onRead=${read} />`}</div>
     <section class="pane pane-middle">
       ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => acts.remove().then(() => go(link([])), setFailed)} />`}
       <div class="log" ref=${log} tabindex="0" role="log" aria-live="off" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>

@@ -5,7 +5,7 @@ import { html, useEffect, useState } from "../../ui.js";
 const MOST = 200; // documents that are listed at once
 
 /** What the conversation is about: documents as check boxes; those that are checked are searched from the next question on. */
-export function Sources({ scope, libraries, onNarrow, onRead }) {
+export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const names = scope.libraries.length ? scope.libraries.map((id) => libraries.get(id)).filter(Boolean) : [...libraries.values()];
   const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [least, setLeast] = useState(false);
   useEffect(() => {
@@ -13,7 +13,7 @@ export function Sources({ scope, libraries, onNarrow, onRead }) {
     const timer = setTimeout(() => Promise.all(names.map((name) => get(`${at("libraries", name, "documents")}${query({ find: words, most: MOST })}`).then((one) => ({ name, ...one }), () => ({ name, documents: [], total: 0 }))))
       .then((all) => here && setFound(all)), words ? 200 : 0);
     return () => { here = false; clearTimeout(timer); };
-  }, [names.join("\n"), words]);
+  }, [names.join("\n"), words, state]);
   const chosen = new Set(scope.documents), everything = chosen.size === 0;
   const all = (found || []).flatMap((one) => one.documents.filter((document) => document.published).map((document) => document.doc_id));
   const total = (found || []).reduce((sum, one) => sum + one.total, 0);

@@ -1,6 +1,6 @@
 // A question and what answers it: pages by document, and beside them where in the section trees they stand.
-import { get } from "../../api.js";
 import { t } from "../../i18n.js";
+import { useChanges, useLibraries } from "../../libraries.js";
 import { go, link } from "../../router.js";
 import { useScrollPlace } from "../../scrolling.js";
 import { remember } from "../../storage.js";
@@ -12,7 +12,7 @@ import { ScoredOutline } from "./ScoredOutline.js";
 import { Scope } from "./Scope.js";
 import { Steps, Understood } from "./Understood.js";
 import { asked, converse, forget, remembered, searchLink } from "./asking.js";
-import { useSearch } from "./finding.js";
+import { outdate, useSearch } from "./finding.js";
 
 const OUTLINES = 3; // documents whose sections are shown
 
@@ -31,11 +31,10 @@ function byDocument(found) {
 /** @param {{ given: URLSearchParams }} props */
 export function SearchView({ given }) {
   const one = useMemo(() => asked(given), [String(given)]);
-  const [text, setText] = useState(one.q), [libraries, setLibraries] = useState(/** @type {any[]} */ ([])), [told, setTold] = useState(""), [side, setSide] = useState("pages");
+  const [text, setText] = useState(one.q), [told, setTold] = useState(""), [side, setSide] = useState("pages"), [old, setOld] = useState(/** @type {any} */ (null));
   const { found, steps, busy, error, again } = useSearch(one, text);
   useEffect(() => setText(one.q), [one.q]);
   useScrollPlace(Boolean(found), given);
-  useEffect(() => void get("/libraries").then(setLibraries, () => null), []);
   const say = (/** @type {string} */ words) => { setTold(words); setTimeout(() => setTold((before) => (before === words ? "" : before)), 2500); };
   const change = (/** @type {Partial<import("./asking.js").Asked>} */ more) => {
     if (more.effort) remember("effort", more.effort);
@@ -43,8 +42,13 @@ export function SearchView({ given }) {
   };
   const ask = () => converse({ ...one, q: text.trim() }).catch((failed) => say(`${failed.message} ${failed.advice ?? ""}`));
   const search = () => (text.trim() === one.q ? again() : change({}));
-  const documents = found ? byDocument(found) : [], about = libraries.filter((library) => !one.library || library.name === one.library);
+  const documents = found ? byDocument(found) : [], libraries = useLibraries(), about = libraries.filter((library) => !one.library || library.name === one.library);
   const waiting = about.reduce((sum, library) => sum + library.waiting, 0);
+  useChanges(about, () => {
+    outdate();
+    if (found?.usage.calls) setOld(found); // a model is asked again only by a person: it may cost something
+    else if (found) again();
+  });
   return html`<div class=${`view search-view side-${side}`}>
     <h1 class="visually-hidden">${t("search.do")}</h1>
     <${Box} text=${text} effort=${one.effort} busy=${busy} focus=${!one.q} onText=${setText} onSearch=${search} onAsk=${ask} onEffort=${(/** @type {string} */ effort) => change({ effort })}>
@@ -52,6 +56,7 @@ export function SearchView({ given }) {
     <p class="visually-hidden" role="status">${busy ? t("search.working") : found ? t("search.found", { n: found.results.length }) : ""}</p>
     ${error && html`<p class="remark bad" role="alert">${error.offline ? t("search.offline") : `${error.message} ${error.advice}`} <button type="button" class="quiet-button" onClick=${again}>${t("viewer.again")}</button></p>`}
     ${waiting > 0 && html`<p class="remark">${t("search.behind", { n: waiting })} <a href=${link(["jobs"])}>${t("viewer.to_jobs")}</a></p>`}
+    ${found && old === found && !busy && html`<p class="remark">${t("search.changed")} <button type="button" class="quiet-button" onClick=${again}>${t("search.renew")}</button></p>`}
     ${!one.q && !text.trim() && html`${one.library && html`<${Beginning} library=${one.library} doc=${one.documents.length === 1 ? one.documents[0] : ""} onAsk=${(/** @type {any} */ begun) => go(searchLink({ ...one, q: begun.question }))} />`}
       <${Begin} onAsk=${(/** @type {string} */ q) => go(searchLink({ ...one, q }))} />`}
     ${found && html`<div class="sides" role="group" aria-label=${t("search.sides")}>${["pages", "outline"].map((name) => html`<button type="button" key=${name} aria-pressed=${String(side === name)} onClick=${() => setSide(name)}>${t(`search.side_${name}`)}</button>`)}</div>`}

@@ -16,6 +16,11 @@ function keep(key, found) {
   if (held.size > KEPT) held.delete(/** @type {string} */ (held.keys().next().value));
 }
 
+/** What was found is looked for again when it is next shown: the documents changed. */
+export function outdate() {
+  for (const one of held.values()) one.at = 0;
+}
+
 /**
  * @param {import("./asking.js").Asked} one what was asked @param {string} typed what stands in the box now
  * @returns {{ found: any, steps: any[], busy: boolean, error: ApiError | null, again: () => void }}
