@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -94,6 +95,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """One server for the tests of a file; each uses libraries of its own."""
     with serving(tmp_path_factory.mktemp("served")) as made:
         yield made
+
+
+def until(what: Callable[[], object]) -> None:
+    """Waits for what another process does."""
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.05)
 
 
 Uploading = Callable[..., Any]

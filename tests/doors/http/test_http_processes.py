@@ -5,15 +5,13 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 
@@ -31,13 +29,6 @@ def begun_upload(served: Serving, library: str) -> socket.socket:
     )
     connection.sendall(head.encode() + b"x" * 1_000_000)
     return connection
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end, "it did not come to be"
-        time.sleep(0.05)
 
 
 def test_a_server_killed_in_an_upload_leaves_nothing_half_done(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from hybrid_pageindex.doors.http.app import describe
 from hybrid_pageindex.doors.http.command import listening_of
 from hybrid_pageindex.doors.http.security.guard import Hosts
 from hybrid_pageindex.doors.http.security.identity import OPEN
-from tests.doors.http.conftest import START, Serving, serving, upload
+from tests.doors.http.conftest import START, Serving, serving, until, upload
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n"
 
@@ -272,11 +271,8 @@ def test_bodies_beyond_the_limits_are_refused_and_leave_nothing(tmp_path: Path) 
             head = f"POST /api/v1{where}?name=b.md HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {START}\r\n"
             broken.sendall(f"{head}Content-Type: application/octet-stream\r\nContent-Length: 5000\r\n\r\nhalf".encode())
         assert client.get(f"{where}").json()["total"] == 0
-        # The server hears that the last client is gone only after it has gone.
-        deadline = time.monotonic() + 30
-        while (parts := list(tmp_path.glob("tmp/*/*.part"))) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not parts and not list((tmp_path / "originals").glob("*/*"))
+        until(lambda: not list(tmp_path.glob("tmp/*/*.part")))  # the server hears of it only after the client has gone
+        assert not list((tmp_path / "originals").glob("*/*"))
 
 
 def test_odd_bodies_and_names_are_told_and_break_nothing(served: Serving) -> None:

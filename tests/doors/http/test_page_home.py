@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from tests.doors.http.conftest import START, Serving, serving
+from tests.doors.http.conftest import START, Serving, serving, wait_for_jobs
 
 DROP = """() => {
     const files = new DataTransfer();
@@ -16,6 +16,14 @@ DROP = """() => {
     const drag = { dataTransfer: files, cancelable: true };
     for (const kind of ['dragenter', 'drop']) dispatchEvent(new DragEvent(kind, drag));
 }"""
+
+
+OBSERVE = """
+    window.shifts = 0;
+    new PerformanceObserver((list) => {
+        for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifts += one.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+"""
 
 
 def test_who_opens_it_finds_the_worker_that_draws_pages_started(tmp_path: Path) -> None:
@@ -64,7 +72,59 @@ def test_a_library_is_made_named_and_given_what_is_dropped(served: Serving, page
     page.get_by_role("heading", name="The coast").wait_for()
     page.get_by_text("1 document", exact=True).wait_for()
     page.go_back()
-    page.locator(".library-card", has_text="The coast").get_by_text("changed").wait_for()
+    card = page.locator(".library-card", has_text="The coast")
+    card.get_by_text("changed").wait_for()
+    assert card.locator(".figures").inner_text().split("\n") == ["1 document", "1 page"]
+    with served.client() as client:
+        torn = [("file", ("torn.pdf", b"%PDF-1.7 torn"))]
+        wait_for_jobs(client, [client.post("/libraries/coast/documents", files=torn).json()["files"][0]["job"]])
+        client.post("/jobs/pause", json={"library": "coast"}).raise_for_status()
+        later = [("file", (f"{name}.md", f"# {name}".encode())) for name in ("ebb", "flood")]
+        client.post("/libraries/coast/documents", files=later).raise_for_status()
+    card.get_by_role("link", name="2 waiting").wait_for()
+    card.get_by_role("link", name="1 failed").click()
+    page.get_by_text("1 of 2 documents").wait_for()
+    page.get_by_role("link", name="torn").wait_for()
+
+
+def test_how_it_looks_and_speaks_is_chosen_and_stays(served: Serving, page: Any) -> None:
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("button", name="Appearance and language").click()
+    page.get_by_label("Dark").check()
+    page.get_by_role("combobox", name="Language").select_option("zh")
+    page.get_by_role("link", name="设置").wait_for()
+    page.reload()
+    page.get_by_role("link", name="设置").wait_for()
+    assert page.evaluate("document.documentElement.lang").startswith("zh")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: Any, tmp_path: Path) -> None:
+    """Something of the page to come is shown at once, and nothing jumps when it comes."""
+    (tmp_path / "reef.md").write_text("# Reef\n\nThe reef is of coral.\n")
+    with served.client() as client:
+        client.post("/libraries", json={"name": "reefs"})
+    page.add_init_script(OBSERVE)
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("heading", name="Libraries").wait_for()
+    line = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 300, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+    line.send("Network.emulateNetworkConditions", slow)
+    page.reload(wait_until="commit")
+    page.locator("[aria-busy=true]").first.wait_for()
+    page.get_by_role("link", name="reefs", exact=True).wait_for()
+    assert page.evaluate("shifts") < 0.01
+    page.get_by_role("link", name="reefs", exact=True).press("Enter")
+    page.get_by_role("heading", name="No documents yet").wait_for()
+    add = page.get_by_label("Add files")
+    for _ in range(60):
+        if add.evaluate("input => input === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    with page.expect_file_chooser() as asked:
+        page.keyboard.press("Enter")
+    asked.value.set_files(tmp_path / "reef.md")
+    page.get_by_role("link", name="Reef").wait_for()
 
 
 def test_a_browser_that_keeps_nothing_is_served_too(served: Serving, window: Any) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, upload
+from tests import pdfs
+from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doors.http.many_rows import write_rows
 
 
@@ -75,6 +76,17 @@ def test_ten_thousand_documents_scroll_and_are_narrowed(served: Serving, library
     page.get_by_role("button", name="Clear filters").click()
     page.get_by_role("combobox", name="State").select_option("warned")
     page.get_by_text("20 of 10,000 documents").wait_for()
+    page.get_by_role("combobox", name="Type").select_option("manual")
+    page.get_by_text("6 of 10,000 documents").wait_for()
+    page.get_by_role("combobox", name="State").select_option("")
+    page.get_by_text("3,333 of 10,000 documents").wait_for()
+    page.get_by_role("combobox", name="Format").select_option("docx")
+    page.get_by_text("833 of 10,000 documents").wait_for()
+    page.get_by_role("combobox", name="Type").select_option("")
+    page.get_by_text("2,500 of 10,000 documents").wait_for()
+    page.get_by_role("combobox", name="Format").select_option("")
+    page.get_by_role("combobox", name="State").select_option("warned")
+    page.get_by_text("20 of 10,000 documents").wait_for()
     page.get_by_role("columnheader", name="Pages").get_by_role("button").click()
     page.get_by_role("columnheader", name="Pages").get_by_role("button").click()
     assert "Report 09501" not in page.get_by_role("row").nth(1).inner_text()
@@ -113,8 +125,14 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
     assert work.locator(".work-why.bad").inner_text(), "why it failed is said"
     page.reload()
     page.get_by_role("button", name=re.compile("1 failed")).click()
-    work.get_by_role("button", name="Retry: papers/broken.pdf").click()
-    work.get_by_role("button", name="Forget: papers/broken.pdf").wait_for()
+    with served.client() as client:
+        [failed] = client.get("/jobs", params={"library": "port", "status": "failed"}).json()["jobs"]
+        work.get_by_role("button", name="Retry: papers/broken.pdf").click()
+        until(
+            lambda: [one["kind"] for one in client.get(f"/jobs/{failed['id']}").json()["events"]].count("claimed") > 1
+        )
+    work.get_by_role("button", name="Forget: papers/broken.pdf").click()
+    page.get_by_role("button", name=re.compile("1 failed")).wait_for(state="detached")
     page.get_by_role("button", name="Folders").click()
     page.get_by_role("link", name="crane").wait_for()
     assert "DS_Store" not in page.get_by_role("treegrid").inner_text()
@@ -145,7 +163,9 @@ def test_a_slow_and_a_failing_server_are_told_without_a_jump(served: Serving, pa
     assert page.evaluate("jumps") < 0.1
 
 
-def test_uploads_are_paused_cancelled_and_survive_a_reload(served: Serving, window: Any, library: Any) -> None:
+def test_uploads_are_paused_cancelled_and_survive_a_reload(
+    served: Serving, window: Any, library: Any, tmp_path: Path
+) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "lock"})
         client.post("/jobs/pause", json={"library": "lock"})
@@ -171,6 +191,23 @@ def test_uploads_are_paused_cancelled_and_survive_a_reload(served: Serving, wind
         one.get_by_text("1 document", exact=True).wait_for()
         one.get_by_role("link", name="sluice").wait_for()
     beside.close()
+
+    work.get_by_role("button", name="Cancel", exact=False).first.wait_for(state="detached")
+    many = [{"name": f"{n}.md", "mimeType": "", "buffer": f"# {n}".encode()} for n in range(2)]
+    with served.client() as client:
+        client.post("/jobs/pause", json={"library": "lock"})  # so that they wait while a person presses
+    page.get_by_label("Add files").set_input_files(many)
+    page.get_by_role("button", name="2 waiting").wait_for()
+    work.get_by_role("button", name="Resume all").click()
+    page.get_by_text("3 documents", exact=True).wait_for()
+
+    page.get_by_label("Add files").set_input_files([pdfs.scanned(tmp_path / "log.pdf", 5)])
+    bar = work.get_by_role("progressbar", name="log.pdf")
+    bar.and_(page.locator("[value='2'][max='5'], [value='3'][max='5']")).wait_for()
+    work.get_by_role("button", name="Pause all").click()
+    work.get_by_text("Paused").wait_for()
+    work.get_by_role("button", name="Resume all").click()
+    page.get_by_text("4 documents", exact=True).wait_for()
 
     page.route("**/documents", lambda route: None)  # an upload that takes long
     page.on("dialog", lambda dialog: dialog.accept())
@@ -223,13 +260,33 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     page.get_by_role("gridcell", name="Watermill Trust").wait_for()
     details.get_by_role("button", name="Undo the correction of Organisation").click()
     page.get_by_role("gridcell", name="Watermill Trust").wait_for(state="detached")
+    for field, typed in (("Title", "The great wheel"), ("Date", "1830-05-01"), ("Tags", "oak; listed")):
+        details.get_by_label(field, exact=True).fill(typed)
+    details.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="The great wheel").wait_for()
+    page.reload()
+    page.get_by_role("link", name="The great wheel").wait_for()
+    facts = page.locator(".details-facts").first
+    facts.get_by_text("oak, listed").wait_for()
+    assert "1830-05-01" in facts.inner_text()
+    with served.client() as client:
+        asked = {"question": "What is the great wheel made of?", "libraries": ["mill"], "effort": "fast"}
+        assert client.post("/search", json=asked).json()["results"][0]["doc_id"] == doc, "it is found by its new title"
+    details = page.get_by_role("complementary", name="The great wheel")
 
     page.get_by_role("checkbox", name="Choose Stone").check()
     page.get_by_text("1 document is searched").wait_for()
     page.get_by_role("checkbox", name="Choose all").check()
     chosen = page.get_by_role("region", name="What is chosen")
-    chosen.get_by_role("button", name="Rebuild").click()
-    chosen.wait_for(state="detached")
+    with served.client() as client:
+        before = {one["id"] for one in client.get("/jobs", params={"library": "mill"}).json()["jobs"]}
+        chosen.get_by_role("button", name="Rebuild").click()
+        chosen.wait_for(state="detached")
+        made = [
+            one for one in client.get("/jobs", params={"library": "mill"}).json()["jobs"] if one["id"] not in before
+        ]
+        assert len(made) == 2, made
+        assert {one["status"] for one in wait_for_jobs(client, [one["id"] for one in made])} == {"done"}
     with page.expect_download() as kept:
         details.get_by_role("link", name="Download").click()
     assert kept.value.suggested_filename == "wheel.md"
@@ -287,3 +344,22 @@ def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served
     with served.client() as client:
         assert client.get("/libraries/sea").status_code == 404
     assert (shelf / "tide.md").exists()
+
+
+def test_clear_everything_leaves_nothing(tmp_path: Path, page: Any) -> None:
+    with serving(tmp_path / "home") as own, own.client() as client:
+        for name in ("sea", "land"):
+            client.post("/libraries", json={"name": name})
+            upload(client, name, one="# One\n\nIt is told of.\n")
+        page.goto(f"{own.url}/#token={START}")
+        page.get_by_role("link", name="sea", exact=True).click()
+        page.get_by_role("button", name="Manage").click()
+        manage = page.get_by_role("region", name="Manage")
+        manage.get_by_role("button", name="Clear everything").click()
+        manage.get_by_label("Type everything to go on").fill("everything")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Delete sample").wait_for()  # as at a first start
+        assert page.get_by_role("link", name="sea", exact=True).count() == 0
+        assert not {"sea", "land"} & {one["name"] for one in client.get("/libraries").json()}
+        assert not {"sea", "land"} & {one["library"] for one in client.get("/jobs").json()["jobs"]}
+        assert not list((tmp_path / "home" / "originals").rglob("*.md"))

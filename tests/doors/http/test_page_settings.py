@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving
+from tests.doors.http.conftest import START, Serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.tiny_models import embedding_server
 
 KEY = "a-key-that-is-never-shown-again"
 
@@ -79,3 +80,38 @@ def test_a_folder_that_the_server_may_not_read_is_refused_in_words(served: Servi
     kept.get_by_label("Folder on the server's disk").fill("/etc")
     kept.get_by_role("button", name="Watch", exact=True).click()
     kept.get_by_role("alert").get_by_text("/etc", exact=False).wait_for()
+
+
+def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) -> None:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    with served.client() as client, embedding_server() as vectors:
+        client.post("/libraries", json={"name": "shore"})
+        upload(client, "shore", dune="# Dune\n\nThe dune is of sand.\n")
+        page.goto(f"{served.url}/#token={START}")
+        page.locator("main").wait_for()
+        page.goto(f"{served.url}/#/settings/reading")
+        for label, value in (("Scans", "never"), ("Pages a model describes", "never")):
+            page.get_by_label(label, exact=True).select_option(value)
+            page.locator(".field", has=page.get_by_label(label, exact=True)).get_by_text("Saved").wait_for()
+        page.get_by_label("Languages of scans").fill("deu+eng")
+        page.get_by_label("Languages of scans").blur()
+        page.locator(".field", has=page.get_by_label("Languages of scans")).get_by_text("Saved").wait_for()
+        page.locator(".checks dd").first.wait_for()
+        kept = {one["name"]: one["value"] for one in client.get("/settings").json()}
+        assert (kept["ocr"], kept["vision"], kept["ocr_languages"]) == ("never", "never", "deu+eng")
+
+        page.goto(f"{served.url}/#/settings/vectors")
+        shore = page.get_by_role("listitem").filter(has_text="shore")
+        shore.get_by_text("by words alone").wait_for()
+        for label, value in (("Embedder", "openai:m"), ("Address", vectors.url)):
+            page.get_by_label(label, exact=True).fill(value)
+            page.get_by_label(label, exact=True).blur()
+            page.locator(".field", has=page.get_by_label(label, exact=True)).get_by_text("Saved").wait_for()
+        shore.get_by_role("button", name="Make vectors").click()
+        page.get_by_text("Asked for: the jobs show how far it is.").wait_for()
+        wait_for_jobs(client, [one["id"] for one in client.get("/jobs").json()["jobs"]])
+        page.reload()
+        shore.get_by_text("1 of 1 documents by openai:m").wait_for()
+        asked = {"question": "What is the dune made of?", "libraries": ["shore"], "effort": "fast"}
+        [hit] = client.post("/search", json=asked).json()["results"]
+        assert hit["receipt"]["dense"] is not None, "searches use them"

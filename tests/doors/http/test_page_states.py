@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pymupdf
 import pytest
 
+from tests import pdfs
 from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
 
 PAGE = "# Weir\n\nThe weir holds back nine metres of water.\n\n# Sluice\n\nThe sluice has four gates.\n"
@@ -47,7 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def river(home: Path) -> Iterator[Serving]:
-    with serving(home) as made:
+    with serving(home, PAGEINDEX_OCR="never") as made:
         with made.client() as client:
             client.post("/libraries", json={"name": "river"})
             upload(client, "river", weir=PAGE, bank="# Bank\n\nThe bank is of clay.\n")
@@ -131,6 +132,25 @@ def test_a_page_without_text_says_so_and_a_file_that_failed_says_why(river: Serv
     page.get_by_role("link", name="See the jobs").click()
     page.get_by_role("heading", name="Jobs").wait_for()
     page.get_by_role("button", name=re.compile("Retry|Try again")).first.wait_for()
+
+
+def test_pages_that_nobody_could_read_are_named_where_the_rest_says_little(
+    river: Serving, page: Any, tmp_path: Path
+) -> None:
+    with river.client() as client:
+        client.post("/libraries", json={"name": "notes"})
+        scan = [("file", ("delivery.pdf", pdfs.scanned(tmp_path / "delivery.pdf", 1).read_bytes()))]
+        wait_for_jobs(client, [client.post("/libraries/notes/documents", files=scan).json()["files"][0]["job"]])
+        upload(client, "notes", order="# Order\n\nSand is to be delivered in June.\n")
+    go(page, river, "#/search?q=Who+signed+the+delivery+note+of+the+sand&in=notes&effort=fast")
+    unread = page.locator(".remark.warn", has_text="One document may hold the answer on pages without readable text")
+    unread.wait_for()
+    assert "delivery" in unread.inner_text()
+    page.evaluate("location.hash = '#/library/notes'")
+    page.get_by_role("button", name="Details of delivery").click()
+    page.locator(".details .notice.warn li").first.wait_for()
+    page.get_by_role("complementary").get_by_role("link", name="Read").click()
+    page.get_by_text("This page shows something that has not been read as text").wait_for()
 
 
 def test_folders_that_are_dropped_keep_their_tree(river: Serving, page: Any) -> None:
