@@ -201,9 +201,9 @@ def test_uploads_are_paused_cancelled_and_survive_a_reload(
     work.get_by_role("button", name="Resume all").click()
     page.get_by_text("3 documents", exact=True).wait_for()
 
-    page.get_by_label("Add files").set_input_files([pdfs.scanned(tmp_path / "log.pdf", 5)])
+    page.get_by_label("Add files").set_input_files([pdfs.scanned(tmp_path / "log.pdf", 3)])
     bar = work.get_by_role("progressbar", name="log.pdf")
-    bar.and_(page.locator("[value='2'][max='5'], [value='3'][max='5']")).wait_for()
+    bar.and_(page.locator("[value='1'][max='3'], [value='2'][max='3']")).wait_for()
     work.get_by_role("button", name="Pause all").click()
     work.get_by_text("Paused").wait_for()
     work.get_by_role("button", name="Resume all").click()
@@ -320,6 +320,10 @@ def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served
     manage.get_by_text("Uploaded files", exact=True).wait_for()
     manage.get_by_role("button", name=f"Stop watching: {shelf}").click()
     manage.get_by_role("button", name=f"Watch: {shelf}", exact=True).wait_for()
+
+    manage.get_by_text(str(served.home)).wait_for()
+    taken = manage.locator(".details-facts dd").all_inner_texts()
+    assert len(taken) > 3 and all(re.match(r"[\d.,]+ .?B$", one) for one in taken), taken
 
     manage.get_by_role("button", name="Rebuild all documents").click()
     manage.get_by_label("Type sea to go on").fill("sea")
