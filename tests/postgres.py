@@ -45,7 +45,7 @@ def unprivileged() -> str | None:
 class Server:
     """A server of this machine's programs, which can be killed and started again."""
 
-    def __init__(self, folder: Path, initdb: Path, postgres: Path, user: str | None) -> None:
+    def __init__(self, folder: Path, initdb: Path, postgres: Path, user: str | None, slow: float = 0) -> None:
         self._quiet = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         data = folder / "data"
         made = [initdb, "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
@@ -53,14 +53,24 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        options = ["-clisten_addresses=127.0.0.1", f"-cport={port}", f"-cunix_socket_directories={folder}", "-F"]
+        options = [
+            "-clisten_addresses=127.0.0.1",
+            f"-cport={port}",
+            f"-cunix_socket_directories={folder}",
+            *([] if slow else ["-F"]),
+        ]
         self._command = [postgres, "-D", data, *options]
+        self._slow = held_up(slow)
         self.url = f"postgresql+psycopg://tests@127.0.0.1:{port}/postgres"
         self.start()
 
     def start(self) -> None:
-        self._running = subprocess.Popen(self._command, **self._quiet)  # type: ignore[call-overload]
+        self._running = subprocess.Popen([*self._slow, *self._command], **self._quiet)  # type: ignore[call-overload]
         reached(self.url)
+
+    def mend(self) -> None:
+        """From the next start on its disk is as quick as any."""
+        self._slow = []
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Not waiting for clients; SIGQUIT: as where its machine dies."""
@@ -72,9 +82,22 @@ class Server:
         return self._running.pid
 
 
+def held_up(seconds: float) -> list[str]:
+    """What runs a program as on a disk that takes so long for each write that must last; skips where that cannot be."""
+    if not seconds:
+        return []
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed")
+    calls = "fsync,fdatasync"
+    delay = f"inject={calls}:delay_exit={round(seconds * 1e6)}"
+    # -D: the traced program is what was started, so that signals reach it.
+    return [strace, "-D", "-f", "-qq", "-e", f"trace={calls}", "-e", delay, "-o", os.devnull]
+
+
 @contextmanager
-def server() -> Iterator[Server]:
-    """Skips where PostgreSQL is not installed."""
+def server(slow: float = 0) -> Iterator[Server]:
+    """Skips where PostgreSQL is not installed. ``slow``: seconds that its disk takes for each write that must last."""
     initdb, postgres = program("initdb"), program("postgres")
     if initdb is None or postgres is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
@@ -83,7 +106,7 @@ def server() -> Iterator[Server]:
     try:
         if user is not None:
             shutil.chown(folder, user)
-        made = Server(folder, initdb, postgres, user)
+        made = Server(folder, initdb, postgres, user, slow)
         try:
             yield made
         finally:
@@ -115,6 +138,14 @@ def new_database(url: str, options: str = "") -> str:
         connection.execute(text(f"CREATE DATABASE {name} {options}"))
     admin.dispose()
     return url.rpartition("/")[0] + "/" + name
+
+
+def ordered(url: str, statement: str) -> None:
+    """Carries out a statement of its own."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as admin:
+        admin.execute(text(statement))
+    engine.dispose()
 
 
 def plain(url: str) -> str:

@@ -48,6 +48,9 @@ class SqliteFile:
             self.engine.dispose()
             raise
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def close(self) -> None:
         self.engine.dispose()
 

@@ -115,7 +115,7 @@ def health(
         Check("python", sys.version_info >= (3, 11), platform.python_version()),
         _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
         _tried("vector index", lambda: indexes().check()),
-        _tried("catalog", lambda: f"{catalog().path} ({catalog().check()})"),
+        _tried("catalog", lambda: f"{catalog()} ({catalog().check()})"),
         _tried("cache", lambda: f"{cache().path} ({cache().check()})"),
         _tried("formats", _formats),
         _tried("disk", lambda: _free(home)),

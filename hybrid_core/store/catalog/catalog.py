@@ -323,11 +323,14 @@ class Catalog:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
         self._database.shrink()
 
+    def __str__(self) -> str:
+        """The file, or the address of the database without its password."""
+        return str(self._database)
+
     def check(self) -> str:
         """Schema version and size, after a quick check. Raises StoreError where that finds damage."""
         self._database.check()
-        where = "in PostgreSQL, " if self.url else ""
-        return f"{where}schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
+        return f"schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
 
     def size_bytes(self) -> int:
         """That it takes on its disk."""

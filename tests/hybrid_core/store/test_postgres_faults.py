@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from hybrid_core.errors import StoreError, UnreachableError
 from hybrid_core.store import postgres as module
@@ -35,20 +34,13 @@ def catalog(server: postgres.Server, tmp_path: Path) -> Iterator[Catalog]:
     """As a user without rights of the server's own, with a document."""
     url = postgres.new_database(server.url)
     known = "SELECT 1 FROM pg_roles WHERE rolname = 'app'"
-    ordered(url, f"DO $$ BEGIN IF NOT EXISTS ({known}) THEN CREATE ROLE app LOGIN; END IF; END $$")
-    ordered(url, "GRANT ALL ON SCHEMA public TO app")
+    postgres.ordered(url, f"DO $$ BEGIN IF NOT EXISTS ({known}) THEN CREATE ROLE app LOGIN; END IF; END $$")
+    postgres.ordered(url, "GRANT ALL ON SCHEMA public TO app")
     made = Catalog(tmp_path / "catalog.sqlite", url.replace("tests@", "app@"))
     made.ensure_library("default")
     publish(made, "d1", ALPHA, content(1, "alpha"))
     yield made
     made.close()
-
-
-def ordered(url: str, statement: str) -> None:
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as admin:
-        admin.execute(text(statement))
-    engine.dispose()
 
 
 def published(catalog: Catalog) -> set[str]:
@@ -87,18 +79,18 @@ def test_one_without_connections_is_waited_for_and_said(
     monkeypatch.setattr(module, "_PATIENCE", 0.3)
     with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
         other._database.engine.dispose()  # type: ignore[attr-defined]
-        ordered(server.url, "ALTER ROLE app CONNECTION LIMIT 1")
+        postgres.ordered(server.url, "ALTER ROLE app CONNECTION LIMIT 1")
         with catalog.snapshot() as held:
             with pytest.raises(UnreachableError, match="too many connections") as raised:
                 published(other)
             assert raised.value.retryable and set(held.published("default")) == {"d1"}
         catalog._database.engine.dispose()  # type: ignore[attr-defined]
         assert published(other) == {"d1"}
-    ordered(server.url, "ALTER ROLE app CONNECTION LIMIT -1")
+    postgres.ordered(server.url, "ALTER ROLE app CONNECTION LIMIT -1")
 
 
 def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Catalog, tmp_path: Path) -> None:
-    ordered(server.url, "ALTER ROLE app SET default_transaction_read_only = on")
+    postgres.ordered(server.url, "ALTER ROLE app SET default_transaction_read_only = on")
     try:
         with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
             assert published(other) == {"d1"}
@@ -106,7 +98,7 @@ def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Cata
                 publish(other, "d2", ALPHA, None)
             assert not raised.value.retryable
     finally:
-        ordered(server.url, "ALTER ROLE app RESET default_transaction_read_only")
+        postgres.ordered(server.url, "ALTER ROLE app RESET default_transaction_read_only")
     publish(catalog, "d2", ALPHA, None)
     assert published(catalog) == {"d1", "d2"}
 
