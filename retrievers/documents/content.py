@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.store.catalog.stored_sections import column
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
@@ -29,7 +31,7 @@ class Content:
     content_id: str
     body: TermCounts
     headings: TermCounts
-    sections: tuple[Section, ...]
+    sections: Sequence[Section]
     children: tuple[tuple[int, ...], ...]  # indices into sections; children[-1] are the top ones
 
     @property
@@ -40,8 +42,8 @@ class Content:
     def spans(self) -> tuple[Ints, Ints]:
         """First page (0-based) and end page (excluded) of every section."""
         return (
-            np.array([section.start_page - 1 for section in self.sections], np.int64),
-            np.array([section.end_page for section in self.sections], np.int64),
+            np.array(column(self.sections, "start_page"), np.int64) - 1,
+            np.array(column(self.sections, "end_page"), np.int64),
         )
 
     @cached_property
@@ -51,12 +53,12 @@ class Content:
     @cached_property
     def parents(self) -> Ints:
         """Index of every section's parent; -1 at the top."""
-        return np.array([-1 if s.parent_id is None else int(s.parent_id) - 1 for s in self.sections], np.int64)
+        return np.array(column(self.sections, "parent"), np.int64) - 1
 
     @cached_property
     def levels(self) -> tuple[Ints, ...]:
         """Indices of the sections of each level, the top level first."""
-        level = np.array([section.level for section in self.sections], np.int64)
+        level = np.array(column(self.sections, "level"), np.int64)
         return tuple(np.flatnonzero(level == depth) for depth in range(1, int(level.max(initial=0)) + 1))
 
     @cached_property
@@ -72,10 +74,16 @@ class Content:
     def headings_at(self) -> dict[int, tuple[int, ...]]:
         """The characters at which headings begin, by page (1-based)."""
         found: dict[int, list[int]] = {}
-        for section in self.sections:
-            if not section.synthetic:
-                found.setdefault(section.start_page, []).append(section.anchor)
+        for page, anchor, synthetic in zip(*self._columns("start_page", "anchor", "synthetic"), strict=True):
+            if not synthetic:
+                found.setdefault(page, []).append(anchor)
         return {page: tuple(sorted(anchors)) for page, anchors in found.items()}
+
+    @cached_property
+    def _names(self) -> list[tuple[int, str]]:
+        """The titles that are no sentences, each with the index of its section."""
+        titles, synthetic = self._columns("title", "synthetic")
+        return [(at, title) for at, title in enumerate(titles) if not synthetic[at] and not _is_sentence(title)]
 
     @cached_property
     def _titled(self) -> dict[Pattern, tuple[Section, ...]]:
@@ -85,8 +93,7 @@ class Content:
         """The sections whose titles match, looked for once: what knows roles asks for the same ones again. A title that
         is a sentence («… could harm our results of operations») speaks of what it names, and is not called so."""
         if pattern not in self._titled:
-            named = (one for one in self.sections if not one.synthetic and not _is_sentence(one.title))
-            self._titled[pattern] = tuple(section for section in named if pattern.search(section.title))
+            self._titled[pattern] = tuple(self.sections[at] for at, title in self._names if pattern.search(title))
         return self._titled[pattern]
 
     @cached_property
@@ -108,7 +115,10 @@ class Content:
 
     @cached_property
     def _begins(self) -> list[tuple[int, int]]:
-        return [(section.start_page, section.anchor) for section in self.sections]
+        return list(zip(*self._columns("start_page", "anchor"), strict=True))
+
+    def _columns(self, *names: str) -> list[list[Any]]:
+        return [column(self.sections, name) for name in names]
 
     def section_at(self, page: int, offset: int) -> int:
         """The deepest section that holds a character of a page (1-based page)."""
@@ -167,11 +177,11 @@ def _is_sentence(title: str) -> bool:
     return len(words) >= _SENTENCE and 2 * sum(word[0].islower() for word in words) > len(words)
 
 
-def children_of(sections: tuple[Section, ...]) -> tuple[tuple[int, ...], ...]:
+def children_of(sections: Sequence[Section]) -> tuple[tuple[int, ...], ...]:
     """Indices of each section's children, and last those of the top sections."""
     children: list[list[int]] = [[] for _ in range(len(sections) + 1)]
-    for at, section in enumerate(sections):
-        children[-1 if section.parent_id is None else int(section.parent_id) - 1].append(at)
+    for at, parent in enumerate(column(sections, "parent")):
+        children[parent - 1].append(at)
     return tuple(map(tuple, children))
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.store.catalog.stored_sections import column
 from hybrid_core.text import bm25, tokens
 from hybrid_core.text.term_counts import Occurrences, TermCounts
 from hybrid_core.types.documents import Section
 
 Floats = npt.NDArray[np.float64]
+_READ = ("title", "start_page", "synthetic")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +29,13 @@ class Titles:
 
     @classmethod
     def of(cls, sections: Sequence[Section]) -> Titles:
-        rows, pages = [], []
-        for section in sections:
-            counted = tokens.counts(term for term in tokens.tokenise(section.title) if not tokens.is_number(term))
-            if counted and not section.synthetic:
-                rows.append(counted)
-                pages.append(section.start_page - 1)
-        return cls(TermCounts.build(rows, [len(row) for row in rows]), np.array(pages, np.int64))
+        rows, pages = list[list[int]](), list[int]()
+        for title, page, synthetic in zip(*(column(sections, name) for name in _READ), strict=True):
+            words = [] if synthetic else [word for word in map(_word, tokens.tokenise(title)) if word is not None]
+            if words:
+                rows.append(words)
+                pages.append(page - 1)
+        return cls(_counted(rows), np.array(pages, np.int64))
 
     @cached_property
     def _whole(self) -> Floats:
@@ -72,6 +75,26 @@ class Titles:
         found = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return found, (weights * bm25.idf(self.terms.page_count, found.holding))[found.terms]
+
+
+@lru_cache(maxsize=200_000)
+def _word(term: str) -> int | None:
+    """The hash of a term that is no number."""
+    return None if tokens.is_number(term) else tokens.cached_hash(term)
+
+
+def _counted(rows: Sequence[Sequence[int]]) -> TermCounts:
+    """The same as ``TermCounts.build`` of each row counted, with the number of its different terms as its length."""
+    sizes = [len(row) for row in rows]
+    titles = np.repeat(np.arange(len(rows), dtype=np.uint64), sizes)
+    words = np.fromiter(chain.from_iterable(rows), np.uint64, sum(sizes))
+    both, counts = np.unique(words << np.uint64(32) | titles, return_counts=True)
+    terms, starts = np.unique((both >> np.uint64(32)).astype(np.uint32), return_index=True)
+    titles = both.astype(np.uint32)  # its lower half
+    return TermCounts(
+        terms, np.append(starts, len(both)).astype(np.int64), titles, np.minimum(counts, 255).astype(np.uint16),
+        np.bincount(titles, minlength=len(rows)).astype(np.uint32),
+    )  # fmt: skip
 
 
 def _share(held: Floats | float, whole: Floats, power: float) -> Floats:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.stored_sections import StoredSections
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import PageText, Section
+from hybrid_core.types.documents import PageText
 
 
 class Contents:
@@ -20,12 +21,12 @@ class Contents:
         self._catalog = catalog
         self.gone: set[str] = set()
 
-    def terms_and_sections(self, content_id: str) -> tuple[TermCounts, TermCounts, tuple[Section, ...]] | None:
+    def terms_and_sections(self, content_id: str) -> tuple[TermCounts, TermCounts, StoredSections] | None:
         """Term counts of the pages' text and of headings, and the tree in preorder; None where the content is gone."""
         with self._catalog.snapshot() as snapshot:
             counts = snapshot.terms(content_id)
             if counts is not None:
-                return *counts, snapshot.sections(content_id)
+                return *counts, snapshot.stored_sections(content_id)
         self.gone.add(content_id)
         return None
 

@@ -113,7 +113,8 @@ def to_section(row: Row[Any]) -> Section:
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
         title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
         end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
-        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
+        summary=row.summary, flags=tuple(row.flags.split()),
+        gaps=() if row.gaps == "[]" else tuple(json.loads(row.gaps)),
     )  # fmt: skip
 
 

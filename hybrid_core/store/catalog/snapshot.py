@@ -12,6 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
+from hybrid_core.store.catalog.stored_sections import StoredSections
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import (
     Change,
@@ -340,9 +341,12 @@ class Snapshot:
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
         """The section tree in preorder."""
+        return tuple(self.stored_sections(content_id))
+
+    def stored_sections(self, content_id: str) -> StoredSections:
+        """The same, its sections made when they are looked at."""
         query = select(schema.sections).where(schema.sections.c.content_id == content_id)
-        found = self._connection.execute(query.order_by(schema.sections.c.position))
-        return tuple(rows.to_section(row) for row in found)
+        return StoredSections(self._connection.execute(query.order_by(schema.sections.c.position)).all())
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
