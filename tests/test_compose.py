@@ -91,6 +91,15 @@ def test_the_image_is_built_of_everything_that_is_installed_and_runs_as_nobody_s
     assert "postgres" in extras and "qdrant" in extras and "sentence-transformers" not in extras
 
 
+def test_every_process_knows_every_node_that_a_profile_may_start() -> None:
+    nodes = [name for name in SERVICES if name.startswith("qdrant-")]
+    assert len(nodes) == 3
+    for name in OURS:
+        if "scale" in SERVICES[name]["profiles"] or "celery" in SERVICES[name]["profiles"]:
+            urls = value(SERVICES[name]["environment"]["PAGEINDEX_QDRANT_URL"]).split(",")
+            assert urls == [f"http://{node}:6333" for node in nodes]
+
+
 def test_secrets_are_made_once_and_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     for _ in range(2):

@@ -116,9 +116,11 @@ class Bucket:
         return dict.fromkeys((*there, *self._near.names()))
 
     def link(self, name: str, seconds: int) -> str | None:
+        key = f"{_FILES}/{name}"
         with self._told():
-            signed = self._obstore.sign
-            return str(signed(self._store, "GET", f"{_FILES}/{name}", datetime.timedelta(seconds=seconds)))
+            if not self._has(key):  # whoever follows a link would get the store's own words for it
+                return None
+            return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
     def picture(self, key: str) -> bytes | None:
         try:

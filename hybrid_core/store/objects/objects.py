@@ -35,7 +35,7 @@ class Objects(Protocol):
         ...
 
     def link(self, name: str, seconds: int) -> str | None:
-        """A URL that anybody can read it at for some time; None where there is no such thing."""
+        """A URL that anybody can read it at for some time; None where it is not kept, or there is no such thing."""
         ...
 
     def picture(self, key: str) -> bytes | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import httpx
+import yaml
 
 from eval.datasets.custom import read as read_set
 from tests.doors.http.conftest import Serving, upload, wait_for_jobs
@@ -257,6 +259,24 @@ def test_what_packs_make_of_a_question(served: Serving) -> None:
         )
         assert client.post("/models/llm/test").json() == {"ok": False, "configured": False, "detail": ""}
         assert client.get("/metrics").text.startswith("# TYPE pageindex_requests_total counter")
+
+
+def test_what_the_alerts_of_the_manual_watch_is_told(served: Serving) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+    rules = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])["groups"][0]["rules"]
+    watched = " ".join(rule["expr"] for rule in rules)
+    with served.client() as client:
+        client.post("/search", json={"question": "anything"})
+        told = client.get("/metrics").text
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", told, re.MULTILINE))
+    assert {name.removesuffix("_bucket") for name in re.findall(r"pageindex_\w+", watched)} <= set(kinds)
+    for status in re.findall(r'pageindex_jobs{status="(\w+)"}', watched):
+        assert f'pageindex_jobs{{status="{status}"}} ' in told
+    for route in re.findall(r'route=~"([^"]+)"', watched):
+        assert re.search(f'_seconds_bucket{{route="{route}"', told)
+    for function, name in re.findall(r"(\w+)\((pageindex_\w+)[^()]*\[", watched):
+        # what may fall is no counter: rate and increase would take each fall for a restart
+        assert (function == "delta") == (kinds[name.removesuffix("_bucket")] == "gauge"), name
 
 
 def test_vectors_are_a_job(served: Serving) -> None:

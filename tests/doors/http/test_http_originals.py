@@ -1,0 +1,66 @@
+"""Originals that lie in a bucket, as callers get them: sent on in ranges, by a link, or told to be gone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hybrid_core.store.home import ORIGINALS
+from hybrid_core.store.objects.bucket import BucketAddress
+from tests import buckets
+from tests.doors.http.conftest import MILL, serving, upload
+
+pytestmark = pytest.mark.slow
+RANGE = {"Range": "bytes=2-9"}
+
+
+@pytest.fixture
+def address() -> Iterator[BucketAddress]:
+    with buckets.bucket() as made:
+        yield made
+
+
+def emptied(address: BucketAddress, key: str) -> None:
+    """Somebody deletes a file behind the engine's back."""
+    boto3 = pytest.importorskip("boto3")
+    whole = f"{address.url.partition('//')[2].partition('/')[2]}/{key}"
+    client = boto3.client(
+        "s3", endpoint_url=address.endpoint, region_name=address.region,
+        aws_access_key_id=address.access_key, aws_secret_access_key=address.secret_key,
+    )  # fmt: skip
+    bucket = address.url.partition("//")[2].partition("/")[0]
+    assert client.head_object(Bucket=bucket, Key=whole)
+    client.delete_object(Bucket=bucket, Key=whole)
+    client.close()
+
+
+@pytest.mark.parametrize("links", ["proxied", "signed"])
+def test_an_original_in_a_bucket_is_given_in_ranges_and_said_to_be_gone(
+    links: str, tmp_path: Path, address: BucketAddress
+) -> None:
+    home = tmp_path / "home"
+    settings = buckets.variables(address) | {"PAGEINDEX_OBJECTS_LINKS": links}
+    with serving(home, **settings) as served, served.client() as client:
+        client.post("/libraries", json={"name": "mills"})
+        upload(client, "mills", mill=MILL)
+        [document] = client.get("/libraries/mills/documents").json()["documents"]
+        original = f"/libraries/mills/documents/{document['doc_id']}/original"
+        for file in (home / ORIGINALS).glob("*/*"):
+            file.unlink()  # this home may forget what it fetched
+        part = client.get(original, headers=RANGE)
+        if links == "signed":
+            assert part.status_code == 307 and part.headers["location"].startswith(f"{address.endpoint}/")
+            part = httpx.get(part.headers["location"], headers=RANGE, verify=False)
+        assert part.status_code == 206 and part.content == b"The mill"
+
+        emptied(address, f"originals/{hashlib.sha256(MILL.encode()).hexdigest()}.md")
+        for file in (home / ORIGINALS).glob("*/*"):
+            file.unlink()
+        gone = client.get(original)
+        assert gone.status_code == 422 and "gone" in gone.json()["error"]["message"]
+        found = client.post("/search", json={"question": "price of the mill", "libraries": ["mills"]}).json()
+        assert [page["doc_name"] for page in found["results"]] == ["mill.md"]
