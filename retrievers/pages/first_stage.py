@@ -64,12 +64,12 @@ def joined(
     hits, near = dict(by_near[0]), by_near[1]
     for hit in sparse:
         key = (hit.doc_id, hit.page)
-        hits[key] = replace(hits[key], sparse=hit.score) if key in hits else hit
+        hits[key] = hits[key].with_words(hit.score) if key in hits else hit
     if fusion == "rrf":
         fused = reciprocal_ranks([_scores(sparse), near], scoring.rrf_k)
     else:
         fused = weighted([(1.0, normalised(_scores(sparse))), (scoring.vectors, near)])
-    return [replace(hits[key], score=fused[key]) for key in ranked(fused)[: scoring.hits]]
+    return [hits[key].scored(fused[key]) for key in ranked(fused)[: scoring.hits]]
 
 
 def by_meaning(
@@ -170,7 +170,7 @@ def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[st
     stood = max((hit.score for hit in own if hit.doc_id in where), default=own[-1].score if own else added[0].score)
     scale = stood / added[0].score if added[0].score > 0 else 1.0
     least = own[-1].score if len(own) >= limit else 0.0  # of many pages, only the best of the library are hits
-    scaled = [replace(hit, score=hit.score * scale) for hit in added if hit.score * scale >= least]
+    scaled = [hit.scored(hit.score * scale) for hit in added if hit.score * scale >= least]
     return sorted([*others, *scaled], key=lambda hit: (-hit.score, hit.doc_id, hit.page))[:limit]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid_core.errors import PageIndexError, UsageError
@@ -134,9 +134,8 @@ def score(state: SearchState) -> SearchState:
             candidates, asked, expansion, coarse, similar, unembedded, request.scoring, request.fusion
         )
     if near:
-        pages = [
-            replace(one, signals={**one.signals, **_nearness(near, one.candidate.document.doc_id)}) for one in pages
-        ]
+        nearness = _nearness(near.values(), ids)
+        pages = [replace(one, signals={**one.signals, **nearness[one.candidate.document.doc_id]}) for one in pages]
     return replace(state, asked=asked, pages=pages, expansions=[expansion.of(c.document) for c in candidates])
 
 
@@ -371,13 +370,15 @@ def _quoted(state: SearchState) -> dict[str, float]:
     return quoted_documents(state.question.text, state.page_hits, state.texts, state.resources.cache, scoring)
 
 
-def _nearness(near: Mapping[tuple[str, int], Hit], doc_id: str) -> dict[str, dict[int, float]]:
-    """What vectors and learned term weights say of a document's pages."""
-    hits = [hit for hit in near.values() if hit.doc_id == doc_id]
-    return {
-        "dense": {hit.page: hit.dense for hit in hits if hit.dense is not None},
-        "learned_sparse": {hit.page: hit.learned for hit in hits if hit.learned is not None},
-    }
+def _nearness(near: Iterable[Hit], ids: Iterable[str]) -> dict[str, dict[str, dict[int, float]]]:
+    """What vectors and learned term weights say of the pages of these documents."""
+    said: dict[str, dict[str, dict[int, float]]] = {doc_id: {"dense": {}, "learned_sparse": {}} for doc_id in ids}
+    for hit in near:
+        if hit.dense is not None:
+            said[hit.doc_id]["dense"][hit.page] = hit.dense
+        if hit.learned is not None:
+            said[hit.doc_id]["learned_sparse"][hit.page] = hit.learned
+    return said
 
 
 def _notes(state: SearchState) -> tuple[str, ...]:

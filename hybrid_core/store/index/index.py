@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import Follower, PointStore, translated
-from hybrid_core.store.index.points import SPARSE, PointSource, vector_names
+from hybrid_core.store.index.points import SPARSE, PointSource, VectorName, vector_names
 from hybrid_core.store.index.query import Query, best_pages
 from hybrid_core.types.documents import Hit
 
@@ -17,6 +17,7 @@ class VectorIndex:
     def __init__(self, store: PointStore) -> None:
         self.store = store
         self._follower = Follower(store)
+        self._points_per_page: dict[VectorName, float] = {}
 
     @property
     def position(self) -> int:
@@ -60,7 +61,7 @@ class VectorIndex:
         if not checked.asks:
             return []
         try:
-            return best_pages(checked, store.nearest)
+            return best_pages(checked, store.nearest, self._points_per_page)
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise

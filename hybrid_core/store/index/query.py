@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.points import (
-    SPARSE,
     FloatVector,
     IntVector,
     VectorName,
@@ -21,6 +20,7 @@ from hybrid_core.types.documents import Hit
 Found = tuple[Mapping[str, Any], float]
 """A point's payload and its score."""
 _Page = tuple[str, str, int]  # document, content, number
+_SPARE = 1.2  # times what the last answer took
 _ROUNDING = 1e-6  # of a sum of some dozens of float32
 
 
@@ -65,15 +65,18 @@ class PageIndex(Protocol):
     def search(self, query: Query) -> list[Hit]: ...
 
 
-def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hit]:
+def best_pages(
+    query: Query, nearest: Callable[[Query], list[Found]], points_per_page: dict[VectorName, float]
+) -> list[Hit]:
     """The best pages, each by the best of its points, ordered by (−score, doc_id, page): an engine's order of equal
     points is accidental.
 
     ``nearest`` finds as many points as a query's limit, best first; it is asked for more while a page that belongs
-    to the result may be missing.
+    to the result may be missing. How many points the pages of the last answer had stands in ``points_per_page``: as
+    many are asked for at once, since each point that is fetched costs time and nothing else.
     """
-    limit = query.limit
-    asked = limit + 1 if query.using == SPARSE else 4 * limit  # chunks have no words
+    limit, using = query.limit, query.using
+    asked = limit + 1 + math.ceil(limit * _SPARE * (points_per_page.get(using, 1.0) - 1))
     while True:
         points = nearest(replace(query, limit=asked))
         best: dict[_Page, float] = {}
@@ -82,7 +85,8 @@ def best_pages(query: Query, nearest: Callable[[Query], list[Found]]) -> list[Hi
                 best.setdefault((payload["doc_id"], payload["content_id"], payload["page"]), score)
             except KeyError as error:
                 raise IndexDamagedError(f"A point of the search index has no {error}.") from error
-        pages = ranked(query.using, best.items())
+        pages = ranked(using, best.items())
+        points_per_page[using] = len(points) / max(1, len(pages))
         # Which of several equal points came before the cut is accidental too: look at all of them.
         if len(points) < asked or (len(pages) >= limit and points[-1][1] < _least_equal(pages[limit - 1].score)):
             return pages[:limit]
