@@ -86,7 +86,7 @@ def best_pages(
             except KeyError as error:
                 raise IndexDamagedError(f"A point of the search index has no {error}.") from error
         pages = ranked(using, best.items())
-        points_per_page[using] = len(points) / max(1, len(pages))
+        points_per_page[using] = len(points) / len(pages) if pages else 1.0
         # Which of several equal points came before the cut is accidental too: look at all of them.
         if len(points) < asked or (len(pages) >= limit and points[-1][1] < _least_equal(pages[limit - 1].score)):
             return pages[:limit]
