@@ -87,14 +87,15 @@ def opened(home: Path, urls: str = "", nodes: int = 1) -> Iterator[tuple[Engine,
         engine.close()
 
 
-def measured(home: Path, questions: Sequence[str], nodes: Sequence[int]) -> Iterator[Row]:
+def measured(home: Path, questions: Sequence[str], nodes: Sequence[int], host: str) -> Iterator[Row]:
     with opened(home) as (engine, rate):
         row, expected = asked(engine, questions, [])
     yield {"on": "embedded", "points_per_s": round(rate), **row}
     for many in nodes:
         with qdrant_real.cluster(many) as running:
             pids = [node.pid for node in running]
-            with opened(home, ",".join(node.url for node in running), many) as (engine, rate):
+            urls = ",".join(node.url.replace("127.0.0.1", host) for node in running)
+            with opened(home, urls, many) as (engine, rate):
                 row, found = asked(engine, questions, pids)
                 alike = sum(map(same, found, expected))
                 yield {"on": f"{many} nodes", "points_per_s": round(rate), **row, "same": alike}
@@ -116,6 +117,7 @@ def main() -> int:
     parser.add_argument("--set", default="financebench", help="whose questions are asked")
     parser.add_argument("--questions", type=int, default=92)
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--host", default="127.1", help="which the client does not take for this machine")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if qdrant_real.program() is None:
@@ -124,7 +126,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
         shutil.copy(options.home / CATALOG, home / CATALOG)
-        for row in measured(home, questions, options.nodes):
+        for row in measured(home, questions, options.nodes, options.host):
             print(json.dumps(row) if options.json else "  ".join(f"{k} {v}" for k, v in row.items()), flush=True)
     return 0
 

@@ -99,6 +99,11 @@ def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
 
 
 def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
+    # A server holds back the end of an answer until what it sent is acknowledged, and a system acknowledges at once on
+    # new connections only, else after 40 ms. With TLS a new connection would cost more than that.
+    each_new = require("httpx", EXTRA).Limits(max_connections=None, max_keepalive_connections=0)
+    limits = {} if url.startswith("https:") else {"limits": each_new}
+
     def made(seconds: int) -> QdrantClient:
         client: QdrantClient = require("qdrant_client", EXTRA).QdrantClient(
             url=url,
@@ -106,6 +111,7 @@ def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
             # As a header: given as a key, the client warns on stderr where the address is not https.
             headers={"api-key": api_key} if api_key else None,
             check_compatibility=False,  # done by ``version``, with an error instead of a warning
+            **limits,
         )
         return client
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,6 +128,23 @@ def test_a_node_that_does_not_answer_costs_a_moment_once(
         running[0].resume()
     embedded.close()
     index.close()
+
+
+def test_each_call_has_a_connection_of_its_own(running: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one that is kept the end of an answer waits 40 ms for what this machine acknowledges late."""
+    made, connect_to = list[Any](), socket.create_connection
+
+    def counted(address: Any, *arguments: Any, **more: Any) -> socket.socket:
+        made.append(address)
+        return connect_to(address, *arguments, **more)
+
+    monkeypatch.setattr(socket, "create_connection", counted)
+    server = connect(running[1].url.replace("127.0.0.1", "127.1"), "k")  # the client itself keeps none to 127.0.0.1
+    before = len(made)
+    for _ in range(3):
+        server.collections()
+    server.close()
+    assert len(made) - before == 3
 
 
 def test_where_no_node_answers_all_are_named() -> None:
