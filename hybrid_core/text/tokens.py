@@ -159,6 +159,20 @@ def cached_hash(term: str) -> int:
     return term_hash(term)
 
 
+def word_hashes(text: str) -> list[int]:
+    """The hashes of a text's terms in order, numbers left out."""
+    folded = join_words(fold(text))
+    if not folded.isascii():
+        return [cached_hash(term) for term in folded_terms(folded) if not is_number(term)]
+    return [found for found in map(_word_hash, _ASCII_TOKEN.findall(folded)) if found is not None]
+
+
+@lru_cache(maxsize=200_000)
+def _word_hash(token: str) -> int | None:
+    term = _term(token)
+    return cached_hash(term) if term and not is_number(term) else None
+
+
 def counts(terms: Iterable[str]) -> Counter[int]:
     """How often each term occurs, by its hash; ``terms`` may be counted already (a ``Counter``)."""
     by_term = Counter(terms)

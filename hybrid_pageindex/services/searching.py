@@ -129,7 +129,9 @@ class Searcher:
         index = resources.index
         amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
-        unread = unread_documents(found, documents, resources.view.unread)
+        unread = unread_documents(
+            found, None if documents is resources.view.documents else documents, resources.view.unread
+        )
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*found.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
         results = found.results

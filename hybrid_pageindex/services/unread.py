@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from hybrid_core.types.documents import Document
 from hybrid_core.types.results import SearchResult, UnreadDocument
-from hybrid_core.types.unread import unread_pages
 
 _SHOWN = 3
 
 
 def unread_documents(
-    found: SearchResult, searched: Mapping[str, Document], unread: Sequence[Document]
+    found: SearchResult, searched: Mapping[str, Document] | None, unread: Sequence[UnreadDocument]
 ) -> tuple[UnreadDocument, ...]:
     """Those that matter to a question of the library's ``unread``, which hold pages without text; named ones first.
 
-    Where the evidence is strong, only documents that it names and that are mostly pages without text.
+    ``searched`` are the documents that filters leave, None for all. Where the evidence is strong, only documents that
+    it names and that are mostly pages without text.
     """
-    named = {ranked.doc_id: ranked.routing for ranked in found.documents if ranked.routing > 0}
+    routed = {ranked.doc_id: ranked.routing for ranked in found.documents if ranked.routing > 0}
+    named = [one for one in unread if one.doc_id in routed and _mostly(one)] if routed else []
+    named.sort(key=lambda one: -routed[one.doc_id])
     if found.evidence.level == "strong":
-        holding = [document for doc_id in named if _mostly(document := searched[doc_id])]
-    else:
-        holding = [document for document in unread if document.doc_id in searched]
-    holding.sort(key=lambda d: (-_mostly(d) * named.get(d.doc_id, 0.0), -d.unread, d.name, d.doc_id))
-    return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
+        return tuple(named)
+    first = {one.doc_id for one in named}
+    others = (one for one in unread if one.doc_id not in first)
+    return tuple(one for one in chain(named, others) if searched is None or one.doc_id in searched)
 
 
 def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], str]) -> str:
@@ -38,5 +40,5 @@ def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Calla
     return f"{of} {holds} pages without text, which no search finds ({which}{more}); {advice()}"
 
 
-def _mostly(document: Document) -> bool:
+def _mostly(document: UnreadDocument) -> bool:
     return 2 * document.unread >= max(1, document.pages)

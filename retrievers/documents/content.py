@@ -65,8 +65,9 @@ class Content:
     def covering(self) -> tuple[Ints, Ints]:
         """The sections that cover each page, page after page, and where each page's begin among them."""
         start, end = self.spans
-        sections = np.repeat(np.arange(len(start)), end - start)
-        pages = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [sections])
+        lengths = end - start
+        sections = np.repeat(np.arange(len(start)), lengths)
+        pages = np.arange(len(sections)) + np.repeat(start - lengths.cumsum() + lengths, lengths)
         order = np.argsort(pages, kind="stable")
         return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
 

@@ -12,6 +12,8 @@ from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.short_paths import short_paths
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Document
+from hybrid_core.types.results import UnreadDocument
+from hybrid_core.types.unread import unread_pages
 from retrievers.documents.layers import (
     COUNTS,
     PLAIN,
@@ -128,9 +130,10 @@ class LibraryView:
         return self._naming
 
     @cached_property
-    def unread(self) -> Sequence[Document]:
-        """The documents that hold pages without text."""
-        return sorted(map(self.documents.__getitem__, self._unread), key=lambda document: document.path)
+    def unread(self) -> Sequence[UnreadDocument]:
+        """The documents that hold pages without text, those with most of them first."""
+        holding = sorted(map(self.documents.__getitem__, self._unread), key=lambda d: (-d.unread, d.name, d.doc_id))
+        return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
 
     def within(self, scope: frozenset[str] | None) -> Mapping[str, Document]:
         """The documents of a scope, None for all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -31,7 +31,7 @@ class Titles:
     def of(cls, sections: Sequence[Section]) -> Titles:
         rows, pages = list[list[int]](), list[int]()
         for title, page, synthetic in zip(*(column(sections, name) for name in _READ), strict=True):
-            words = [] if synthetic else [word for word in map(_word, tokens.tokenise(title)) if word is not None]
+            words = [] if synthetic else tokens.word_hashes(title)
             if words:
                 rows.append(words)
                 pages.append(page - 1)
@@ -75,12 +75,6 @@ class Titles:
         found = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return found, (weights * bm25.idf(self.terms.page_count, found.holding))[found.terms]
-
-
-@lru_cache(maxsize=200_000)
-def _word(term: str) -> int | None:
-    """The hash of a term that is no number."""
-    return None if tokens.is_number(term) else tokens.cached_hash(term)
 
 
 def _counted(rows: Sequence[Sequence[int]]) -> TermCounts:

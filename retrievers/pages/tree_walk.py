@@ -37,6 +37,7 @@ def walk(trees: Sequence[Tree], limit: int, steps: WalkTrace | None = None) -> l
     queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]
     valued: list[list[float]] = [values.tolist() for _, values in trees]
+    spans = [(content.spans[0].tolist(), content.spans[1].tolist()) for content, _ in trees]
     for doc, (content, _) in enumerate(trees):
         for top in content.children[-1]:
             _push(queue, promised[doc][top], doc, top, steps)
@@ -59,9 +60,9 @@ def walk(trees: Sequence[Tree], limit: int, steps: WalkTrace | None = None) -> l
         children = content.children[at]
         for child in children:
             _push(queue, promised[doc][child], doc, child, steps)
-        section = content.sections[at]
-        last = content.sections[children[0]].start_page if children else section.end_page
-        for number in range(section.start_page, last + 1):
+        starts, ends = spans[doc]
+        last = starts[children[0]] + 1 if children else ends[at]
+        for number in range(starts[at] + 1, last + 1):
             if values[number - 1] > 0:
                 heapq.heappush(queue, (-values[number - 1], doc, number, at, len(queue)))
     return reached

@@ -64,6 +64,15 @@ _TEXTS = select(*(schema.pages.c[name] for name in _READ)).where(
     schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
 )
 
+_SECTIONS = (
+    select(*(column for column in schema.sections.c if column.name != "content_id"))
+    .where(schema.sections.c.content_id == bindparam("content_id"))
+    .order_by(schema.sections.c.position)
+)
+_TERMS = select(schema.terms.c.body, schema.terms.c.headings).where(
+    schema.terms.c.content_id == bindparam("content_id")
+)
+
 
 class LibraryState(NamedTuple):
     """``catalog`` is the catalog's id, ``position`` the newest change; ``serving`` whose vectors serve."""
@@ -345,8 +354,7 @@ class Snapshot:
 
     def stored_sections(self, content_id: str) -> StoredSections:
         """The same, its sections made when they are looked at."""
-        query = select(schema.sections).where(schema.sections.c.content_id == content_id)
-        return StoredSections(self._connection.execute(query.order_by(schema.sections.c.position)).all())
+        return StoredSections(self._connection.execute(_SECTIONS, {"content_id": content_id}).all())
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
@@ -364,9 +372,7 @@ class Snapshot:
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
-        row = self._connection.execute(
-            select(schema.terms.c.body, schema.terms.c.headings).where(schema.terms.c.content_id == content_id)
-        ).one_or_none()
+        row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.points import (
+    SPARSE,
     FloatVector,
     IntVector,
     VectorName,
@@ -21,6 +22,7 @@ Found = tuple[Mapping[str, Any], float]
 """A point's payload and its score."""
 _Page = tuple[str, str, int]  # document, content, number
 _SPARE = 1.2  # times what the last answer took
+_MORE = 4  # of pages asked for, one more: in large libraries some share the last score, and asking again costs twice
 _ROUNDING = 1e-6  # of a sum of some dozens of float32
 
 
@@ -76,7 +78,8 @@ def best_pages(
     many are asked for at once, since each point that is fetched costs time and nothing else.
     """
     limit, using = query.limit, query.using
-    asked = limit + 1 + math.ceil(limit * _SPARE * (points_per_page.get(using, 1.0) - 1))
+    several = math.ceil(limit * _SPARE * (points_per_page.get(using, 1.0) - 1))
+    asked = limit + 1 + (limit // _MORE if using == SPARSE else several)
     while True:
         points = nearest(replace(query, limit=asked))
         best: dict[_Page, float] = {}
