@@ -30,19 +30,20 @@ from hybrid_core.store.index.points import (
 )
 from hybrid_core.store.index.query import Found, Query
 
-LAYOUT = "qdrant-edge-py 0.9.0, layout 3"  # another release or another config: built anew
+LAYOUT = "qdrant-edge-py 0.9.0, layout 4"  # another release or another config: built anew
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
+_DOC_IDS = edge.KeywordIndexParams(memory=edge.Memory.Cached)
 
 
 def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
     """How a shard is made; ``dimension`` 0 is without dense vectors, ``learned`` with learned sparse ones.
 
-    Exact search (m=0) is fast enough, loses nothing and needs no graph. Postings are mapped from the disk: held in
-    memory, they take 3 KB a page in each process, longer to load, and are no quicker to search.
+    Exact search (m=0) is fast enough, loses nothing and needs no graph. Postings and ids are mapped from the disk: held
+    in memory, they take 3 KB a page in each process, longer to load, and are no quicker to search.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
     words = edge.EdgeSparseVectorParams(on_disk=True)
@@ -51,6 +52,7 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
         vectors={DENSE: dense} if dimension else None,
         sparse_vectors=sparse | ({LEARNED: words} if learned else {}),
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
+        id_tracker_memory=edge.Memory.Cached,
     )
 
 
@@ -78,7 +80,7 @@ class Shard:
         require_space(folder, _HEADROOM_BYTES)
         with _translated(folder):
             shard = edge.EdgeShard.create(str(folder), shard_config(dimension, learned))
-            shard.update(edge.UpdateOperation.create_field_index("doc_id", edge.PayloadSchemaType.Keyword))
+            shard.update(edge.UpdateOperation.create_field_index("doc_id", _DOC_IDS))
             shard.flush()
         return cls(folder, shard, dimension, learned)
 
