@@ -2,7 +2,7 @@
 import { follow, get } from "./api.js";
 import { useEffect, useRef, useState } from "./ui.js";
 
-const SOON = 400; // ms in which what happens to jobs is looked at together
+const SOON = 400, SELDOM = 5000; // ms in which what happens is looked at together: to counts, to what is shown
 
 /** @returns {any[]} */
 export function useLibraries() {
@@ -12,9 +12,8 @@ export function useLibraries() {
     let timer = 0;
     look();
     const stop = follow("/jobs/events", (kind) => {
-      if (kind === "progress") return;
-      clearTimeout(timer);
-      timer = setTimeout(look, SOON);
+      if (kind === "progress" || timer) return;
+      timer = setTimeout(() => { timer = 0; look(); }, SOON);
     });
     return () => (clearTimeout(timer), stop());
   }, []);
@@ -25,16 +24,24 @@ export function useLibraries() {
 export const stateOf = (libraries) => libraries.map((one) => `${one.documents} ${one.changed_at}`).join("\n");
 
 /**
- * Calls when documents of these libraries came, changed or went since they were first seen.
- * @param {any[]} about @param {() => void} changed
+ * Calls when documents of these libraries came, changed or went since they were last looked for: at once, then seldom.
+ * @param {any[]} about @param {boolean} looking whether they are looked for now @param {() => void} changed
  */
-export function useChanges(about, changed) {
+export function useChanges(about, looking, changed) {
   const names = about.map((one) => one.name).join("\n");
   const state = stateOf(about);
-  const before = useRef({ names, state });
+  const before = useRef({ names, state }), told = useRef(0), tell = useRef(changed);
+  tell.current = changed;
+  useEffect(() => void (looking && (before.current = { names, state })), [looking]);
   useEffect(() => {
     const { names: asked, state: seen } = before.current;
-    before.current = { names, state };
-    if (asked === names && seen !== state) changed();
-  }, [names, state]);
+    if (asked !== names) before.current = { names, state };
+    if (asked !== names || seen === state) return;
+    const timer = setTimeout(() => {
+      before.current = { names, state };
+      told.current = Date.now();
+      tell.current();
+    }, Math.max(0, told.current + SELDOM - Date.now()));
+    return () => clearTimeout(timer);
+  }, [names, state, looking]);
 }
