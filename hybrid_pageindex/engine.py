@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hybrid_core.store.access.replies import ReplyStore
     from hybrid_core.store.notes.store import FeedbackStore, NoteStore
     from hybrid_core.types.answers import Answer
-    from hybrid_core.types.jobs import JobStatus
+    from hybrid_core.types.jobs import JobStatus, WorkKind
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.briefing import Briefing
@@ -344,14 +344,15 @@ class Engine:
         concurrency: int | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
         enough: Callable[[], bool] | None = None,
+        kind: WorkKind | None = None,
     ) -> None:
         """Do what waits in the queue, for whoever asked, until the task is cancelled: what is under way then goes back.
 
         ``concurrency`` is how many processes read files (default: the setting ``workers``). With ``enough`` it ends by
-        itself once nothing is left to do and ``enough()`` is true.
+        itself once nothing is left to do and ``enough()`` is true. ``kind``: "index" or "embed" alone.
         """
         told, over = on_progress or _not_told, enough or (lambda: False)
-        await stoppable(lambda stop: work(self._parts(), self.settings, concurrency, told, stop, over))
+        await stoppable(lambda stop: work(self._parts(), self.settings, concurrency, told, stop, over, kind=kind))
 
     async def work_on(self, job: int) -> None:
         """Do one job, as far as this process can now and nobody else does it; what is left of it waits again. For who

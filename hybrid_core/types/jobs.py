@@ -9,6 +9,7 @@ from typing import Any, Literal
 from hybrid_core.types.priorities import WANTED
 
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
+WorkKind = Literal["index", "embed"]  # what a worker may be for
 JobStage = Literal["scan", "parse", "ocr", "refine", "enrich", "embed"]
 ACTIVE: tuple[JobStatus, ...] = ("waiting", "running")
 ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")

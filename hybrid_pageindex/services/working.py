@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.types.jobs import WorkKind
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import following
 from hybrid_pageindex.services.indexing import embedding_of, index_options
@@ -32,20 +33,26 @@ def work(
     stopped: threading.Event,
     enough: Callable[[], bool],
     only: int | None = None,
+    kind: WorkKind | None = None,
 ) -> None:
-    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``."""
-    from indexers.jobs.embedding import lane
+    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``; of
+    one ``kind``, or of all.
+    """
+    from indexers.jobs.embedding import NEED, lane
     from indexers.jobs.working import work as do
 
     parsers = concurrency or settings.workers or os.cpu_count() or 1
     usual, _ = index_options(parts, settings)
     able, scratch = _abilities(settings, usual.enrich_needs), settings.storage_path / "tmp"
-    embedding = lane(parts.catalog, parts.embedders.load, lambda _: None)
+    others = [] if kind == "index" else [lane(parts.catalog, parts.embedders.load, lambda _: None)]
+    if kind is not None:  # what it says of itself is what others tell who waits
+        able = frozenset(one for one in able if one.startswith(NEED) == (kind == "embed"))
     with parts.working(), following(parts):
         do(
             parts.catalog, parts.cache, scratch, able, parsers, usual,
             lambda asked: index_options(parts, settings, asked)[0],
-            lambda library: embedding_of(parts, library, settings), [embedding], on_progress, stopped, enough, only,
+            lambda library: embedding_of(parts, library, settings), others, on_progress, stopped, enough, only,
+            reads=kind != "embed",
         )  # fmt: skip
 
 

@@ -41,12 +41,14 @@ def work(
     stopped: threading.Event,
     enough: Callable[[], bool],
     only: int | None = None,
+    *,
+    reads: bool = True,
 ) -> None:
     """Until ``stopped``, or nothing is left to do for 2 s and it is ``enough``. What is under way then is given back.
 
     ``options`` are those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` tells what a
     library has to have embedded once its files are done. ``others``: what is done besides indexing files. ``only``: of
-    one job, as far as it can be done now.
+    one job, as far as it can be done now. Without ``reads`` no files are indexed.
     """
     leaving = threading.Event()
     leaving.set()  # whatever happens here, the jobs stay
@@ -69,12 +71,12 @@ def work(
         reading = reading_lanes(parsers + 1, files.work)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
 
+        lanes = [*reading, improving] if reads else []
+
         def begun(job: Job) -> Turn:
             return Turn(job, catalog.place(job.library, job.subject), files.tally)
 
-        runner = Runner(
-            place, [*reading, improving, *others], begun, over, only_awaited=only is not None, for_caller=False
-        )
+        runner = Runner(place, [*lanes, *others], begun, over, only_awaited=only is not None, for_caller=False)
         stack.callback(runner.close)
         if only is not None:
             place.leases.awaited = lambda: [only]

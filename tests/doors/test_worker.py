@@ -109,6 +109,21 @@ def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: En
     assert {job.kind: job.status for job in all_jobs(engine)} == {"index": "done", "embed": "done"}
 
 
+def test_a_worker_for_one_kind_leaves_the_other(engine: Engine, tmp_path: Path, program: Cli) -> None:
+    first, second, third = (pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("bogs", "fens", "heaths"))
+    run(engine.index(first))
+    run(engine.embed("hashed:64"))
+    run(engine.index(second, detach=True))
+    run(engine.work(concurrency=1, enough=lambda: True, kind="index"))
+    assert {job.kind for job in all_jobs(engine) if job.status != "done"} == {"embed"}
+    run(engine.index(third, detach=True))
+    run(engine.work(concurrency=1, enough=lambda: True, kind="embed"))
+    assert {job.kind for job in all_jobs(engine) if job.status != "done"} == {"index"}
+    assert run(engine.search("fens")).embedded_share == 1 and len(run(engine.documents())) == 2
+    refused = program("worker", "--watch", "--only", "embed")
+    assert refused.returncode == 2 and "Leave --watch or --only away" in refused.stderr
+
+
 def test_a_command_joins_what_a_worker_has_and_tells_its_progress(
     engine: Engine, tmp_path: Path, long_file: LongFile
 ) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,11 +94,13 @@ async def _worker(engine: Engine, options: argparse.Namespace) -> int:
         alive = sum(one.kind == "worker" and one.host.partition(":")[0] == platform.node() for one in workers)
         dump({"alive": alive}) if _json(options) else show.workers_alive(alive)
         return 0 if alive else 1
+    if options.watch and options.only:
+        raise UsageError("A worker that watches does all kinds of jobs.", "Leave --watch or --only away.")
     work = asyncio.current_task()
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=_json(options)) as on_progress:
-        do = engine.watch if options.watch else engine.work
+        do = engine.watch if options.watch else partial(engine.work, kind=options.only)
         await do(concurrency=options.concurrency, on_progress=on_progress)
     return 0
 

@@ -76,6 +76,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     worker = commands.add_parser("worker", parents=[common], help="do what waits, for whoever asked, until stopped")
     worker.add_argument("--watch", action="store_true", help="also keep libraries up to date with watched folders")
     worker.add_argument("--concurrency", type=count, metavar="N", help="files read at once (default: one a core)")
+    worker.add_argument("--only", choices=["index", "embed"], help="do jobs of this kind alone")
     worker.add_argument("--alive", action="store_true", help="only ask whether one of this machine gives signs of life")
 
     watch = commands.add_parser("watch", parents=[scoped], help="keep libraries up to date with their folders")
