@@ -29,7 +29,9 @@ def places(served: Serving, tmp_path_factory: pytest.TempPathFactory) -> list[st
         doc = client.get("/libraries/axe/documents").json()["documents"][0]["doc_id"]
         talk = client.post("/conversations", json={"libraries": ["axe"]}).json()["id"]
         client.post(f"/conversations/{talk}/messages", json={"question": "How many people are employed?"})
-    settings = (f"settings/{one}" for one in ("models", "packs", "reading", "tokens", "folders", "vectors"))
+    settings = (
+        f"settings/{one}" for one in ("models", "searching", "packs", "reading", "tokens", "folders", "vectors")
+    )
     return [
         "", "library/axe", f"library/axe?doc={doc}", "library/axe?view=gallery", f"doc/axe/{doc}/page/18?hl=58,700",
         "search?q=capital%20expenditure&in=axe", f"conversation/{talk}", "conversations", "notes", "jobs", *settings,

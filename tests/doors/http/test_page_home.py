@@ -149,8 +149,14 @@ def test_who_may_only_read_is_offered_nothing_else(served: Serving, page: Any) -
     with served.client() as client:
         secret = client.post("/tokens", json={"name": "reader", "role": "read"}).json()["secret"]
         client.post("/libraries", json={"name": "quiet"})
+        torn = [("file", ("silent.pdf", b"%PDF-1.7 torn"))]
+        wait_for_jobs(client, [client.post("/libraries/quiet/documents", files=torn).json()["files"][0]["job"]])
     page.goto(f"{served.url}/#token={secret}")
     page.get_by_role("heading", name="Libraries").wait_for()
     page.get_by_role("link", name="quiet").wait_for()
     assert page.get_by_role("button", name="New library").count() == 0
+    page.evaluate("location.hash = '#/jobs'")
+    failed = page.get_by_role("listitem").filter(has_text="silent.pdf")
+    failed.get_by_text("Failed", exact=True).wait_for()
+    assert failed.get_by_role("button").count() == 0, "what the server would refuse is not offered"
     assert httpx.post(f"{served.api}/sample", headers={"Authorization": f"Bearer {secret}"}).status_code == 403

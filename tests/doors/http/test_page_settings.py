@@ -82,6 +82,27 @@ def test_a_folder_that_the_server_may_not_read_is_refused_in_words(served: Servi
     kept.get_by_role("alert").get_by_text("/etc", exact=False).wait_for()
 
 
+def test_how_pages_are_chosen_is_set_and_refused_in_words(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "bay"})
+        upload(client, "bay", cape="# Cape\n\nThe lighthouse is white.\n", cove="# Cove\n\nThe lighthouse is red.\n")
+        asked = {"question": "Which lighthouse is red?", "libraries": ["bay"]}
+        assert len(client.post("/search", json=asked).json()["results"]) == 2
+        page.goto(f"{served.url}/#token={START}")
+        page.locator("main").wait_for()
+        page.goto(f"{served.url}/#/settings/searching")
+        most = page.locator(".field", has=page.get_by_label("Pages of an answer"))
+        for value, said in (("0", "top_k"), ("1", "Saved")):
+            most.get_by_role("spinbutton").fill(value)
+            most.get_by_role("spinbutton").blur()
+            most.get_by_role("status").get_by_text(said).wait_for()
+        [hit] = client.post("/search", json=asked).json()["results"]
+        assert "red" in str(hit)
+        page.reload()
+        most.get_by_role("spinbutton").wait_for()
+        assert most.get_by_role("spinbutton").input_value() == "1"
+
+
 def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) -> None:
     pytest.importorskip("openai", reason="the extra openai is not installed")
     with served.client() as client, embedding_server() as vectors:

@@ -162,6 +162,32 @@ def test_folders_that_are_dropped_keep_their_tree(river: Serving, page: Any) -> 
     page.get_by_text("The browser could not open it").wait_for()
 
 
+def test_of_an_upload_that_breaks_what_arrived_stays_and_the_rest_is_sent_again(river: Serving, page: Any) -> None:
+    """Two small files go together; once that fails each goes alone, and one that is refused keeps no other."""
+    with river.client() as client:
+        client.post("/libraries", json={"name": "delta"})
+    go(page, river, "#/library/delta")
+    page.get_by_role("heading", name="No documents yet").wait_for()
+    refused = {"error": {"code": "full", "message": "The disk is full.", "advice": "Make room."}}
+
+    def refuse(route: Any) -> None:
+        marsh = b"marsh.md" in (route.request.post_data_buffer or b"")
+        route.fulfill(status=507, json=refused) if marsh else route.continue_()
+
+    page.route("**/delta/documents", refuse)
+    files = [{"name": f"{one}.md", "mimeType": "", "buffer": f"# {one}".encode()} for one in ("marsh", "reed")]
+    page.get_by_label("Add files").set_input_files(files)
+    page.get_by_role("link", name="reed").wait_for()
+    page.get_by_role("button", name="1 failed").wait_for()
+    work = page.get_by_role("region", name="On its way")
+    work.get_by_text("The disk is full. Make room.").wait_for()
+    assert page.get_by_role("link", name="marsh").count() == 0
+    page.unroute("**/delta/documents")
+    work.get_by_role("button", name="Retry: marsh.md").click()
+    page.get_by_role("link", name="marsh").wait_for()
+    work.get_by_text("The disk is full.").wait_for(state="detached")
+
+
 def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(river: Serving, page: Any, home: Path) -> None:
     """The last test of the file: it stops the server of the others."""
     doc = document(river, "weir")
