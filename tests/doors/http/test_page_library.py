@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 
-from tests import pdfs
 from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doors.http.many_rows import write_rows
+from tests.doubles import gated
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """One that may read a folder of this machine."""
+    """One that may read a folder of this machine, and knows files that are held in their middle."""
     home = tmp_path_factory.mktemp("served")
-    (home / "shelf").mkdir()
-    with serving(home / "home", "--root", str(home / "shelf")) as made:
+    for name in ("shelf", "packages"):
+        (home / name).mkdir()
+    gated.install(home / "packages")
+    with serving(home / "home", "--root", str(home / "shelf"), PYTHONPATH=str(home / "packages")) as made:
         yield made
 
 
@@ -201,11 +203,12 @@ def test_uploads_are_paused_cancelled_and_survive_a_reload(
     work.get_by_role("button", name="Resume all").click()
     page.get_by_text("3 documents", exact=True).wait_for()
 
-    page.get_by_label("Add files").set_input_files([pdfs.scanned(tmp_path / "log.pdf", 3)])
-    bar = work.get_by_role("progressbar", name="log.pdf")
-    bar.and_(page.locator("[value='1'][max='3'], [value='2'][max='3']")).wait_for()
+    page.get_by_label("Add files").set_input_files([gated.write(tmp_path / "log.gated", tmp_path / "open", "reeds")])
+    bar = work.get_by_role("progressbar", name="log.gated")
+    bar.and_(page.locator(f"[max='{gated.PAGES}'][value]:not([value='0'])")).wait_for()
     work.get_by_role("button", name="Pause all").click()
     work.get_by_text("Paused").wait_for()
+    (tmp_path / "open").touch()
     work.get_by_role("button", name="Resume all").click()
     page.get_by_text("4 documents", exact=True).wait_for()
 
