@@ -1,7 +1,8 @@
 """Pages that hold nothing of what a question asks for, but words of how it asks.
 
 «Mark the passages of this lease about subletting that we ought to check» searches for subletting. Where that reaches
-fewer pages than are wanted, those that speak of leases and checks are likelier than none: they come last.
+fewer pages than are wanted, those that speak of leases and checks are likelier than none: they come last. And a word that
+stands only in what a document is called, by hand or by its file, leads to its beginning.
 """
 
 from __future__ import annotations
@@ -42,3 +43,9 @@ def remaining_pages(
     least = min((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=1.0)
     worth = {(doc, page): 0.5 * least * told / best[0][0] - pages[doc].parts(page) for told, doc, page in best}
     return [PageVisit(doc, page, visits[-1].opened if visits else 0) for _, doc, page in best], worth
+
+
+def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
+    """The first pages of the documents that the question's words name at least in part, best first."""
+    named = [(-one.candidate.routing, doc) for doc, one in enumerate(pages) if one.candidate.routing > 0]
+    return [PageVisit(doc, 1, 0) for _, doc in sorted(named)]

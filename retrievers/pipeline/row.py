@@ -22,7 +22,7 @@ from retrievers.explain.trace import trace
 from retrievers.pages.expansion_bounds import score_documents
 from retrievers.pages.first_stage import FirstStage, by_meaning
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.remaining import NAME, remaining_pages
+from retrievers.pages.remaining import NAME, beginnings, remaining_pages
 from retrievers.pages.snippet import best_window
 from retrievers.pages.tree_walk import WalkTrace, walk
 from retrievers.pipeline.spelled import spelled
@@ -150,10 +150,13 @@ def walk_trees(state: SearchState) -> SearchState:
 
 @stage("remaining")
 def reach_remaining(state: SearchState) -> SearchState:
-    """Where fewer pages were reached than asked for, those that hold words of how the question asks come last."""
+    """Where fewer pages were reached than asked for, those that hold words of how the question asks come last; where
+    none was, the beginnings of documents that it names in part."""
     visits, worth = remaining_pages(
         state.question, state.visits, state.pages, state.request.top_k, state.request.scoring.pages
     )
+    if not (state.visits or visits):
+        return replace(state, visits=beginnings(state.pages))
     return replace(state, visits=[*state.visits, *visits]).plus(NAME, worth) if visits else state
 
 

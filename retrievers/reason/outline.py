@@ -67,7 +67,7 @@ def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Pl
         owed -= size
         if doc in made.documents():
             made.add_role(doc, at, max(0, owed))
-    return made.outline()
+    return made.within(tokens)
 
 
 def opened(board: Board, doc: int, at: int, room: int) -> str:
@@ -103,6 +103,7 @@ class _Lines:
         self._board, self._marks, self.room = board, marks, 0
         self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
         self._sections: dict[int, set[int]] = {}
+        self._came: list[Place] = []  # the pages in the order in which they got their line
         self._own: dict[Place, set[int]] = {}  # the sections for whose sake a page has a line, whose headings are first
 
     def documents(self) -> list[int]:
@@ -126,11 +127,17 @@ class _Lines:
         if not pages:
             lines.append(self._board.document_line(doc))
         size = sum(estimate(line) + 1 for line in lines)
-        if size > self.room - kept and (self._pages or most > _FEW):
-            return not self._pages and self.add(doc, page, _FEW, kept)
+        if size > self.room - kept:
+            if self._pages:
+                return False
+            if most > 1:  # the best page has a line in any case, if need be with one heading and nothing above it
+                return self.add(doc, page, _FEW if most > _FEW else 1, kept)
+            above, lines = [], [self._page(doc, page, most, shown), self._board.document_line(doc)]
+            size = sum(estimate(line) + 1 for line in lines)
         self.room -= size
         self._pages.setdefault(doc, {})[page] = most
         self._sections.setdefault(doc, set()).update(above)
+        self._came.append((doc, page))
         return True
 
     def add_role(self, doc: int, at: int, kept: int) -> None:
@@ -148,7 +155,28 @@ class _Lines:
             self.room -= size
             self._pages[doc][page] = most
 
-    def outline(self) -> Outline:
+    def within(self, tokens: int) -> Outline:
+        """The outline of all lines, or where these became longer by what came after them, of as many as fit."""
+        room = self.room
+        made = self._outline()
+        while (excess := estimate(made.text) - tokens) > 0:
+            room -= excess  # what is named beside the pages goes first
+            self.room, before = room, made.text
+            made = self._outline()
+            if made.text == before:
+                if len(self._came) < 2:
+                    break
+                self._drop(*self._came.pop())
+        return made
+
+    def _drop(self, doc: int, page: int) -> None:
+        del self._pages[doc][page]
+        if self._pages[doc]:
+            self._sections[doc] = {at for one in self._pages[doc] for at in _above(self._board, doc, one)}
+        else:
+            del self._pages[doc], self._sections[doc]
+
+    def _outline(self) -> Outline:
         lines: list[str] = []
         for number, doc in enumerate(sorted(self._pages, key=self.documents().index)):
             rest = self._rest(doc) if number < _DIVIDED else ""

@@ -89,6 +89,15 @@ def test_each_correction_steers_the_search_after_a_rebuild(engine: Engine, notes
     assert first(engine, question) == before
 
 
+def test_a_word_that_stands_in_a_title_alone_leads_to_its_beginning(engine: Engine, notes: list[Path]) -> None:
+    run(engine.index(notes))
+    run(engine.edit("b.md", set={"title": "Lighthouse accounts"}))
+    found = run(engine.search("Lighthouse"))
+    assert [(one.doc_name, one.page) for one in found.results] == [("b.md", 1)]
+    assert found.evidence.level == "none", "the page says nothing of it"
+    assert not run(engine.search("Windmill")).results
+
+
 _ASKED_BY = {
     "title": "Lighthouse accounts: ",
     "organisation": "Quillmoor Port: ",

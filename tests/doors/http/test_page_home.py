@@ -114,6 +114,7 @@ def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: A
     page.locator("[aria-busy=true]").first.wait_for()
     page.get_by_role("link", name="reefs", exact=True).wait_for()
     assert page.evaluate("shifts") < 0.01
+    line.send("Network.emulateNetworkConditions", {**slow, "latency": 0, "downloadThroughput": -1})
     page.get_by_role("link", name="reefs", exact=True).press("Enter")
     page.get_by_role("heading", name="No documents yet").wait_for()
     add = page.get_by_label("Add files")
@@ -121,6 +122,7 @@ def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: A
         if add.evaluate("input => input === document.activeElement"):
             break
         page.keyboard.press("Tab")
+    assert add.evaluate("input => input === document.activeElement"), "the keys lead there"
     with page.expect_file_chooser() as asked:
         page.keyboard.press("Enter")
     asked.value.set_files(tmp_path / "reef.md")
