@@ -36,7 +36,8 @@ def main() -> None:
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
     from indexers.workers.process import work
 
-    work(float(sys.argv[2]) or None)
+    with contextlib.suppress(BrokenPipeError):  # who asked has gone: nobody is there to tell
+        work(float(sys.argv[2]) or None)
 
 
 if __name__ == "__main__":

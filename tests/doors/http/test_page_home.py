@@ -104,6 +104,7 @@ def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: A
     (tmp_path / "reef.md").write_text("# Reef\n\nThe reef is of coral.\n")
     with served.client() as client:
         client.post("/libraries", json={"name": "reefs"})
+    page.on("filechooser", lambda _: None)  # so that the browser gives choosers to the test long before one comes
     page.add_init_script(OBSERVE)
     page.goto(f"{served.url}/#token={START}")
     page.get_by_role("heading", name="Libraries").wait_for()

@@ -24,7 +24,7 @@ _FILES = {
 _SLIDES = 1  # as many scans as are read by OCR here
 # What each says on its first page, and where it is looked at: a text document, a sheet, slides.
 _OFFICE = {
-    "office/docling/docx/word_sample.docx": ("Don’t forget to drink water", "Summer activities"),
+    "office/docling/docx/word_sample.docx": ("Don’t forget to drink water", "Swimming in the lake"),
     "office/docling/xlsx/xlsx_05_table_with_title.xlsx": ("Freshwater Ducks", "Wild Duck Observations"),
     "office/docling/pptx/powerpoint_unrecognized_shape.pptx": ("Enterprise segment led growth", "Q3 Revenue Summary"),
 }
@@ -156,7 +156,7 @@ def test_office_files_are_given_to_the_page_and_read_in_the_same_viewer(real: Se
         page.keyboard.press("/")
         page.get_by_label("Find in this document").fill(said)
         page.get_by_text(re.compile(r"^1 of \d+$")).wait_for()
-        page.locator(".box.find, .box.mark").first.wait_for()
+        page.locator(".box.hit.now").first.wait_for()
         with page.expect_download() as got:
             page.get_by_role("link", name="Download the original").click()
         assert Path(got.value.path()).read_bytes() == path.read_bytes()

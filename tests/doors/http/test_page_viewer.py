@@ -127,4 +127,4 @@ def test_hits_of_a_word_are_walked_both_ways(at: Any) -> None:
     at.get_by_text(f"{int(first) % int(count) + 1} of {count}", exact=True).wait_for()
     at.get_by_role("button", name="Previous hit").click()
     at.get_by_text(f"{first} of {count}", exact=True).wait_for()
-    at.locator(".box.find, .box.mark, .box.hit").first.wait_for()
+    at.locator(".box.hit.now").first.wait_for()
