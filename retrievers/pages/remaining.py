@@ -1,8 +1,8 @@
 """Pages that hold nothing of what a question asks for, but words of how it asks.
 
 «Mark the passages of this lease about subletting that we ought to check» searches for subletting. Where that reaches
-fewer pages than are wanted, those that speak of leases and checks are likelier than none: they come last. And a word that
-stands only in what a document is called, by hand or by its file, leads to its beginning.
+fewer pages than are wanted, those that speak of leases and checks are likelier than none: they come last. And a word
+that stands only in what a document is called, by hand or by its file, leads to its beginning.
 """
 
 from __future__ import annotations
