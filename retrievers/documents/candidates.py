@@ -61,8 +61,7 @@ def choose(
     most = scoring.most if max(routed.values(), default=0.0) >= named else max(scoring.most, scoring.most_unnamed)
     few = dict.fromkeys(scope, 0.0) if scope is not None and len(scope) <= most else {}
     scores = weighted([(1.0, found), (scoring.cards, routed), (1.0, few)])
-    chosen: list[CandidateDocument] = []
-    pages = 0
+    fitting, pages = list[tuple[Document, int]](), 0
     best_first = ranked(scores, most)
     too_many_pages: list[str] = []
     for doc_id in best_first:
@@ -72,23 +71,27 @@ def choose(
         if room < document.pages and not (large and room > 0):
             too_many_pages.append(doc_id)
             continue
-        content = cache.get(contents, document.content_id)
+        pages += room
+        fitting.append((document, room))
+    read = cache.get_all(contents, [document.content_id for document, _ in fitting])
+    chosen: list[CandidateDocument] = []
+    for document, room in fitting:
+        content, doc_id, large = read.get(document.content_id), document.doc_id, room < document.pages
         if content is None:
             continue
-        pages += room
         only = around([hit.page for hit in hits_within(document)], document.pages, room) if large else None
         reason = routing.reasons.get(doc_id, "")
         share, route = found.get(doc_id, 0.0), routed.get(doc_id, 0.0)
         chosen.append(CandidateDocument(document, content, scores[doc_id], share, route, reason, only))
     best = max(scores.values(), default=0.0)
 
-    def fitting(doc_ids: Sequence[str], least: float) -> list[str]:
+    def close(doc_ids: Sequence[str], least: float) -> list[str]:
         return [view.documents[doc_id].name for doc_id in doc_ids if doc_id in found and scores[doc_id] > least]
 
     others = ranked({doc_id: scores[doc_id] for doc_id in found if doc_id not in best_first})
     left_out = (
-        (fitting(too_many_pages, best / 2), f"{scoring.pages} pages in all"),
-        (fitting(others, best - scoring.close), f"{most} documents"),
+        (close(too_many_pages, best / 2), f"{scoring.pages} pages in all"),
+        (close(others, best - scoring.close), f"{most} documents"),
     )
     return chosen, tuple(_left_out(names, bound) for names, bound in left_out if names)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.catalog.stored_sections import column
+from hybrid_core.store.catalog.trees import column
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
@@ -141,23 +141,27 @@ class ContentCache:
 
     def get(self, contents: Contents, content_id: str) -> Content | None:
         """The content, read from the catalog unless held; None where it is gone."""
+        return self.get_all(contents, [content_id]).get(content_id)
+
+    def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
+        """Several at once, by their ids; those that are gone are left out."""
+        found = dict[str, Content]()
         with self._lock:
-            if content_id in self._held:
-                self._held.move_to_end(content_id)
-                return self._held[content_id]
-        read = contents.terms_and_sections(content_id)
-        if read is None:
-            return None
-        body, headings, sections = read
-        content = Content(content_id, body, headings, sections, children_of(sections))
-        with self._lock:
-            if content_id not in self._held:
-                self._held[content_id] = content
-                self._pages += content.pages
-            while self._pages > self._most and len(self._held) > 1:
-                _, dropped = self._held.popitem(last=False)
-                self._pages -= dropped.pages
-        return content
+            for content_id in content_ids:
+                if content_id in self._held:
+                    self._held.move_to_end(content_id)
+                    found[content_id] = self._held[content_id]
+        missing = [content_id for content_id in content_ids if content_id not in found]
+        for content_id, (body, headings, sections) in (contents.looked_into(missing) if missing else {}).items():
+            found[content_id] = content = Content(content_id, body, headings, sections, children_of(sections))
+            with self._lock:
+                if content_id not in self._held:
+                    self._held[content_id] = content
+                    self._pages += content.pages
+                while self._pages > self._most and len(self._held) > 1:
+                    _, dropped = self._held.popitem(last=False)
+                    self._pages -= dropped.pages
+        return found
 
     def held(self, content_id: str) -> Content | None:
         """A content that is in memory."""

@@ -6,42 +6,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.catalog.stored_sections import column
-from hybrid_core.text import bm25, tokens
+from hybrid_core.store.catalog.trees import column, terms_of_titles
+from hybrid_core.text import bm25
 from hybrid_core.text.term_counts import Occurrences, TermCounts
 from hybrid_core.types.documents import Section
 
 Floats = npt.NDArray[np.float64]
-_READ = ("title", "start_page", "synthetic")
 
 
 @dataclass(frozen=True, eq=False)
 class Titles:
-    """The titles of a document's sections. ``terms`` has one row for each title, numbers left out."""
+    """The titles of a document's sections. ``terms`` has a row for each section, numbers left out."""
 
     terms: TermCounts
-    pages: npt.NDArray[np.int64]  # (titles,), the page each begins on, 0-based
+    pages: npt.NDArray[np.int64]  # (sections,), the page each begins on, 0-based
 
     @classmethod
     def of(cls, sections: Sequence[Section]) -> Titles:
-        rows, pages = list[list[int]](), list[int]()
-        for title, page, synthetic in zip(*(column(sections, name) for name in _READ), strict=True):
-            words = [] if synthetic else tokens.word_hashes(title)
-            if words:
-                rows.append(words)
-                pages.append(page - 1)
-        return cls(_counted(rows), np.array(pages, np.int64))
+        return cls(terms_of_titles(sections), np.array(column(sections, "start_page"), np.int64) - 1)
+
+    @cached_property
+    def _named(self) -> int:
+        """How many titles there are: a section may have none, or one without words."""
+        return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
     def _whole(self) -> Floats:
         """What a question that holds all of a title's terms has of it: float64 (titles,)."""
         held = np.diff(self.terms.starts)
-        each = np.repeat(bm25.idf(self.terms.page_count, held), held)
+        each = np.repeat(bm25.idf(self._named, held), held)
         return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
@@ -56,7 +53,7 @@ class Titles:
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
         """What each term adds to ``covered`` of a page (1-based)."""
-        here = np.flatnonzero(self.pages == page - 1).tolist()
+        here = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
         if not here:
             return {}
         titles, told = self._told(query)
@@ -74,21 +71,7 @@ class Titles:
         """The titles that hold the terms, and what each term tells there."""
         found = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
-        return found, (weights * bm25.idf(self.terms.page_count, found.holding))[found.terms]
-
-
-def _counted(rows: Sequence[Sequence[int]]) -> TermCounts:
-    """The same as ``TermCounts.build`` of each row counted, with the number of its different terms as its length."""
-    sizes = [len(row) for row in rows]
-    titles = np.repeat(np.arange(len(rows), dtype=np.uint64), sizes)
-    words = np.fromiter(chain.from_iterable(rows), np.uint64, sum(sizes))
-    both, counts = np.unique(words << np.uint64(32) | titles, return_counts=True)
-    terms, starts = np.unique((both >> np.uint64(32)).astype(np.uint32), return_index=True)
-    titles = both.astype(np.uint32)  # its lower half
-    return TermCounts(
-        terms, np.append(starts, len(both)).astype(np.int64), titles, np.minimum(counts, 255).astype(np.uint16),
-        np.bincount(titles, minlength=len(rows)).astype(np.uint32),
-    )  # fmt: skip
+        return found, (weights * bm25.idf(self._named, found.holding))[found.terms]
 
 
 def _share(held: Floats | float, whole: Floats, power: float) -> Floats:

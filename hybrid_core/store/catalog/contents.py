@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.stored_sections import StoredSections
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.store.catalog.snapshot import LookedInto
 from hybrid_core.types.documents import PageText
 
 
@@ -21,14 +20,12 @@ class Contents:
         self._catalog = catalog
         self.gone: set[str] = set()
 
-    def terms_and_sections(self, content_id: str) -> tuple[TermCounts, TermCounts, StoredSections] | None:
-        """Term counts of the pages' text and of headings, and the tree in preorder; None where the content is gone."""
+    def looked_into(self, content_ids: Sequence[str]) -> dict[str, LookedInto]:
+        """Of whole documents, their words and trees; those that are gone are left out."""
         with self._catalog.snapshot() as snapshot:
-            counts = snapshot.terms(content_id)
-            if counts is not None:
-                return *counts, snapshot.stored_sections(content_id)
-        self.gone.add(content_id)
-        return None
+            found = snapshot.looked_into(content_ids)
+        self.gone.update(one for one in content_ids if one not in found)
+        return found
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What is read of single pages, by (content_id, 1-based number)."""

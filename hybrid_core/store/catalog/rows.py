@@ -13,8 +13,9 @@ from sqlalchemy import Connection, Row, delete, insert, select, union
 
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.trees import packed
 from hybrid_core.store.text import to_json
-from hybrid_core.types.documents import Document, IndexedContent, Page, Places, Section
+from hybrid_core.types.documents import Document, IndexedContent, Page, Places
 from hybrid_core.types.versions import ContentVersion
 
 
@@ -44,7 +45,8 @@ def insert_content(connection: Connection, content_id: str, version: ContentVers
     )  # fmt: skip
     connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
     connection.execute(insert(schema.pages), [key | _page_values(page) for page in content.pages])
-    connection.execute(insert(schema.sections), [key | _section_values(section) for section in content.sections])
+    tree, titles = packed(content.sections)
+    connection.execute(insert(schema.trees).values(**key, sections=tree, titles=titles))
     if content.chunks:
         connection.execute(
             insert(schema.chunks),
@@ -68,7 +70,7 @@ def now() -> str:
 
 
 def delete_content(connection: Connection, content_id: str) -> None:
-    for table in (schema.chunks, schema.sections, schema.pages, schema.terms, schema.embedded, schema.contents):
+    for table in (schema.chunks, schema.trees, schema.pages, schema.terms, schema.embedded, schema.contents):
         connection.execute(delete(table).where(table.c.content_id == content_id))
 
 
@@ -91,31 +93,6 @@ def _page_values(page: Page) -> dict[str, Any]:
         "described": page.described, "places": to_json(page.places),
         "pictures": page.pictures, "engine": page.engine, "sure": page.sure,
     }  # fmt: skip
-
-
-def _section_values(section: Section) -> dict[str, Any]:
-    return {
-        "position": int(section.node_id), "parent": int(section.parent_id or 0), "level": section.level,
-        "title": section.title, "start_page": section.start_page, "end_page": section.end_page,
-        "anchor": section.anchor, "end_anchor": section.end_anchor, "anchor_y": section.anchor_y,
-        "source": section.source, "synthetic": section.synthetic, "summary": section.summary,
-        "flags": " ".join(section.flags), "gaps": to_json(section.gaps),
-    }  # fmt: skip
-
-
-def node_id(position: int) -> str:
-    """The four-digit form of a preorder position (longer beyond 9,999)."""
-    return f"{position:04d}"
-
-
-def to_section(row: Row[Any]) -> Section:
-    return Section(
-        node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
-        title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
-        end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
-        summary=row.summary, flags=tuple(row.flags.split()),
-        gaps=() if row.gaps == "[]" else tuple(json.loads(row.gaps)),
-    )  # fmt: skip
 
 
 def to_page(row: Row[Any]) -> Page:

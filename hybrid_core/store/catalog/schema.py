@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 23
+SCHEMA_VERSION = 24
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -156,31 +156,18 @@ UNREAD = text("(needs_ocr OR pictures > 0)")
 
 partial_index("pages_unread", pages.c.content_id, where=UNREAD)
 
-sections = Table(
-    "sections", metadata,
+trees = Table(
+    "trees", metadata,
     Column("content_id", String, primary_key=True),
-    Column("position", Integer, primary_key=True),  # preorder, from 1; the node_id is its four-digit form
-    Column("parent", Integer, nullable=False),  # 0 at the top
-    Column("level", Integer, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("start_page", Integer, nullable=False),
-    Column("end_page", Integer, nullable=False),
-    Column("anchor", Integer, nullable=False),
-    Column("end_anchor", Integer),
-    Column("anchor_y", Float, nullable=False),
-    Column("source", String, nullable=False),
-    Column("synthetic", Boolean, nullable=False),
-    Column("summary", Text, nullable=False),
-    Column("flags", String, nullable=False),  # space separated
-    Column("gaps", Text, nullable=False, server_default="[]"),  # JSON list of strings
-    sqlite_with_rowid=False,
+    Column("sections", LargeBinary, nullable=False),  # in preorder, as trees.py packs them
+    Column("titles", LargeBinary, nullable=False),  # TermCounts of their titles
 )  # fmt: skip
 
 chunks = Table(
     "chunks", metadata,
     Column("content_id", String, primary_key=True),
     Column("number", Integer, primary_key=True),
-    Column("section", Integer, nullable=False),  # position in sections
+    Column("section", Integer, nullable=False),  # position in preorder, from 1
     Column("page", Integer, nullable=False),
     Column("start", Integer, nullable=False),
     Column("end", Integer, nullable=False),

@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
-from hybrid_core.store.catalog.stored_sections import StoredSections
+from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import (
     Change,
@@ -64,13 +64,16 @@ _TEXTS = select(*(schema.pages.c[name] for name in _READ)).where(
     schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
 )
 
-_SECTIONS = (
-    select(*(column for column in schema.sections.c if column.name != "content_id"))
-    .where(schema.sections.c.content_id == bindparam("content_id"))
-    .order_by(schema.sections.c.position)
+_TREE = select(schema.trees.c.sections, schema.trees.c.titles).where(
+    schema.trees.c.content_id == bindparam("content_id")
 )
 _TERMS = select(schema.terms.c.body, schema.terms.c.headings).where(
     schema.terms.c.content_id == bindparam("content_id")
+)
+_LOOKED_INTO = (
+    select(schema.terms, schema.trees.c.sections, schema.trees.c.titles)
+    .join(schema.trees, schema.trees.c.content_id == schema.terms.c.content_id)
+    .where(schema.terms.c.content_id.in_(bindparam("content_ids", expanding=True)))
 )
 
 
@@ -80,6 +83,14 @@ class LibraryState(NamedTuple):
     catalog: str
     position: int
     serving: StoredEmbedder | None
+
+
+class LookedInto(NamedTuple):
+    """``body`` are the term counts of the pages' text, ``headings`` those of the headings that begin on them."""
+
+    body: TermCounts
+    headings: TermCounts
+    sections: StoredSections
 
 
 class Snapshot:
@@ -349,12 +360,20 @@ class Snapshot:
         return shown
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
-        """The section tree in preorder."""
-        return tuple(self.stored_sections(content_id))
+        """The section tree in preorder; () where content is gone."""
+        row = self._connection.execute(_TREE, {"content_id": content_id}).one_or_none()
+        return () if row is None else tuple(StoredSections(row.sections, row.titles))
 
-    def stored_sections(self, content_id: str) -> StoredSections:
-        """The same, its sections made when they are looked at."""
-        return StoredSections(self._connection.execute(_SECTIONS, {"content_id": content_id}).all())
+    def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
+        """By content_id, what a search reads of whole documents; contents that are gone are left out."""
+        found = self._connection.execute(_LOOKED_INTO, {"content_ids": list(content_ids)})
+        return {
+            row.content_id: LookedInto(
+                TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings),
+                StoredSections(row.sections, row.titles),
+            )
+            for row in found
+        }  # fmt: skip
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
@@ -362,7 +381,7 @@ class Snapshot:
         if numbers is not None:
             query = query.where(schema.chunks.c.page.in_(list(numbers)))
         found = self._connection.execute(query.order_by(schema.chunks.c.number))
-        return [Chunk(row.number, rows.node_id(row.section), row.page, row.start, row.end) for row in found]
+        return [Chunk(row.number, node_id(row.section), row.page, row.start, row.end) for row in found]
 
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
         """By content_id, the term counts of the pages' text; contents that are gone are left out."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, text
+from sqlalchemy import Column, Connection, LargeBinary, MetaData, Row, Table, text
 
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.ddl import add_column
+from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
 from hybrid_core.store.text import CleanString
 from hybrid_core.text.term_counts import HEADER, TermCounts
+from hybrid_core.types.documents import Section
 
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
@@ -119,6 +123,28 @@ def _count_frequencies(connection: Connection, _: Path) -> None:
         if held:
             values = [{"library": library, "term": term, "pages": pages} for term, pages in held.items()]
             connection.execute(row, values)
+
+
+def _pack_trees(connection: Connection, _: Path) -> None:
+    """A row for each section becomes a value for each tree."""
+    values = (Column(name, LargeBinary, nullable=False) for name in ("sections", "titles"))
+    Table("trees", MetaData(), Column("content_id", CleanString, primary_key=True), *values).create(connection)
+    written = text("SELECT * FROM sections WHERE content_id = :content ORDER BY position")
+    row = text("INSERT INTO trees (content_id, sections, titles) VALUES (:content, :sections, :titles)")
+    for content in connection.execute(text("SELECT content_id FROM contents ORDER BY content_id")).scalars().all():
+        found = connection.execute(written, {"content": content}).all()
+        sections, titles = packed([_section(one) for one in found])
+        connection.execute(row, {"content": content, "sections": sections, "titles": titles})
+    connection.exec_driver_sql("DROP TABLE sections")
+
+
+def _section(row: Row[Any]) -> Section:
+    return Section(
+        node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
+        title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
+        end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
+        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
+    )  # fmt: skip
 
 
 _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
@@ -288,4 +314,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     21: (_count_frequencies,),
     # From here on catalogs are in PostgreSQL too: a step is of functions that work on both.
     22: (add_column("sources", "machine", CleanString, ""),),
+    23: (_pack_trees,),
 }

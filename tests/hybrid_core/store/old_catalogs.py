@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
+from hybrid_core.store.catalog.trees import StoredSections
 from hybrid_core.types.versions import ContentVersion
 
 _SCHEMA_4 = Path(__file__).with_name("schema_4.sql")
@@ -22,6 +24,27 @@ def old_id(version: ContentVersion) -> str:
     tree, _, rest = version.build.partition("+")
     rules = f"{version.sha256}|{version.parser}+{tree}+{version.chunks}+{rest}"
     return hashlib.sha256(rules.encode()).hexdigest()[:24]
+
+
+def unpack_trees(old: sqlite3.Connection, trees: str = "trees", ids: Mapping[str, str] = {}) -> None:
+    """A row for each section, as versions up to 23 had them."""
+    old.execute(
+        "CREATE TABLE IF NOT EXISTS main.sections (content_id, position, parent, level, title, start_page, end_page, "
+        "anchor, end_anchor, anchor_y, source, synthetic, summary, flags, gaps)"
+    )
+    for content_id, tree, titles in old.execute(f"SELECT content_id, sections, titles FROM {trees}").fetchall():
+        for one in StoredSections(tree, titles):
+            values = {
+                "content_id": ids.get(content_id, content_id), "position": int(one.node_id),
+                "parent": int(one.parent_id or 0), "level": one.level, "title": one.title,
+                "start_page": one.start_page, "end_page": one.end_page, "anchor": one.anchor,
+                "end_anchor": one.end_anchor, "anchor_y": one.anchor_y, "source": one.source,
+                "synthetic": one.synthetic, "summary": one.summary, "flags": " ".join(one.flags),
+                "gaps": json.dumps(one.gaps),
+            }  # fmt: skip
+            names, marks = ", ".join(values), ", ".join("?" * len(values))
+            old.execute(f"INSERT INTO main.sections ({names}) VALUES ({marks})", tuple(values.values()))
+    old.execute(f"DROP TABLE {trees}")
 
 
 def older(path: Path, version: int, ids: Mapping[str, str] = {}) -> None:
@@ -42,6 +65,7 @@ def older(path: Path, version: int, ids: Mapping[str, str] = {}) -> None:
                 if "content_id" in columns:
                     values = [(before, now) for now, before in ids.items()]
                     old.executemany(f"UPDATE {table} SET content_id = ? WHERE content_id = ?", values)
+        unpack_trees(old, "new.trees", ids)
         for step, added in _ADDED.items():
             for table, column in added if step > version else ():
                 old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -55,7 +55,7 @@ def publish(
 
 def rows(catalog: Catalog) -> dict[str, int]:
     with catalog.reading() as connection:
-        tables = (schema.contents, schema.pages, schema.sections, schema.chunks, schema.terms)
+        tables = (schema.contents, schema.pages, schema.trees, schema.chunks, schema.terms)
         return {table.name: connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
 
 
@@ -88,7 +88,7 @@ def test_a_snapshot_does_not_see_what_is_published_meanwhile(catalog: Catalog) -
 def test_replaced_and_removed_content_leaves_no_rows(catalog: Catalog) -> None:
     publish(catalog, "d1", ALPHA, content(3, "alpha"))
     publish(catalog, "d1", BETA, content(2, "beta"))
-    assert rows(catalog) == {"contents": 1, "pages": 2, "sections": 1, "chunks": 2, "terms": 1}
+    assert rows(catalog) == {"contents": 1, "pages": 2, "trees": 1, "chunks": 2, "terms": 1}
     catalog.remove(["d1", "unknown"])
     assert set(rows(catalog).values()) == {0}
 

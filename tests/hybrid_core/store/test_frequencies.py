@@ -20,6 +20,7 @@ from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.versions import ContentVersion
+from tests.hybrid_core.store.old_catalogs import unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
 
 
@@ -91,6 +92,7 @@ def test_a_catalog_without_them_counts_them_once(tmp_path: Path) -> None:
     expected = stored(before)
     before.close()
     with sqlite3.connect(path) as connection:
+        unpack_trees(connection)
         connection.execute("DROP TABLE frequencies")
         connection.execute("ALTER TABLE sources DROP COLUMN machine")
         connection.execute("UPDATE meta SET value = '21' WHERE key = 'schema'")

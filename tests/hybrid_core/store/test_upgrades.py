@@ -25,7 +25,7 @@ from hybrid_core.types.documents import Chunk, Section, StoredEmbedder
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, run
-from tests.hybrid_core.store.old_catalogs import old_id, older
+from tests.hybrid_core.store.old_catalogs import old_id, older, unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, BETA, C1, C2, content, publish
 
 
@@ -188,6 +188,8 @@ def test_what_was_paid_for_moves_into_a_file_of_its_own(tmp_path: Path) -> None:
 def test_either_database_is_brought_up_from_the_first_version_that_both_had(catalog: Catalog) -> None:
     with catalog.writing() as connection:
         connection.exec_driver_sql("DROP TABLE model_usage")
+        connection.exec_driver_sql("DROP TABLE trees")
+        connection.exec_driver_sql("CREATE TABLE sections (content_id VARCHAR, position INTEGER)")
         connection.exec_driver_sql("ALTER TABLE sources DROP COLUMN machine")
         connection.exec_driver_sql("UPDATE meta SET value = '20' WHERE key = 'schema'")
     catalog.close()
@@ -229,6 +231,7 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
     target.complete(C1, len(texts), chunks=True)
     made.close()
     with sqlite3.connect(path) as direct:
+        unpack_trees(direct)
         direct.execute("ALTER TABLE sources DROP COLUMN machine")
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
         for index in ("pages_unread", "contents_by_version"):  # what came after

@@ -12,13 +12,31 @@ from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.catalog.sources import all_sources
+from hybrid_core.types.documents import Section
 from tests import postgres
 
 ROWS = """
 INSERT INTO meta (key, value) VALUES ('schema', '22'), ('catalog', 'c');
 INSERT INTO libraries (id, name, alias, created_at) VALUES ('default', 'default', '', '2026-01-01');
 INSERT INTO sources (library, path, kind) VALUES ('default', '/a', 'folder');
+INSERT INTO contents (content_id, sha256, format, pages, sections, title, description, metadata, warnings)
+VALUES ('c1', 'a', 'pdf', 9, 2, 't', '', '{}', '[]'), ('c2', 'b', 'pdf', 1, 1, 't', '', '{}', '[]');
+INSERT INTO sections (content_id, position, parent, level, title, start_page, end_page, anchor, end_anchor, anchor_y,
+source, synthetic, summary, flags, gaps) VALUES
+('c1', 2, 1, 2, '第二章 Cash', 3, 9, 17, NULL, 0.1, 'bookmarks', false, 'Of cash.', 'has_table big', '["Annex 1"]'),
+('c1', 1, 0, 1, 'Front', 1, 9, 0, NULL, 0.0, 'layout', true, '', '', '[]'),
+('c2', 1, 0, 1, '', 1, 1, 0, 40, 12.5, 'layout', false, '', '', '[]');
 """
+SECTIONS = {
+    "c1": (
+        Section("0001", None, 1, "Front", 1, 9, synthetic=True),
+        Section(
+            "0002", "0001", 2, "第二章 Cash", 3, 9, 17, None, 0.1, "bookmarks", False, "Of cash.",
+            ("has_table", "big"), ("Annex 1",),
+        ),
+    ),
+    "c2": (Section("0001", None, 1, "", 1, 1, 0, 40, 12.5),),
+}  # fmt: skip
 
 
 def described(engine: Engine) -> dict[str, Any]:
@@ -60,6 +78,8 @@ def test_a_catalog_of_version_22_becomes_what_a_new_one_is(
                 connection.execute(text(statement))
     opened = [Catalog(old, old_url), Catalog(new, new_url), Catalog(old, old_url)]
     assert [(one.path, one.machine) for one in all_sources(opened[0])] == [("/a", "")]
+    with opened[0].snapshot() as snapshot:
+        assert {content: snapshot.sections(content) for content in ("c1", "c2")} == SECTIONS
     upgraded, made = map(described, engines)
     assert {table: (upgraded[table], made[table]) for table in made if upgraded.get(table) != made[table]} == {}
     with engines[0].begin() as connection:
