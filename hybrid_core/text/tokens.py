@@ -75,10 +75,15 @@ def fold(text: str) -> str:
     """NFKC, case-folded, accents removed (combining marks of other scripts are kept)."""
     if text.isascii():
         return text.lower()
-    if "\n" in text:  # most lines of most pages are plain
-        return "\n".join(map(fold, text.split("\n")))
+    if "\n" in text:
+        return _fold_lines(text)
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("\u00ad", "")
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+@lru_cache(maxsize=128)  # a search looks at the same few pages again and again
+def _fold_lines(text: str) -> str:
+    return "\n".join(map(fold, text.split("\n")))  # most lines of most pages are plain
 
 
 def stem(word: str) -> str:

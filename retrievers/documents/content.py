@@ -32,7 +32,7 @@ class Content:
     body: TermCounts
     headings: TermCounts
     sections: Sequence[Section]
-    children: tuple[tuple[int, ...], ...]  # indices into sections; children[-1] are the top ones
+    children: Children
 
     @property
     def pages(self) -> int:
@@ -70,6 +70,11 @@ class Content:
         pages = np.arange(len(sections)) + np.repeat(start - lengths.cumsum() + lengths, lengths)
         order = np.argsort(pages, kind="stable")
         return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
+
+    @cached_property
+    def beginnings(self) -> list[tuple[int, bool]]:
+        """The page (1-based) on which each section begins, and whether it stands for no heading."""
+        return list(zip(*self._columns("start_page", "synthetic"), strict=True))
 
     @cached_property
     def headings_at(self) -> dict[int, tuple[int, ...]]:
@@ -182,12 +187,21 @@ def _is_sentence(title: str) -> bool:
     return len(words) >= _SENTENCE and 2 * sum(word[0].islower() for word in words) > len(words)
 
 
-def children_of(sections: Sequence[Section]) -> tuple[tuple[int, ...], ...]:
-    """Indices of each section's children, and last those of the top sections."""
-    children: list[list[int]] = [[] for _ in range(len(sections) + 1)]
-    for at, parent in enumerate(column(sections, "parent")):
-        children[parent - 1].append(at)
-    return tuple(map(tuple, children))
+class Children:
+    """Indices of each section's children; those of -1 are the top sections."""
+
+    def __init__(self, parents: Ints) -> None:
+        """``parents`` are the positions of the sections above, from 1, 0 at the top: int64 (sections,)."""
+        order = np.argsort(parents, kind="stable")
+        self._order: list[int] = order.tolist()
+        self._begins: list[int] = np.searchsorted(parents[order], np.arange(len(parents) + 2)).tolist()
+
+    def __getitem__(self, at: int) -> list[int]:
+        return self._order[self._begins[at + 1] : self._begins[at + 2]]
+
+
+def children_of(sections: Sequence[Section]) -> Children:
+    return Children(np.array(column(sections, "parent"), np.int64))
 
 
 def per_page(content: Content, hits: dict[int, float]) -> npt.NDArray[np.float64]:

@@ -16,6 +16,7 @@ V = TypeVar("V")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _GONE: Any = object()
 _ABOVE: Any = object()  # not among what changed
+_MOST_SEEN = 1_000
 WrittenTable = tuple[str, Iterable[tuple[str, Any]]]
 
 
@@ -24,12 +25,30 @@ class Stored(Mapping[str, V]):
 
     def __init__(self, table: MappedTable, read: Callable[[Any], V]) -> None:
         self._table, self._read = table, read
+        self._seen: dict[object, V] = {}  # a search looks the same documents and words up again and again
 
     def __getitem__(self, key: str) -> V:
-        return self._read(self._table[key])
+        found: V | None = self._seen.get(key)
+        if found is None:
+            try:
+                found = self._read(self._table[key])
+            except KeyError:
+                found = _GONE
+            self._keep(key, found)
+        if found is _GONE:
+            raise KeyError(key)
+        return found
 
     def __contains__(self, key: object) -> bool:
-        return key in self._table
+        found = self._seen.get(key)
+        if found is None and not (there := key in self._table):
+            self._keep(key, _GONE)
+        return there if found is None else found is not _GONE
+
+    def _keep(self, key: object, value: V) -> None:
+        if len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()
+        self._seen[key] = value
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)

@@ -65,9 +65,10 @@ def named_sections(asked: SectionAsked, content: Content, worth: Callable[[int],
     """
     found = []
     begins = _pages_with_headings(asked, content)
-    for at, section in enumerate(content.sections):
-        if section.synthetic or (begins is not None and section.start_page not in begins):
+    for at, (page, synthetic) in enumerate(content.beginnings):
+        if synthetic or (begins is not None and page not in begins):
             continue
+        section = content.sections[at]
         said = _verbatim(asked, section.title)
         fit = _fit(asked, section.title, said)
         if fit < (_NAMED if asked.part else _EXACT):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hybrid_core.text.tokens import STOP_WORDS
 
@@ -103,6 +104,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BREAK = re.compile(r"[.?!:;\n]")
 
 
+@lru_cache(maxsize=256)  # a search asks for it of the same few texts
 def strip_instructions(text: str) -> str:
     """The text without what it tells the answerer to do; what that points to («the balance sheet») stays."""
     text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", _HEDGE.sub(" ", text)))

@@ -82,7 +82,7 @@ class Board:
         match = _DOCUMENT.fullmatch(written)
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
-    def tops(self, doc: int) -> tuple[int, ...]:
+    def tops(self, doc: int) -> Sequence[int]:
         """The sections that divide a document: its top ones, or those in the only one there is."""
         children = self.scores[doc].candidate.content.children
         tops = children[-1]

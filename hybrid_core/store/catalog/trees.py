@@ -31,7 +31,8 @@ class StoredSections(Sequence[Section]):
         """Of what ``packed`` gives. Raises ValueError where ``tree`` is cut short or something else."""
         if len(tree) < _HEADER.size:
             raise ValueError("a section tree is cut short")
-        magic, self._size, named, told = _HEADER.unpack_from(tree)
+        magic, size, named, told = _HEADER.unpack_from(tree)
+        self._size: int = size
         if magic != _MAGIC or len(tree) != _HEADER.size + self._size * _SECTION_BYTES + named + told:
             raise ValueError("a section tree is damaged")
         self._tree, self._terms = tree, titles
