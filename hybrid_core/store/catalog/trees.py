@@ -110,9 +110,7 @@ class StoredSections(Sequence[Section]):
 def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
     """What is stored of sections in preorder: their tree, and the terms of their titles."""
     titles = [clean(section.title) for section in sections]
-    rest = [
-        to_json([section.source, section.summary, list(section.flags), list(section.gaps)]) for section in sections
-    ]
+    rest = [to_json([section.source, section.summary, list(section.flags), list(section.gaps)]) for section in sections]
     numbers = [
         (
             int(section.parent_id or 0), section.level, section.start_page, section.end_page, section.anchor,

@@ -24,11 +24,21 @@ def trees(draw: st.DrawFn) -> tuple[Section, ...]:
         parent = draw(st.integers(0, position - 1))
         sections.append(
             Section(
-                node_id(position), node_id(parent) if parent else None, draw(numbers), draw(titles), draw(numbers),
-                draw(numbers), draw(numbers), draw(st.none() | numbers), draw(st.floats(allow_nan=False)), "layout",
-                draw(st.booleans()), draw(st.text(max_size=9)), tuple(draw(st.lists(st.text(min_size=1), max_size=2))),
+                node_id(position),
+                node_id(parent) if parent else None,
+                draw(numbers),
+                draw(titles),
+                draw(numbers),
+                draw(numbers),
+                draw(numbers),
+                draw(st.none() | numbers),
+                draw(st.floats(allow_nan=False)),
+                "layout",
+                draw(st.booleans()),
+                draw(st.text(max_size=9)),
+                tuple(draw(st.lists(st.text(min_size=1), max_size=2))),
                 tuple(draw(st.lists(st.text(), max_size=2))),
-            )  # fmt: skip
+            )
         )
     return tuple(sections)
 
@@ -48,9 +58,7 @@ def test_a_tree_is_read_back_as_it_was(sections: tuple[Section, ...]) -> None:
 
 @given(st.lists(titles, min_size=1, max_size=8))
 def test_terms_of_titles_are_those_of_each_title_counted(named: list[str]) -> None:
-    sections = [
-        Section(node_id(at), None, 1, title, 1, 1, synthetic=at % 4 == 0) for at, title in enumerate(named, 1)
-    ]
+    sections = [Section(node_id(at), None, 1, title, 1, 1, synthetic=at % 4 == 0) for at, title in enumerate(named, 1)]
     words = [[] if one.synthetic else tokens.word_hashes(clean(one.title)) for one in sections]
     expected = TermCounts.build([tokens_counted(row) for row in words], list(map(len, words)))
     for found in (StoredSections(*packed(sections)).title_terms, terms_of_titles(sections)):
