@@ -1,6 +1,6 @@
 """What a search costs on a Qdrant server and on a cluster, beside the embedded index, and whether it finds the same.
 
-    PAGEINDEX_QDRANT_BINARY=… python -m benchmarks.cluster --home HOME [--questions 92] [--nodes 1 3] [--json]
+    PAGEINDEX_QDRANT_BINARY=… python -m benchmarks.cluster --home HOME [--questions 92] [--nodes 1 3] [--warm 10]
 
 Over a copy of HOME's catalog (``benchmarks/scale.py --keep`` makes large ones) the same questions are asked of an
 embedded index, of one node, and of three nodes with four shards and two replicas: undisturbed, with one node killed,
@@ -48,7 +48,7 @@ def worked(pids: Sequence[int]) -> float:
     return seconds
 
 
-def asked(engine: Engine, questions: Sequence[str], pids: Sequence[int], warm: int = 10) -> tuple[Row, list[Ranking]]:
+def asked(engine: Engine, questions: Sequence[str], pids: Sequence[int], warm: int) -> tuple[Row, list[Ranking]]:
     for question in questions[:warm]:
         engine.search_now(question, effort="fast")
     own, others = time.process_time(), worked(pids)
@@ -87,16 +87,16 @@ def opened(home: Path, urls: str = "", nodes: int = 1) -> Iterator[tuple[Engine,
         engine.close()
 
 
-def measured(home: Path, questions: Sequence[str], nodes: Sequence[int], host: str) -> Iterator[Row]:
+def measured(home: Path, questions: Sequence[str], nodes: Sequence[int], host: str, warm: int) -> Iterator[Row]:
     with opened(home) as (engine, rate):
-        row, expected = asked(engine, questions, [])
+        row, expected = asked(engine, questions, [], warm)
     yield {"on": "embedded", "points_per_s": round(rate), **row}
     for many in nodes:
         with qdrant_real.cluster(many) as running:
             pids = [node.pid for node in running]
             urls = ",".join(node.url.replace("127.0.0.1", host) for node in running)
             with opened(home, urls, many) as (engine, rate):
-                row, found = asked(engine, questions, pids)
+                row, found = asked(engine, questions, pids, warm)
                 alike = sum(map(same, found, expected))
                 yield {"on": f"{many} nodes", "points_per_s": round(rate), **row, "same": alike}
                 if many < 3:
@@ -117,6 +117,7 @@ def main() -> int:
     parser.add_argument("--set", default="financebench", help="whose questions are asked")
     parser.add_argument("--questions", type=int, default=92)
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--warm", type=int, default=10, help="questions asked before they are counted")
     parser.add_argument("--host", default="127.1", help="which the client does not take for this machine")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -126,7 +127,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
         shutil.copy(options.home / CATALOG, home / CATALOG)
-        for row in measured(home, questions, options.nodes, options.host):
+        for row in measured(home, questions, options.nodes, options.host, options.warm):
             print(json.dumps(row) if options.json else "  ".join(f"{k} {v}" for k, v in row.items()), flush=True)
     return 0
 

@@ -1017,6 +1017,14 @@ class Engine:
         """
         return await asyncio.to_thread(lambda: migrate(self._catalog(), self._indexes(), to, library))
 
+    async def complete_replicas(self) -> dict[str, int]:
+        """Copy what a node of a Qdrant cluster has lost, until as many nodes hold each part of this catalog's
+        collections as these were made for; {collection: copies made}, when all of them answer. Searches go on.
+
+        Raises UsageError where no server is set, UnreachableError where there are too few nodes.
+        """
+        return await asyncio.to_thread(lambda: self._indexes().complete())
+
     async def copy_catalog(self, to: str) -> CatalogCopy:
         """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home. The one it was in
         stays as it is, and serves until the setting ``postgres_url`` says otherwise; a copy that was stopped goes on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import io
 import os
@@ -18,7 +19,7 @@ import pytest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.doors.cli import main
-from tests import pdfs, postgres
+from tests import homes, pdfs, postgres
 
 pytest_plugins = ["tests.tiers", "tests.required"]
 
@@ -67,7 +68,7 @@ def _home_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     if request.config.getoption("--catalog") == "postgresql":
         shares = "library" in request.fixturenames
         url = request.getfixturevalue("library_url" if shares else "postgres_url")
-        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url if shares else postgres.new_database(url))
+        monkeypatch.setenv(homes.VARIABLE, url if shares else postgres.new_database(url))
 
 
 @pytest.fixture
@@ -90,11 +91,16 @@ def filings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def library_url(request: pytest.FixtureRequest) -> str:
-    """The database of ``library``; "" where a file is its catalog."""
+def databases(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Makes a database for the catalog of a home that several tests share; gives "" where a file is that."""
     if request.config.getoption("--catalog") == "sqlite":
-        return ""
-    return postgres.new_database(request.getfixturevalue("postgres_url"))
+        return str
+    return functools.partial(postgres.new_database, request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture(scope="session")
+def library_url(databases: Callable[[], str]) -> str:
+    return databases()
 
 
 @pytest.fixture(scope="session")

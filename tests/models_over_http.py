@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from hybrid_pageindex import Engine, Settings
+from hybrid_pageindex import Engine
 from tests.doubles.replies import Answer
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.homes import settings_of
 
 
 @contextmanager
@@ -23,8 +24,8 @@ def engine_with(
     The model's name is another each time: a port may come again, and kept replies of the server that had it.
     """
     with scripted_server(answer) as server:
-        said = {"storage_path": home, f"{kind}_model": uuid4().hex, f"{kind}_base_url": server.url} | settings
-        engine = Engine(settings=Settings(**said))
+        said = {f"{kind}_model": uuid4().hex, f"{kind}_base_url": server.url} | settings
+        engine = Engine(settings=settings_of(home, **said))
         try:
             yield engine, server
         finally:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "PAGEINDEX_QDRANT_BINARY"
+VERSION = "1.19.0"  # with which the tests run, and which the compose files name
 REASON = f"there is no Qdrant server: {VARIABLE} names no program, and none lies in ../shared/bin"
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "bin" / "qdrant"
 _SECONDS = 60
@@ -40,27 +41,25 @@ class Node:
         self.folder, self.api_key = folder, api_key
         http, grpc, self._p2p = free_port(), free_port(), free_port()
         self.url = f"http://127.0.0.1:{http}"
+        self._to: list[str] = []
+        self._alone = ["--uri", f"http://127.0.0.1:{self._p2p}"] if clustered else []
         own = {
             "SERVICE__HOST": "127.0.0.1", "SERVICE__HTTP_PORT": http, "SERVICE__GRPC_PORT": grpc,
             "SERVICE__API_KEY": api_key, "STORAGE__STORAGE_PATH": folder / "storage",
             "STORAGE__SNAPSHOTS_PATH": folder / "snapshots", "STORAGE__WAL__WAL_CAPACITY_MB": 1,
             "TELEMETRY_DISABLED": "true", "LOG_LEVEL": "WARN",
         }  # fmt: skip
-        arguments: list[str] = []
         if clustered:
             own |= {"CLUSTER__ENABLED": "true", "CLUSTER__P2P__PORT": self._p2p}
-            arguments = ["--uri", f"http://127.0.0.1:{self._p2p}"]
-        if first is not None:
-            arguments += ["--bootstrap", f"http://127.0.0.1:{first._p2p}"]
         self._settings = {f"QDRANT__{name}": str(value) for name, value in own.items() if value}
-        self._arguments = arguments
-        self.start()
+        self.start(first)
 
-    def start(self) -> None:
-        """Begin, or begin again after ``kill``; it may not answer yet."""
+    def start(self, first: Node | None = None) -> None:
+        """Begin, or begin again after ``kill``; it may not answer yet. ``first`` is of the cluster that it comes to."""
+        self._to = self._to if first is None else ["--bootstrap", f"http://127.0.0.1:{first._p2p}"]
         self.folder.mkdir(parents=True, exist_ok=True)
         self._running = subprocess.Popen(
-            [program() or "", *self._arguments], env=_ENVIRONMENT | self._settings, cwd=self.folder,
+            [program() or "", *self._alone, *self._to], env=_ENVIRONMENT | self._settings, cwd=self.folder,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
@@ -84,9 +83,11 @@ class Node:
     def resume(self) -> None:
         self._running.send_signal(signal.SIGCONT)
 
-    def asked(self, path: str) -> Any:
-        """What it answers to a GET."""
-        request = urllib.request.Request(self.url + path, headers={"api-key": self.api_key} if self.api_key else {})
+    def asked(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        headers = {"api-key": self.api_key} if self.api_key else {}
+        given = None if body is None else json.dumps(body).encode()
+        headers |= {"content-type": "application/json"} if given else {}
+        request = urllib.request.Request(self.url + path, given, headers, method=method)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
             return json.load(answer)
 

@@ -13,6 +13,7 @@ import yaml
 
 from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.doors.cli.parser import build_parser
+from tests import qdrant_real
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))
@@ -98,6 +99,12 @@ def test_every_process_knows_every_node_that_a_profile_may_start() -> None:
         if "scale" in SERVICES[name]["profiles"] or "celery" in SERVICES[name]["profiles"]:
             urls = value(SERVICES[name]["environment"]["PAGEINDEX_QDRANT_URL"]).split(",")
             assert urls == [f"http://{node}:6333" for node in nodes]
+
+
+def test_qdrant_is_the_version_that_the_tests_run_against() -> None:
+    alone = yaml.safe_load((ROOT / "docker-compose.qdrant.yaml").read_text(encoding="utf-8"))["services"]
+    named = [service["image"] for service in (*SERVICES.values(), *alone.values()) if "qdrant/" in service["image"]]
+    assert len(named) == 4 and {image.partition(":v")[2].partition("-")[0] for image in named} == {qdrant_real.VERSION}
 
 
 def test_secrets_are_made_once_and_closed_to_others(tmp_path: Path) -> None:

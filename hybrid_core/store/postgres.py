@@ -11,6 +11,7 @@ from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from hybrid_core.errors import BusyError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE
@@ -57,7 +58,8 @@ class PostgresDatabase:
             pool_use_lifo=True,
             pool_pre_ping=True,  # a server that was restarted costs no error
         )
-        event.listen(self.engine, "checkin", _as_the_server_has_it)
+        self._closed = False
+        event.listen(self.engine, "checkin", self._given_back)
         self._patience = 0.0
         try:
             with self.writing() as connection:
@@ -71,6 +73,8 @@ class PostgresDatabase:
         return self._url.render_as_string(hide_password=True)
 
     def close(self) -> None:
+        """What is in use is closed when it is given back."""
+        self._closed = True
         self.engine.dispose()
 
     @contextmanager
@@ -88,6 +92,14 @@ class PostgresDatabase:
             connection.execute(_WAITING)
             connection.execute(_ONE_WRITES)
             yield connection
+
+    def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
+        """SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes
+        refuses in words of its own; and it keeps one that comes back after the end, which nobody will ask for again."""
+        if self._closed:
+            record.invalidate()
+        elif connection is not None and not connection.closed:
+            connection.read_only = None
 
     def _connected(self) -> Connection:
         """Nothing has been asked yet: where there is no connection it can be tried again."""
@@ -138,13 +150,6 @@ class PostgresDatabase:
             if error.connection_invalidated or state is None or state.startswith(_LATER):
                 raise UnreachableError(f"{self}: does not answer ({reason}).", "Try again when it does.") from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
-
-
-def _as_the_server_has_it(connection: Any, _record: object) -> None:
-    """SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes refuses in
-    words of its own."""
-    if connection is not None and not connection.closed:
-        connection.read_only = None
 
 
 def address_of(url: str) -> URL:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.errors import NotFoundError, PageIndexError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import library_folder
 from hybrid_core.store.index.auxiliary import CountedDocuments, completed
@@ -272,6 +272,18 @@ class Indexes:
         with self._catalog.snapshot() as snapshot:
             return Places(self._connected(), self._address.prefix, snapshot.catalog_id(), library)
 
+    def complete(self) -> dict[str, int]:
+        """``Engine.complete_replicas``."""
+        from hybrid_core.store.index.server.opening import catalog_collections
+        from hybrid_core.store.index.server.replicas import complete
+
+        if self.backend != "server":
+            raise no_server()
+        with self._catalog.snapshot() as snapshot:
+            catalog_id = snapshot.catalog_id()
+        server = self._connected()
+        return {name: complete(server, name) for name in catalog_collections(server, self._address.prefix, catalog_id)}
+
     def _pages(self, library: str) -> int:
         with self._catalog.snapshot() as snapshot:
             return snapshot.expected_pages(library)
@@ -284,6 +296,10 @@ class Indexes:
                 to = self._address
                 self._server = connect(to.url, to.api_key, Layout(**to.layout))
             return self._server
+
+
+def no_server() -> UsageError:
+    return UsageError("No Qdrant server is set.", "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333.")
 
 
 def index_folder(home: Path, library: str) -> Path:

@@ -13,7 +13,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.indexes import Backend, Indexes
+from hybrid_pageindex.services.indexes import Backend, Indexes, no_server
 
 _TRIES = 20  # the catalog may be written meanwhile
 
@@ -91,8 +91,7 @@ def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None
     with catalog.snapshot() as snapshot:
         libraries = snapshot.named_libraries() if library is None else [snapshot.library(library)]
     if to == "server" and indexes.backend != "server":
-        advice = "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333."
-        raise UsageError("No Qdrant server is set.", advice)
+        raise no_server()
     return [replace(_migrated(indexes, one.id, to), library=one.name) for one in libraries]
 
 

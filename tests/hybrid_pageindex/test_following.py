@@ -15,10 +15,11 @@ from hybrid_core.errors import StoreError
 from hybrid_core.store.index.edge import shard
 from hybrid_core.store.index.edge.state import read_state
 from hybrid_core.types.results import SearchResult
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.services import background_follower, following
 from hybrid_pageindex.services.indexes import Indexes, index_folder
 from tests.conftest import Cli
+from tests.homes import settings_of
 from tests.postgres import catalog_of
 
 MANY = 60  # documents of a page: more than a search applies itself
@@ -196,7 +197,7 @@ def test_an_index_that_cannot_be_written_is_told_and_its_pages_are_found_by_thei
 
 
 def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, program: Cli) -> None:
-    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+    with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
         run(engine.index(written(tmp_path / "first", 2)))
         run(engine.embed("hashed:32"))
         assert search(engine).embedded_share == 1.0

@@ -138,7 +138,8 @@ def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine
     good = pdfs.numbered(tmp_path / "good.pdf", 2, "spits")
     (tmp_path / "first.pdf").write_bytes(b"")
     run(engine.index([good, tmp_path / "first.pdf"]))
-    JobQueue(catalog_of(engine.home)).enqueue([JobRequest("default", "index", str(good), "parse")])
+    with closing(catalog_of(engine.home)) as catalog:
+        JobQueue(catalog).enqueue([JobRequest("default", "index", str(good), "parse")])
     [size] = run(engine.libraries())
     assert (size.documents, size.pages, size.waiting, size.failed) == (1, 2, 1, 1)
     assert size.last_error.startswith("first.pdf: the file is empty.") and size.last_error.endswith("or remove it.")

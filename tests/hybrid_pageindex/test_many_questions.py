@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.store.sqlite import CONNECTIONS
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.services.pictures import Pictures
 from hybrid_pageindex.services.running import THINKING
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint
+from tests.homes import OwnHome, settings_of
 from tests.models_over_http import engine_with
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
@@ -43,7 +45,7 @@ NAMED = turn(pages=[{"document": "D1", "page": 5}])
 
 def thinking(home: Path, answer: Answer, at_once: int = MANY, **settings: Any) -> Engine:
     chat = ChatModel(FakeEndpoint(answer), limiter=Limiter(at_once))
-    return Engine(settings=Settings(storage_path=home, **settings), chat=chat)
+    return Engine(settings=settings_of(home, **settings), chat=chat)
 
 
 def in_use(engine: Engine) -> int:
@@ -107,7 +109,7 @@ def test_waiting_for_a_place_is_no_part_of_a_question_s_seconds(library: Engine)
         return NAMED
 
     endpoint = FakeEndpoint(answer)
-    settings = Settings(storage_path=library.home, reason_seconds=1)
+    settings = replace(library.settings, reason_seconds=1)
     engine = Engine(settings=settings, chat=ChatModel(endpoint, limiter=Limiter(1)))
 
     async def both() -> list[Any]:
@@ -136,10 +138,12 @@ WAYS: dict[str, Callable[[Engine], Any]] = {
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory, filings: list[Path]) -> Iterator[tuple[Path, EmbeddingServer]]:
-    home = tmp_path_factory.mktemp("embedded") / "home"
+def embedded(
+    tmp_path_factory: pytest.TempPathFactory, filings: list[Path], databases: Callable[[], str]
+) -> Iterator[tuple[OwnHome, EmbeddingServer]]:
+    home = OwnHome(tmp_path_factory.mktemp("embedded") / "home", databases())
     with embedding_server() as server:
-        engine = Engine(settings=Settings(storage_path=home, embedding_base_url=server.url))
+        engine = Engine(settings=home.settings(embedding_base_url=server.url))
         run(engine.index(filings))
         run(engine.embed("openai:m"))
         engine.close()
@@ -148,26 +152,27 @@ def embedded(tmp_path_factory: pytest.TempPathFactory, filings: list[Path]) -> I
 
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_held_while_a_model_or_an_embedder_works(
-    embedded: tuple[Path, EmbeddingServer], way: str, monkeypatch: pytest.MonkeyPatch
+    embedded: tuple[OwnHome, EmbeddingServer], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openai", reason="the extra openai is not installed")
-    home, server = embedded
+    shared, server = embedded
+    home = shared.chosen(monkeypatch)
     held: dict[str, list[int]] = {"model": [], "embedder": [], "picture": []}
     draw = Pictures._drawn
 
     def answer(request: Request) -> Any:
-        held["model"].append(in_use(engine))
+        held["model"].append(_lasting(engine))
         if request.schema is None:
             return "Net sales were $418.2 million [[source:1]]."
         found = re.findall(r"D1\.\d{4}", request.messages[-1].text)[:1]
         return {"reasoning": "There.", "pages": [], "sections": found, "ratings": [], "documents": [], "conditions": []}
 
     def embed(body: dict[str, Any]) -> Reply:
-        held["embedder"].append(in_use(engine))
+        held["embedder"].append(_lasting(engine))
         return Reply(body=embeddings(body["input"]))
 
     def drawn(*given: Any) -> bytes:
-        held["picture"].append(in_use(engine))
+        held["picture"].append(_lasting(engine))
         return draw(*given)
 
     monkeypatch.setattr(Pictures, "_drawn", drawn)
@@ -182,7 +187,7 @@ def test_nothing_is_held_while_a_model_or_an_embedder_works(
 
 
 def _lasting(engine: Engine) -> int:
-    """Connections in use all the while; a lease is renewed in a moment."""
+    """Connections in use all the while: a lease is renewed, and what was asked is written, in a moment."""
     least = in_use(engine)
     until = time.monotonic() + 60
     while least and time.monotonic() < until:

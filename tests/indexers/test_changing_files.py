@@ -13,13 +13,14 @@ import pytest
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.files import FileStamp
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.services.page_work import PageWork
 from indexers.files import private_copy
 from indexers.jobs import file_stages
 from indexers.stages import making, sight
 from tests import pdfs
 from tests.conftest import Cli
+from tests.homes import settings_of
 from tests.indexers.enrich.test_pages import describing
 from tests.models_over_http import engine_with
 
@@ -287,7 +288,7 @@ def test_doctor_compares_from_the_command_line(program: Cli, three: tuple[Path, 
 
 
 def test_pages_read_by_ocr_or_improved_are_no_damage(tmp_path: Path) -> None:
-    engine = Engine(settings=Settings(storage_path=tmp_path / "home", ocr="never"))
+    engine = Engine(settings=settings_of(tmp_path / "home", ocr="never"))
     run(engine.index([pdfs.scanned(tmp_path / "scan.pdf"), pdfs.bookmarked(tmp_path / "book.pdf")]))
     found = {check.name: check for check in run(engine.doctor(deep=True)).checks}
     assert found["contents"].detail == "2 of 2 hold what their files do"

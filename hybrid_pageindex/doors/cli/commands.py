@@ -313,6 +313,10 @@ async def _migrate(engine: Engine, options: argparse.Namespace) -> int:
         originals = await engine.upload_originals()
         dump({"originals": originals}) if _json(options) else show.originals_uploaded(originals)
         return 0
+    if options.replicas:
+        copies = await engine.complete_replicas()
+        dump({"replicas": copies}) if _json(options) else show.replicas_completed(copies)
+        return 0
     if options.schema:
         schema = await engine.upgrade_catalog()
         dump({"schema": schema}) if _json(options) else show.catalog_upgraded(schema)

@@ -227,6 +227,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "--catalog", metavar="URL", help="a PostgreSQL database to copy the catalog to; sqlite: to the home"
     )
     target.add_argument("--objects", action="store_true", help="bring this home's originals to the bucket")
+    target.add_argument("--replicas", action="store_true", help="copy what a node of the Qdrant cluster has lost")
     target.add_argument("--schema", action="store_true", help="only bring the catalog to this version")
 
     mcp = commands.add_parser("mcp", parents=[common], help="serve agents: Model Context Protocol on stdio or HTTP")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -405,6 +405,11 @@ def migrations(moved: Sequence[Migration]) -> None:
     for one in moved:
         for note in one.notes:
             console.print(f"[yellow]note[/] {escape(one.library)}: {escape(note)}")
+
+
+def replicas_completed(copies: Mapping[str, int]) -> None:
+    made = sum(copies.values())
+    console.print(f"{made} copies made; every part of {len(copies)} collections is on as many nodes as it shall be")
 
 
 def catalog_copied(copied: CatalogCopy) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from hybrid_core.types.conversations import ConversationMessage
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.doubles.replies import FakeReply
+from tests.homes import OwnHome
 from tests.models_over_http import data, engine_with
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -27,18 +27,19 @@ GOOD = "Net sales were $418.2 million [[source:1]]."
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory: pytest.TempPathFactory, databases: Callable[[], str]) -> OwnHome:
     """A home with four invented filings, to be copied."""
     folder = tmp_path_factory.mktemp("small")
-    engine = Engine(folder / "home")
+    home = OwnHome(folder / "home", databases())
+    engine = Engine(settings=home.settings())
     run(engine.index(pdfs.fiscal_reports(folder)))
     engine.close()
-    return folder / "home"
+    return home
 
 
 @pytest.fixture
-def home(small: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(small, tmp_path / "copy"))
+def home(small: OwnHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return small.copied(tmp_path / "copy").chosen(monkeypatch)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from hybrid_pageindex import Engine, Settings, run
 from tests import pdfs
+from tests.homes import settings_of
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
@@ -24,7 +25,7 @@ def server() -> Iterator[EmbeddingServer]:
 @pytest.fixture
 def embedded(tmp_path: Path, server: EmbeddingServer) -> Iterator[Settings]:
     """Of a home with one document, embedded by the server; every search loads its embedder anew."""
-    settings = Settings(storage_path=tmp_path / "home", embedding_base_url=server.url)
+    settings = settings_of(tmp_path / "home", embedding_base_url=server.url)
     engine = Engine(settings=settings)
     run(engine.index([pdfs.numbered(tmp_path / "lagoon.pdf", 3, "lagoon")]))
     run(engine.embed("openai:m"))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.types.results import PageFound
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli
+from tests.homes import settings_of
 
 QUESTION = "What is the word for this page about the tides of bogs and fens?"
 
@@ -27,7 +29,7 @@ def test_without_vectors_there_is_nothing_to_choose(library: Engine) -> None:
 
 
 def test_by_rank_the_receipt_shows_reciprocal_ranks(tmp_path: Path, cli: Cli) -> None:
-    with_ranks = Settings(storage_path=tmp_path / "home", fusion="rrf")
+    with_ranks = settings_of(tmp_path / "home", fusion="rrf")
     engine = Engine(settings=with_ranks)
     run(engine.index([pdfs.numbered(tmp_path / f"{topic}.pdf", 6, topic) for topic in ("bogs", "fens")]))
     run(engine.embed("hashed:64"))
@@ -35,7 +37,8 @@ def test_by_rank_the_receipt_shows_reciprocal_ranks(tmp_path: Path, cli: Cli) ->
     asked = run(engine.search(QUESTION, top_k=12, fusion="rrf"))
     weighted = run(engine.search(QUESTION, top_k=12, fusion="weighted"))
     assert _places(usual.results) == _places(asked.results) != _places(weighted.results)
-    assert Engine(settings=replace(with_ranks, fusion="weighted")).search_now(QUESTION).results == weighted.results[:5]
+    with closing(Engine(settings=replace(with_ranks, fusion="weighted"))) as by_score:
+        assert by_score.search_now(QUESTION).results == weighted.results[:5]
 
     # All pages are hits of both kinds (the last by meaning has nearness 0, and no rank): a coarse score is a sum of two
     # reciprocal ranks of 1 to 12, over the best such sum.
@@ -55,7 +58,7 @@ def test_by_rank_the_receipt_shows_reciprocal_ranks(tmp_path: Path, cli: Cli) ->
 def test_an_outline_is_scored_as_the_setting_says(tmp_path: Path) -> None:
     scores = []
     for fusion in ("weighted", "rrf"):
-        engine = Engine(settings=Settings(storage_path=tmp_path / "home", fusion=fusion))
+        engine = Engine(settings=settings_of(tmp_path / "home", fusion=fusion))
         run(engine.index(pdfs.bookmarked(tmp_path / "book.pdf")))
         run(engine.embed("hashed:64"))
         scores.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +15,10 @@ from hybrid_core.store.index.query import Query
 from hybrid_core.types.results import SearchResult
 from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.settings import Settings
 from retrievers.pages.first_stage import by_meaning
 from retrievers.query.embedding import QuestionEmbedding
 from tests import pdfs, tiny_models
+from tests.homes import OwnHome, settings_of
 
 QUESTION = "This part deals with estuaries"
 PAGES = 25
@@ -33,27 +33,28 @@ def spec(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def home(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(spec: str, tmp_path_factory: pytest.TempPathFactory, databases: Callable[[], str]) -> OwnHome:
     """The home of a library that the embedder has embedded; tests must not change it."""
     folder = tmp_path_factory.mktemp("home")
-    engine = Engine(folder / "home", settings=Settings(embedding_device="cpu"))
+    home = OwnHome(folder / "home", databases())
+    engine = Engine(settings=home.settings(embedding_device="cpu"))
     run(engine.index(pdfs.numbered(folder / "estuaries.pdf", PAGES, "estuaries")))
     report = run(engine.embed(spec))
     assert report is not None and report.serving and report.vectors >= 2 * PAGES
     engine.close()
-    return folder / "home"
+    return home
 
 
 @pytest.fixture
-def embedded(home: Path) -> Iterator[Engine]:
-    made = Engine(home, settings=Settings(embedding_device="cpu"))
+def embedded(home: OwnHome) -> Iterator[Engine]:
+    made = Engine(settings=home.settings(embedding_device="cpu"))
     yield made
     made.close()
 
 
 @pytest.fixture
-def reranking(home: Path) -> Iterator[Engine]:
-    made = Engine(home, settings=Settings(embedding_device="cpu", rerank="multi-vector"))
+def reranking(home: OwnHome) -> Iterator[Engine]:
+    made = Engine(settings=home.settings(embedding_device="cpu", rerank="multi-vector"))
     yield made
     made.close()
 
@@ -200,7 +201,7 @@ def test_an_embedder_that_fails_to_compare_is_said(
         raise ModelError("the model went away")
 
     monkeypatch.setattr(HashedM3Embedder, "colbert_scores", gone)
-    again = Engine(engine.home, settings=Settings(rerank="multi-vector"))
+    again = Engine(settings=settings_of(engine.home, rerank="multi-vector"))
     found = run(again.search(QUESTION))
     again.close()
     assert "the embedder failed, so nothing was reranked: the model went away" in found.notes
@@ -208,7 +209,7 @@ def test_an_embedder_that_fails_to_compare_is_said(
 
 
 def test_reranking_needs_an_embedder_that_can(tmp_path: Path) -> None:
-    engine = Engine(tmp_path / "home", settings=Settings(rerank="multi-vector"))
+    engine = Engine(settings=settings_of(tmp_path / "home", rerank="multi-vector"))
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "estuaries")))
     with pytest.raises(UsageError, match=r"library 'default' has no embedder.*embed --embedder bge-m3"):
         run(engine.search(QUESTION))

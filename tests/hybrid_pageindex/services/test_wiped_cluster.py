@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services import indexes
 from tests import pdfs, qdrant_real, qdrant_stub
+from tests.conftest import Cli
+from tests.homes import settings_of
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [pdfs.landmark("shoals", 2), pdfs.landmark("fjords", 7), "harbour"]
@@ -57,7 +59,7 @@ def test_a_wiped_cluster_is_filled_while_searches_go_on(
 ) -> None:
     urls = ",".join(node.url for node in nodes)
     replicas = min(2, len(nodes))
-    settings = Settings(storage_path=tmp_path / "home", qdrant_url=urls, qdrant_shards=4, qdrant_replicas=replicas)
+    settings = settings_of(tmp_path / "home", qdrant_url=urls, qdrant_shards=4, qdrant_replicas=replicas)
     engine = Engine(settings=settings)
     run(engine.index(documents))
     filled(engine)
@@ -79,13 +81,33 @@ def test_a_wiped_cluster_is_filled_while_searches_go_on(
     again.close()
 
 
+def test_what_a_node_no_longer_holds_is_copied_to_it(
+    documents: list[Path], nodes: list[qdrant_real.Node], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = cli("migrate", "--replicas")
+    assert refused.returncode == 2 and "No Qdrant server is set" in refused.stderr
+    monkeypatch.setenv("PAGEINDEX_QDRANT_URL", ",".join(node.url for node in nodes))
+    monkeypatch.setenv("PAGEINDEX_QDRANT_REPLICAS", str(min(2, len(nodes))))
+    assert cli("index", *documents).returncode == 0
+    (name,) = [one["name"] for one in nodes[0].asked("/collections")["result"]["collections"]]
+    copies = {name: 0}
+    if len(nodes) > 1:
+        shards = nodes[0].asked(f"/collections/{name}/cluster")["result"]
+        dropped = {"drop_replica": {"shard_id": 0, "peer_id": shards["remote_shards"][0]["peer_id"]}}
+        assert nodes[0].asked(f"/collections/{name}/cluster", "POST", dropped)["result"]
+        copies = {name: 1}
+    said = cli("migrate", "--replicas", "--json")
+    assert json.loads(said.stdout) == {"replicas": copies}
+    assert "0 copies made; every part of 1 collections" in cli("migrate", "--replicas").stdout
+
+
 def test_the_first_search_of_a_new_server_waits_for_nothing(tmp_path: Path, documents: list[Path], many: None) -> None:
     engine = Engine(tmp_path / "home")
     run(engine.index(documents))
     before = answers(engine)
     engine.close()
     with qdrant_stub.running() as stub:
-        moved = Engine(settings=Settings(storage_path=tmp_path / "home", qdrant_url=stub.url))
+        moved = Engine(settings=settings_of(tmp_path / "home", qdrant_url=stub.url))
         assert behind(moved) and answers(moved) == before
         filled(moved)
         assert answers(moved) == before

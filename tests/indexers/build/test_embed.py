@@ -23,10 +23,11 @@ from hybrid_core.embed.texts import beginning, chunk_texts, page_texts
 from hybrid_core.errors import ModelError, NotFoundError, UsageError
 from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.types.documents import Chunk, Page, Section
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from indexers.build.embed import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
+from tests.homes import settings_of
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +168,7 @@ def test_pages_serve_before_any_chunk_is_embedded(engine: Engine, tmp_path: Path
 
 
 def test_chunks_are_left_out_where_that_is_set(tmp_path: Path) -> None:
-    engine = Engine(tmp_path / "home", settings=Settings(embedding_chunks="never"))
+    engine = Engine(settings=settings_of(tmp_path / "home", embedding_chunks="never"))
     run(engine.index(written(tmp_path, 1)))
     report = run(engine.embed("hashed:64"))
     assert report is not None and report.vectors == 3 and report.serving

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import fields
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from indexers.workers import pool
 from indexers.workers.pool import WorkerLimits
 from indexers.workers.watch import Watch, resident_bytes
 from tests import pdfs
+from tests.homes import settings_of
 from tests.indexers.formats import raw_pdf
 
 pytestmark = pytest.mark.slow
@@ -32,8 +34,9 @@ EngineWith = Callable[..., Engine]
 
 
 @pytest.fixture
-def engine_with(tmp_path: Path) -> EngineWith:
-    return lambda **settings: Engine(settings=Settings(storage_path=tmp_path / "home", **settings))
+def engine_with(tmp_path: Path) -> Iterator[EngineWith]:
+    with ExitStack() as made:
+        yield lambda **given: made.enter_context(closing(Engine(settings=settings_of(tmp_path / "home", **given))))
 
 
 def endless(path: Path, pages: int = 1) -> Path:

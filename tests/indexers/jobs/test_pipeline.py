@@ -7,17 +7,19 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import Cancelled, UsageError
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from indexers.jobs.pipeline import index
 from indexers.stages.options import IndexOptions
 from indexers.stages.report import IndexProgress, IndexReport
 from tests import pdfs
+from tests.homes import OwnHome, settings_of
 
 pytestmark = pytest.mark.slow
 
@@ -306,11 +308,12 @@ def test_progress_counts_every_page_and_ends_at_the_end(engine: Engine, tmp_path
     assert sum(p.finished is not None for p in seen) == 2
 
 
-def test_a_long_document_read_in_ranges_is_the_same_as_in_one(tmp_path: Path) -> None:
+def test_a_long_document_read_in_ranges_is_the_same_as_in_one(tmp_path: Path, databases: Callable[[], str]) -> None:
     path = pdfs.numbered(tmp_path / "a.pdf", 60, "rill")
     trees = []
     for range_pages in (7, 1000):
-        engine = Engine(settings=Settings(storage_path=tmp_path / f"home{range_pages}", range_pages=range_pages))
+        home = OwnHome(tmp_path / f"home{range_pages}", databases())
+        engine = Engine(settings=home.settings(range_pages=range_pages))
         run(engine.index(path))
         trees.append(
             [(n.section.title, n.section.start_page, n.section.summary) for n in run(engine.outline("a.pdf")).nodes]
@@ -331,12 +334,11 @@ def test_library_names_are_checked(engine: Engine, tmp_path: Path) -> None:
 
 def test_another_size_of_chunks_makes_documents_again(tmp_path: Path, filings: list[Path]) -> None:
     def indexed(**settings: int) -> tuple[set[str], int]:
-        engine = Engine(settings=Settings(storage_path=tmp_path / "home", **settings))
-        report = run(engine.index(filings[:1], workers=1))
-        (document,) = run(engine.documents())
-        with engine._catalog().snapshot() as snapshot:
-            longest = max(chunk.end - chunk.start for chunk in snapshot.chunks(document.content_id))
-        engine.close()
+        with closing(Engine(settings=settings_of(tmp_path / "home", **settings))) as engine:
+            report = run(engine.index(filings[:1], workers=1))
+            (document,) = run(engine.documents())
+            with engine._catalog().snapshot() as snapshot:
+                longest = max(chunk.end - chunk.start for chunk in snapshot.chunks(document.content_id))
         return {file.status for file in report.files}, longest
 
     assert indexed()[0] == {"indexed"}

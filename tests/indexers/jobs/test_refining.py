@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -20,11 +21,12 @@ from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.regions import page_regions
 from hybrid_core.types.jobs import JobRequest
 from hybrid_core.types.versions import StoredVersion
-from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex import Engine, run
 from indexers.stages import refining
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 from tests import pdfs
+from tests.homes import OwnHome, settings_of
 from tests.indexers.enrich.test_stage import thinking
 from tests.postgres import catalog_of
 
@@ -56,13 +58,15 @@ def published(home: Path) -> StoredVersion:
 
 def index(home: Path, path: Path, outline: str) -> tuple[str, list[tuple[str, str, int]]]:
     """What became of the file, and its tree."""
-    with closing(Engine(settings=Settings(storage_path=home))) as engine:
+    with closing(Engine(settings=settings_of(home))) as engine:
         [file] = run(engine.index(path, outline=outline, workers=1)).files
         sections = [node.section for node in run(engine.outline(path.name)).nodes]
     return file.status, [(section.node_id, section.title, section.start_page) for section in sections]
 
 
-def test_a_tree_is_refined_once_and_the_same_bytes_give_the_same(tmp_path: Path, read: list[int]) -> None:
+def test_a_tree_is_refined_once_and_the_same_bytes_give_the_same(
+    tmp_path: Path, read: list[int], databases: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = pdfs.numbered(tmp_path / "book.pdf", 3, "harbour")
     assert index(tmp_path / "home", path, "fast")[0] == "indexed"
     assert not published(tmp_path / "home").version.outline and not read
@@ -73,8 +77,9 @@ def test_a_tree_is_refined_once_and_the_same_bytes_give_the_same(tmp_path: Path,
     read.clear()
     for outline in ("refined", "fast"):  # what is refined serves either way
         assert index(tmp_path / "home", path, outline) == ("unchanged", tree) and not read
-    assert index(tmp_path / "other", path, "refined") == ("indexed", tree)
-    assert published(tmp_path / "other").content_id == first.content_id
+    other = OwnHome(tmp_path / "other", databases()).chosen(monkeypatch)
+    assert index(other, path, "refined") == ("indexed", tree)
+    assert published(other).content_id == first.content_id
 
 
 def test_a_killed_run_loses_no_page_that_was_read(tmp_path: Path, read: list[int]) -> None:
@@ -125,7 +130,7 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
         page.insert_image((72, 300, 472, 600), pixmap=shown)
         page.insert_text((72, 620), "Figure 1: Lamps in the yard", fontsize=9)
         made.save(path)
-    with closing(Engine(settings=Settings(storage_path=home))) as engine:
+    with closing(Engine(settings=settings_of(home))) as engine:
         run(engine.index(path))
         assert run(engine.layout(path.name, 1)).regions is None  # nobody has looked
         run(engine.index(path, outline="refined", workers=1))
@@ -186,7 +191,7 @@ def test_pages_that_were_read_by_ocr_are_shown_to_the_model_as_text(tmp_path: Pa
 def test_without_what_runs_the_model_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refining, "find_spec", lambda _: None)
     path = pdfs.bookmarked(tmp_path / "book.pdf")
-    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+    with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
         report = run(engine.index(path, outline="refined", workers=1))
     assert [note for note in report.notes if "onnxruntime" in note] == [refining.missing()]
     assert report.files[0].status == "indexed" and not published(tmp_path / "home").version.outline
@@ -194,7 +199,7 @@ def test_without_what_runs_the_model_one_sentence_says_so(tmp_path: Path, monkey
 
 def test_documents_that_are_asked_about_come_first(tmp_path: Path) -> None:
     paths = [pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("anchors", "barrels", "candles")]
-    with closing(Engine(settings=Settings(storage_path=tmp_path / "home"))) as engine:
+    with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
         run(engine.index(paths))
         with closing(catalog_of(tmp_path / "home")) as catalog:
             JobQueue(catalog).enqueue([JobRequest("default", "index", str(path), "refine") for path in paths])

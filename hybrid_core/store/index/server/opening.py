@@ -25,12 +25,21 @@ _UNUSED_SECONDS = 24 * 3600.0
 def library_collection(prefix: str, catalog_id: str, library: str) -> str:
     """What the collections of a library are called, up to the hash of how their points are made."""
     words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
-    return f"{prefix}{catalog_id[:12]}-{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+    return f"{_of_catalog(prefix, catalog_id)}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
 
 
 def shared_collection(prefix: str, catalog_id: str) -> str:
     """The same of those that libraries share."""
-    return f"{prefix}{catalog_id[:12]}-shared"
+    return f"{_of_catalog(prefix, catalog_id)}shared"
+
+
+def catalog_collections(server: Server, prefix: str, catalog_id: str) -> list[str]:
+    """All collections that hold points of a catalog, by name."""
+    return sorted(name for name in server.collections() if name.startswith(_of_catalog(prefix, catalog_id)))
+
+
+def _of_catalog(prefix: str, catalog_id: str) -> str:
+    return f"{prefix}{catalog_id[:12]}-"
 
 
 def open_server(

@@ -17,6 +17,7 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.query import Query
 from hybrid_core.store.index.server import nodes
 from hybrid_core.store.index.server.connection import Layout, Server, connect
+from hybrid_core.store.index.server.replicas import complete
 from tests import qdrant_real
 from tests.contract.vectors.library import Library, Weights, arrays, random_pages
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, opened
@@ -110,6 +111,48 @@ def test_the_ranking_is_the_embedded_one_whatever_happens_to_a_node(
     assert index.rebuilt == ""
     embedded.close()
     index.close()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_node_that_lost_its_disk_holds_again_what_it_held(
+    cluster: Server, running: list[Node], library: Library, tmp_path: Path, number: int
+) -> None:
+    embedded = open_edge(tmp_path / "edge", library, MANIFEST, DIMENSION)
+    index = opened(cluster, library, dimension=DIMENSION)
+    name: str = index.store.name  # type: ignore[attr-defined]
+    lost, other = running[number], running[2]
+    peer = lost.asked("/cluster")["result"]["peer_id"]
+    lost.wipe()
+    other.wait_for(lambda: bool(other.asked(f"/cluster/peer/{peer}?force=true", "DELETE")["result"]))
+    lost.start(other)
+    lost.wait_for(lambda: len(lost.asked("/cluster")["result"]["peers"]) == len(running))
+    agree(embedded, index)
+    assert not whole(cluster, other, name)
+    assert complete(cluster, name, seconds=60) > 0
+    assert whole(cluster, other, name) and complete(cluster, name) == 0
+    agree(embedded, index)
+    other.kill()  # so that what was copied has to answer
+    agree(embedded, index)
+    other.start()
+    other.wait_for(lambda: whole(cluster, other, name))
+    assert index.rebuilt == ""
+    embedded.close()
+    index.close()
+
+
+def test_where_there_are_too_few_nodes_it_is_said(running: list[Node], library: Library) -> None:
+    server = connect(running[0].url, "k", Layout(shards=1, replicas=4))
+    index = opened(server, library, dimension=DIMENSION)
+    name: str = index.store.name  # type: ignore[attr-defined]
+    with pytest.raises(UnreachableError, match=rf"shard 0 of {name} is on 3 of 4 nodes, and there is none to copy"):
+        complete(server, name)
+    index.close()
+    server.call(lambda client: client.delete_collection(name), writes=True)
+    server.close()
+
+
+def test_it_is_the_version_that_is_named(running: list[Node]) -> None:
+    assert {node.asked("/")["version"] for node in running} == {qdrant_real.VERSION}
 
 
 def test_a_node_that_does_not_answer_costs_a_moment_once(
