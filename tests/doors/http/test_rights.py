@@ -33,6 +33,18 @@ class Shared:
     theirs: dict[str, str]
     """What parameters of requests must be to reach the hidden library."""
 
+    @property
+    def completions(self) -> str:
+        return f"{self.root}/v1/chat/completions"
+
+    @property
+    def models(self) -> str:
+        return f"{self.root}/v1/models"
+
+    @property
+    def root(self) -> str:
+        return str(self.owner.base_url).removesuffix("/api/v1/")
+
     def hidden(self) -> list[Any]:
         """What the owner sees of it."""
         listed = self.owner.get("/libraries/theirs/documents").json()["documents"]
@@ -116,7 +128,7 @@ def test_no_operation_shows_or_changes_what_is_anothers(shared: Shared) -> None:
                 }
                 content = operation.get("requestBody", {}).get("content", {}).get("application/json")
                 body = filled(content["schema"], named, shared.theirs) if content else None
-                url = f"{str(shared.other.base_url).removesuffix('/api/v1/')}{where}"
+                url = f"{shared.root}{where}"
                 try:
                     answered = shared.other.request(method.upper(), url, params=query, json=body, timeout=120)
                     said = answered.text
@@ -157,7 +169,46 @@ def test_no_search_finds_what_is_anothers(
     assert all(page["doc_name"] == "mine-document.md" for page in answered.json().get("results", ()))
 
 
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    question=questions, model=st.sampled_from(["mine", "theirs", HIDDEN, "nothing"]), stream=st.booleans(),
+    before=st.booleans(), in_parts=st.booleans(),
+)  # fmt: skip
+def test_no_question_of_a_chat_program_is_answered_from_what_is_anothers(
+    shared: Shared, question: str, model: str, stream: bool, before: bool, in_parts: bool
+) -> None:
+    """Also where it says that the answer before rests on a page of theirs."""
+    rested = f"[theirs](http://localhost/api/v1/libraries/theirs/documents/{shared.theirs['document']}/pages/1/picture)"
+    said = [
+        {"role": "user", "content": "Who sold the lantern harvest?"},
+        {"role": "assistant", "content": f"The mill [1].\n\n**Sources**\n1. {rested}"},
+    ]
+    content = [{"type": "text", "text": question}] if in_parts else question
+    messages = [*(said if before else ()), {"role": "user", "content": content}]
+    asked = {"model": model, "messages": messages, "stream": stream}
+    answered = shared.other.post(shared.completions, json=asked, timeout=120)
+    hidden = (HIDDEN, "theirs-document", shared.theirs["document"])
+    assert not any(one in answered.text.replace(f"'{model}'", "") for one in hidden)
+    assert answered.status_code == (200 if model == "mine" else 404), answered.text
+    assert "mine-document" in answered.text or model != "mine" or not {"mill", "town"} & {*question.split()}
+
+
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(question=questions, scope=scopes, theirs=st.booleans())
+def test_no_answer_rests_on_what_is_anothers(
+    shared: Shared, question: str, scope: dict[str, Any], theirs: bool
+) -> None:
+    asked = {"question": question, **scope} | ({"documents": [shared.theirs["document"]]} if theirs else {})
+    answered = shared.other.post("/ask", json=asked, timeout=120)
+    assert HIDDEN not in answered.text and "theirs-document" not in answered.text
+    assert answered.status_code in (200, 400, 404), answered.text
+
+
 def test_the_owner_finds_it(shared: Shared) -> None:
     """So what the others prove is not that nothing is there."""
-    found = shared.owner.post("/search", json={"question": "lantern harvest", "all_libraries": True})
-    assert HIDDEN in found.text
+    question = "lantern harvest"
+    found = shared.owner.post("/search", json={"question": question, "all_libraries": True})
+    asked = {"model": HIDDEN, "messages": [{"role": "user", "content": question}]}
+    told = shared.owner.post(shared.completions, json=asked)
+    assert HIDDEN in found.text and "theirs-document" in told.text
+    assert [one["id"] for one in shared.other.get(shared.models).json()["data"]] == ["mine"]
