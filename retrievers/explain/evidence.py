@@ -7,6 +7,7 @@ that the question asks about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -170,7 +171,7 @@ class TermCoverage:
         if not terms:
             return 0.0
         weights = {term: weight * self._weights[term] for term, weight in terms.items()}
-        whole = sum(weights.values())
+        whole = math.fsum(weights.values())  # in whatever order the terms come, the same to the last digit
         if apart:
             said = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
             best = max((self._together(weights, pair) for pair in combinations(self._pages, 2)), default=0.0)
@@ -180,7 +181,8 @@ class TermCoverage:
 
     @staticmethod
     def _together(weights: Mapping[str, float], pages: Iterable[_Page]) -> float:
-        return sum(weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
+        held = (weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
+        return math.fsum(held)
 
 
 def _held(content: Content, found: Occurrences, page: int) -> list[float]:

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.tokens import term_hash
@@ -55,6 +57,22 @@ def test_by_hand() -> None:
     assert coverage(asked("lock", "weir"), [page[1], page[3], page[2]], Routing()) == pytest.approx(both, abs=1e-4)
     half = judge(asked("weir", "zyzzyva"), {}, (), [page[1]], Routing())
     assert half.score == pytest.approx(common / 1.5 / (common + unknown), abs=1e-4) and half.level == "none"
+
+
+@given(st.permutations(["weir", "lock", "sluice", "barge", "mill", "race", "tow"]))
+def test_the_order_of_terms_changes_nothing_to_the_last_digit(terms: list[str]) -> None:
+    """It comes from sets and tables, which have their own in each process and database."""
+    book = content({"weir": 1, "lock": 2, "barge": 3}, {"mill": 5, "race": 1, "tow": 2}, {"sluice": 7, "weir": 2})
+    weights = {term: 0.1 * len(term) for term in terms}
+    places = [("d", book, page) for page in (1, 2, 3)]
+    sums = [
+        TermCoverage._together(weights, TermCoverage(order, places, Routing())._pages)
+        for order in (terms, sorted(terms))
+    ]
+    expected = TermCoverage._together(
+        {term: weights[term] for term in sorted(terms)}, TermCoverage(sorted(terms), places, Routing())._pages
+    )
+    assert set(sums) == {expected}
 
 
 def test_expert_knowledge_that_the_page_speaks_raises_it_and_never_lowers_it() -> None:
