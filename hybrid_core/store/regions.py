@@ -12,14 +12,14 @@ from dataclasses import astuple
 from typing import cast
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.documents import Page
 from hybrid_core.types.layouts import Box, PlacedLine, Region, RegionKind
 
 
 def page_regions(
-    catalog: Catalog, cache: Cache, content_id: str, number: int, kinds: Sequence[RegionKind] = ()
+    catalog: Catalog, cache: SharedCache, content_id: str, number: int, kinds: Sequence[RegionKind] = ()
 ) -> tuple[Region, ...] | None:
     """The regions of a page (from 1) from top to bottom, those of some ``kinds`` only where these are named: figures
     and tables are ``("picture", "figure", "table")``. None where no layout model has read the page, or the cache has

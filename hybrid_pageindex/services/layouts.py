@@ -11,6 +11,7 @@ from typing import cast
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.regions import page_regions
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.text.table_rows import table_rows
 from hybrid_core.types.documents import Page
 from hybrid_core.types.layouts import Box, Illustration, PageLayout, PlacedLine, TableBox, WordBox
@@ -29,6 +30,7 @@ class Layouts:
 
     def __init__(self, work: PageWork) -> None:
         self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
+        self._readings = SharedCache(work.cache, work.catalog, "readings")
 
     def of(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
         """With the regions of a page that a layout model has read. Raises DocumentError where the original has moved,
@@ -37,7 +39,7 @@ class Layouts:
         with self._catalog.snapshot() as snapshot:
             content = reading.one(snapshot, library, name).content_id
         layout = self._told(library, name, number, password)
-        return replace(layout, regions=page_regions(self._catalog, self._cache, content, number))
+        return replace(layout, regions=page_regions(self._catalog, self._readings, content, number))
 
     def _told(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
         """Without regions, which come and go while what is told of a file's bytes stays."""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.services import reading
 from hybrid_pageindex.services.page_work import PageWork, format_of_document
@@ -25,6 +26,7 @@ class Pictures:
     def __init__(self, work: PageWork) -> None:
         self.work = work
         self._catalog, self._cache, self._settings = work.catalog, work.cache, work.settings
+        self._shared = SharedCache(work.cache, work.catalog, "pictures")
 
     def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
         """A page, or several as a contact sheet; cached by content.
@@ -54,13 +56,10 @@ class Pictures:
         return self._kept(plain, lambda: self._drawn_texts(texts, picture, ((),) * len(texts)))
 
     def _kept(self, key: str, draw: Callable[[], bytes]) -> bytes:
-        if (kept := self._cache.get(key)) is not None:
-            return kept
-        image = self._catalog.objects.picture(key)
+        image = self._shared.get(key)
         if image is None:
             image = draw()
-            self._catalog.objects.keep_picture(key, image)
-        self._cache.put({key: image})
+            self._shared.put({key: image})
         return image
 
     def _drawn(

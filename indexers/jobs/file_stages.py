@@ -10,6 +10,7 @@ from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLost
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Advance
@@ -42,15 +43,16 @@ class FileStages:
         self._catalog, self._cache, self._options, self._tally = catalog, cache, options, tally
         self._stored = StoredContents(catalog, options.ocr, options.chunks)
         self._stamps = NewStamps(catalog)
+        readings = SharedCache(cache, catalog, "readings")
         self._scans = ScanReader(
-            cache, pool, ScanOptions(options.password, options.parse, options.ocr), at_once
+            readings, pool, ScanOptions(options.password, options.parse, options.ocr), at_once
         )  # fmt: skip
         parser = Parser(pool, place.folder, options.parse, options.password, options.range_pages, at_once)
         self._members = MemberJobs(catalog, place.queue, MemberKeeper(catalog, pool, parser, options.parse))
         maker = Maker(pool, parser, self._scans, options.chunks)
         self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
         self._refiner = Refiner(
-            catalog, cache, pool, self._publisher, self._stored, options, at_once, tally
+            catalog, readings, pool, self._publisher, self._stored, options, at_once, tally
         )  # fmt: skip
         self._improver = None
         if options.models is not None:

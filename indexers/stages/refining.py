@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import cast
 
 from hybrid_core.errors import DocumentError, NotFoundError
-from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.regions import lines_read, pack_regions, regions_key, unpack_regions
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.layouts import PlacedLine, Region, RegionsByPage
 from hybrid_core.types.versions import ContentVersion, StoredVersion
@@ -69,7 +69,7 @@ class Refiner:
     def __init__(
         self,
         catalog: Catalog,
-        cache: Cache,
+        cache: SharedCache,
         pool: WorkerPool,
         publisher: Publisher,
         stored: StoredContents,

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import cast
 
 from hybrid_core.errors import Cancelled, DocumentError
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.shared_cache import SharedCache
 from indexers.files.private_copy import PrivateCopy
 from indexers.formats.limits import ParseLimits
 from indexers.ocr.find import NoOcr, Ocr
@@ -54,11 +54,12 @@ class _File:
     running: dict[int, Future[object]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     stopped: str = ""  # why no more of its pages are read
+    asked: bool = False  # whether other machines were, for what they have read of it
     shown: tuple[int, int] = (0, 0)  # pages that are done and all that need it, as counted in the progress
 
 
 class ScanReader:
-    def __init__(self, cache: Cache, pool: WorkerPool, options: ScanOptions, at_once: int) -> None:
+    def __init__(self, cache: SharedCache, pool: WorkerPool, options: ScanOptions, at_once: int) -> None:
         self._cache, self._pool, self._options, self._at_once = cache, pool, options, at_once
         self._files: dict[int, _File] = {}  # by job
         self._lock = threading.Lock()
@@ -73,7 +74,7 @@ class ScanReader:
         """Read the pages (1-based) that need it, for ``seconds`` at most.
 
         Each page is a task with its own limits, and together they have the time of a file besides that of
-        parsing. What was read before comes from the cache.
+        parsing. What was read before comes from the cache; what other machines have read is asked for once.
         """
         if not numbers:
             return ReadScans()
@@ -84,7 +85,8 @@ class ScanReader:
             of_file = self._files.setdefault(turn.job.id, _File(self._pool.allowance()))
             of_file.allowance.stop = turn.stop
         keys = {number: cache_key(sha256, ocr.tag, number) for number in numbers}
-        read = {number: page for number, key in keys.items() if (page := self._cache.get(key)) is not None}
+        kept, of_file.asked = self._cache.near if of_file.asked else self._cache, True
+        read = {number: page for number, key in keys.items() if (page := kept.get(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
         self._show(turn, of_file, len(read), len(numbers))
         for number, page in self._new(copy, ocr, waiting, of_file, seconds):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,32 +16,41 @@ import pytest
 
 from hybrid_core.errors import DocumentError, PageIndexError, UsageError
 from hybrid_core.store.home import ORIGINALS
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Worker
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.services.taking_in import Upload
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import ScanTask
 from tests import buckets, pdfs, postgres
+from tests.ocr import reads
 
 pytestmark = pytest.mark.slow
 Machines = tuple[Engine, Engine]
 
 
 @pytest.fixture
-def machines(tmp_path: Path, postgres_url: str) -> Iterator[Machines]:
-    """One that is asked, and one that works."""
+def shared(postgres_url: str) -> Iterator[dict[str, str]]:
+    """What machines are told."""
     url = postgres.new_database(postgres_url)
     with buckets.bucket() as address:
-        shared = buckets.variables(address) | {"PAGEINDEX_POSTGRES_URL": url, "PAGEINDEX_OBJECTS_LINKS": "signed"}
-        made = [
-            Engine(
-                settings=load_settings(tmp_path / name, {**shared, "PAGEINDEX_MACHINE": name, "PAGEINDEX_WORKERS": "1"})
-            )
-            for name in ("alpha", "beta")
-        ]
-        yield made[0], made[1]
-        for engine in made:
-            engine.close()
+        more = {"PAGEINDEX_OBJECTS_LINKS": "signed", "PAGEINDEX_WORKERS": "1"}
+        yield buckets.variables(address) | {"PAGEINDEX_POSTGRES_URL": url} | more
+
+
+@pytest.fixture
+def machines(tmp_path: Path, shared: dict[str, str]) -> Iterator[Machines]:
+    """One that is asked, and one that works."""
+    made = [
+        Engine(settings=load_settings(tmp_path / name, {**shared, "PAGEINDEX_MACHINE": name}))
+        for name in ("alpha", "beta")
+    ]
+    yield made[0], made[1]
+    for engine in made:
+        engine.close()
 
 
 def states(engine: Engine) -> list[str]:
@@ -73,6 +87,50 @@ def test_what_is_uploaded_on_one_is_indexed_on_the_other_and_read_on_both(machin
 
     assert len(run(alpha.remove(["albatross.pdf"]))) == 1
     assert list(alpha._catalog().objects.names()) == []
+
+
+@reads
+def test_pages_that_a_machine_had_read_when_it_died_are_not_read_again(
+    machines: Machines, shared: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = 16
+    alpha, beta = machines
+    run(alpha.upload([Upload("scan.pdf", pdfs.scanned(tmp_path / "scan.pdf", pages, dpi=150).read_bytes())]))
+    catalog = beta._catalog()
+
+    def kept() -> int:
+        listed = catalog.objects._obstore.list(catalog.objects._store, prefix="readings/")  # type: ignore[attr-defined]
+        return sum(map(len, listed))
+
+    command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(tmp_path / "gamma"), "worker"]
+    environment = os.environ | shared | {"PAGEINDEX_MACHINE": "gamma"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dies = subprocess.Popen(command, env=environment, process_group=0, **quiet)  # type: ignore[call-overload]
+    until = time.monotonic() + 120
+    while kept() < 2:
+        assert dies.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    os.killpg(dies.pid, signal.SIGKILL)
+    dies.wait(60)
+    before = kept()
+    assert before < pages
+    (job,) = JobReader(catalog).listed(status=["running"])
+    JobQueue(catalog).lapse([job.worker])
+
+    read = set[int]()
+    submit = WorkerPool.submit
+
+    def counted(self: WorkerPool, task: object, *rest: object, **options: object) -> object:
+        if isinstance(task, ScanTask):
+            read.add(task.page)  # in some steps
+        return submit(self, task, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WorkerPool, "submit", counted)
+    work(beta)
+    assert states(alpha) == ["done"] and kept() == pages
+    assert len(read) == pages - before
+    assert [page.ocr for page in run(alpha.pages("scan.pdf", f"1-{pages}"))] == [True] * pages
+    assert len(run(alpha.documents())) == 1 and found(alpha, "delivery note 9")[0] == ("scan.pdf", 9)
 
 
 def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines, tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from typing import Any
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.home import make_folder
 from hybrid_core.store.objects.folder import Folder
+from hybrid_core.store.objects.objects import Made
 from hybrid_core.system.extras import require
 
-_FILES, _PICTURES, _OWNER = "originals", "pictures", "catalog"
+_FILES, _OWNER = "originals", "catalog"
 _LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot refuse where the name is taken
 _PART = 8 * 2**20
 _USED = 600.0  # seconds for which a fetched file stays after it was asked for, whatever room there is
@@ -122,18 +123,15 @@ class Bucket:
                 return None
             return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
-    def picture(self, key: str) -> bytes | None:
+    def made(self, kind: Made, key: str) -> bytes | None:
         try:
-            return self._read(self._picture(key))
+            return self._read(_place(kind, key))
         except (OSError, self._obstore.exceptions.BaseError):
-            return None  # it can be drawn
+            return None  # it can be made
 
-    def keep_picture(self, key: str, image: bytes) -> None:
+    def keep_made(self, kind: Made, key: str, value: bytes) -> None:
         with suppress(OSError, self._obstore.exceptions.BaseError):
-            self._put_new(self._picture(key), image)
-
-    def _picture(self, key: str) -> str:
-        return f"{_PICTURES}/{hashlib.sha256(key.encode()).hexdigest()}"
+            self._put_new(_place(kind, key), value)
 
     def _make_room(self) -> None:
         """Fetched files that were asked for longest ago go first: they can be fetched again."""
@@ -191,6 +189,10 @@ class Bucket:
         except errors.BaseError as error:
             why = str(error).partition("\n")[0]
             raise UnreachableError(f"{self._url}: does not answer ({why}).", "Try again when it does.") from error
+
+
+def _place(kind: Made, key: str) -> str:
+    return f"{kind}/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _stat(file: Path) -> os.stat_result | None:

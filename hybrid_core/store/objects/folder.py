@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hybrid_core.store.home import make_folder
+from hybrid_core.store.objects.objects import Made
 
 
 class Folder:
@@ -38,8 +39,8 @@ class Folder:
     def link(self, name: str, seconds: int) -> str | None:
         return None
 
-    def picture(self, key: str) -> bytes | None:
+    def made(self, kind: Made, key: str) -> bytes | None:
         return None
 
-    def keep_picture(self, key: str, image: bytes) -> None:
+    def keep_made(self, kind: Made, key: str, value: bytes) -> None:
         """The cache of this home has it."""

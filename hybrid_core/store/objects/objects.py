@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
+
+Made = Literal["pictures", "readings"]
+"""Pictures of pages; what was read from them."""
 
 
 class Objects(Protocol):
@@ -38,10 +41,10 @@ class Objects(Protocol):
         """A URL that anybody can read it at for some time; None where it is not kept, or there is no such thing."""
         ...
 
-    def picture(self, key: str) -> bytes | None:
-        """A picture that another machine may have drawn."""
+    def made(self, kind: Made, key: str) -> bytes | None:
+        """What another machine may have made."""
         ...
 
-    def keep_picture(self, key: str, image: bytes) -> None:
+    def keep_made(self, kind: Made, key: str, value: bytes) -> None:
         """For other machines; it may vanish at any time."""
         ...

@@ -19,6 +19,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.regions import page_regions
+from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.jobs import JobRequest
 from hybrid_core.types.versions import StoredVersion
 from hybrid_pageindex import Engine, run
@@ -137,13 +138,13 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
         regions = run(engine.layout(path.name, 1)).regions or ()
     assert {"text", "caption", "figure"} == {region.kind for region in regions}
     with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
-        content = published(home).content_id
-        [figure] = page_regions(catalog, cache, content, 1, ("picture", "figure", "table")) or ()
+        content, readings = published(home).content_id, SharedCache(cache, catalog, "readings")
+        [figure] = page_regions(catalog, readings, content, 1, ("picture", "figure", "table")) or ()
         assert figure in regions and figure.box == (72, 300, 472, 600)
         with pytest.raises(NotFoundError):
-            page_regions(catalog, cache, content, 2)
+            page_regions(catalog, readings, content, 2)
         cache.clear("regions/")
-        assert page_regions(catalog, cache, content, 1) is None
+        assert page_regions(catalog, readings, content, 1) is None
 
 
 def test_what_models_improved_is_refined_where_models_can_say_it_again(tmp_path: Path, read: list[int]) -> None:

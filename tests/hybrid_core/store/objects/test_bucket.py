@@ -63,8 +63,9 @@ def test_what_one_home_keeps_another_fetches_whole(
     assert link is not None
     with urllib.request.urlopen(urllib.request.Request(link, headers={"Range": "bytes=3-6"}), timeout=60) as answer:
         assert answer.read() == data[3:7]
-    one.keep_picture("page 1", b"a picture")
-    assert other.picture("page 1") == b"a picture" and other.picture("page 2") is None
+    one.keep_made("pictures", "page 1", b"a picture")
+    assert other.made("pictures", "page 1") == b"a picture"
+    assert other.made("pictures", "page 2") is None and other.made("readings", "page 1") is None
 
 
 def test_what_is_damaged_is_not_taken_for_the_file(tmp_path: Path, address: BucketAddress) -> None:
