@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 
@@ -149,7 +149,7 @@ def test_slips_weak_evidence_and_silence_are_said(at: Any, model: ScriptedServer
     weak.get_by_role("button", name="Look more thoroughly").click()
     at.wait_for_url("**effort=deep**")
     at.locator(".steps summary").wait_for()
-    assert len(model.requests) > before, "a model read the trees"
+    until(lambda: len(model.requests) > before)  # a model reads the trees
     at.get_by_label("Fast").check()
     ask(at, "What is the salary of the divers of the lock?")
     at.get_by_text("The documents seem not to tell this. These pages come nearest.").wait_for()
