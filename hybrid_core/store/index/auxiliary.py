@@ -16,6 +16,7 @@ from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.points import SPARSE, batches
 from hybrid_core.store.index.query import Query
 from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts, Uint32
 from hybrid_core.types.documents import Hit
 
@@ -96,7 +97,8 @@ class AuxiliaryIndex:
     def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
         """float64 (pages,), 0 where a page holds none of the terms."""
         found = counts.occurrences(terms)
-        parts = weights[found.terms] * self._bm25.weights(found.counts, counts.lengths[found.pages])
+        held = document_weights(self._bm25.weights(found.counts, counts.lengths[found.pages]))
+        parts = weights[found.terms] * held
         return np.bincount(found.pages, parts, counts.page_count).astype(np.float64)
 
 

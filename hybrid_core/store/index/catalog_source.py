@@ -12,6 +12,7 @@ from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.store.index.auxiliary import CountedDocument
 from hybrid_core.store.index.points import Point
 from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, StoredEmbedder
 
@@ -84,7 +85,7 @@ class CatalogSource:
         embedded: dict[tuple[int, int], tuple[Vector, TermVector | None]],
     ) -> Iterator[Point]:
         for at, (terms, tf) in enumerate(body.page_vectors()):
-            weights = self._bm25.weights(tf, float(body.lengths[at]))
+            weights = document_weights(self._bm25.weights(tf, float(body.lengths[at])))
             dense, learned = embedded.get((at + 1, 0), (None, None))
             yield Point(doc_id, content_id, at + 1, terms, weights, dense=dense, learned=learned)
         for (page, chunk), (vector, learned) in embedded.items():

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hybrid_core.store.index.points import SPARSE
 from hybrid_core.store.index.query import PageIndex, Query
 from hybrid_core.text.bm25 import idf
+from hybrid_core.text.exact_weights import query_weights
 from hybrid_core.types.documents import Hit
 
 
@@ -33,12 +34,12 @@ class WeightedIndex:
         return self._index.rebuilt
 
     def search(self, query: Query) -> list[Hit]:
-        """As ``VectorIndex.search``; by "bm25" the score is Σ query weight · idf(term) · document weight."""
+        """As ``VectorIndex.search``; by "bm25" the score is Σ query weight · idf(term) · document weight, exact (``exact_weights``)."""
         if query.using != SPARSE:
             return self._index.search(query)
         terms, weights = np.asarray(query.vector[0], np.uint32), np.asarray(query.vector[1], np.float64)
         pages, holding = self._counts.of(terms.tolist())
-        return self._index.search(replace(query, vector=(terms, (weights * idf(pages, holding)).astype(np.float32))))
+        return self._index.search(replace(query, vector=(terms, query_weights(weights * idf(pages, holding)))))
 
     def holding(self, terms: Sequence[int]) -> list[int]:
         """How many pages hold each term."""

@@ -11,6 +11,7 @@ import pytest
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import Point
 from hybrid_core.store.index.query import Query
+from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.types.documents import Change, Hit
 
 Weights = dict[int, float]  # term to document weight
@@ -146,7 +147,9 @@ def random_pages(seed: int, pages: int, terms: int = 30, vocabulary: int = 200) 
     return [
         {
             int(t): float(w)
-            for t, w in zip(rng.choice(vocabulary, terms, replace=False), rng.random(terms) + 0.5, strict=True)
+            for t, w in zip(
+                rng.choice(vocabulary, terms, replace=False), document_weights(rng.random(terms)), strict=True
+            )
         }
         for _ in range(pages)
     ]

@@ -10,6 +10,7 @@ import pytest
 from hybrid_core.store.index.auxiliary import CountedDocument, completed
 from hybrid_core.store.index.query import Query
 from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.exact_weights import document_weights, query_weights
 from hybrid_core.text.term_counts import TermCounts
 from tests.contract.vectors.conftest import Opener
 from tests.contract.vectors.library import Library, agree, arrays, ask
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
 )
 BM25 = Bm25()
-TERMS = {term: 1.0 + term / 50 for term in (*range(0, 40, 3), 999, 5000)}
+_TERMS = (*range(0, 40, 3), 999, 5000)
+TERMS = dict(zip(_TERMS, query_weights([1.0 + term / 50 for term in _TERMS]).tolist(), strict=True))
 
 
 class Counted(Library):
@@ -34,7 +36,7 @@ class Counted(Library):
         lengths = [sum(page.values()) for page in words]
         self.counts[content_id] = TermCounts.build(words, lengths)
         weighed = [
-            {t: float(BM25.weights(np.array([n], np.uint16), float(length))[0]) for t, n in page.items()}
+            {t: float(document_weights(BM25.weights(np.array([n], np.uint16), float(length)))[0]) for t, n in page.items()}
             for page, length in zip(words, lengths, strict=True)
         ]
         self.publish(doc_id, content_id, *weighed)
@@ -67,7 +69,7 @@ def test_new_documents_are_found_as_an_index_that_holds_them_finds_them(open_ind
         assert [(hit.doc_id, hit.content_id, hit.page) for hit in found] == [
             (hit.doc_id, hit.content_id, hit.page) for hit in expected
         ]
-        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-5)
+        assert [hit.score for hit in found] == [hit.score for hit in expected], "to the last digit"
     assert joined.search(Query("dense", (1.0, 0.0), 10)) == []
 
 

@@ -99,7 +99,7 @@ def test_edge_scores_equal_bm25s_lucene(passages: list[list[str]], written: str,
     theirs = oracle(passages).get_scores(list(dict.fromkeys(tokens.tokenise(written))))
     assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))
     for hit in hits:
-        assert hit.score == pytest.approx(float(theirs[hit.page - 1]), rel=1e-4)
+        assert hit.score == pytest.approx(float(theirs[hit.page - 1]), rel=5e-4), "but for rounded weights"
 
 
 @pytest.mark.parametrize("written", QUERIES[:3])

@@ -30,7 +30,7 @@ from hybrid_core.store.index.points import (
 )
 from hybrid_core.store.index.query import Found, Query
 
-LAYOUT = "qdrant-edge-py 0.9.0, layout 4"  # another release or another config: built anew
+LAYOUT = "qdrant-edge-py 0.9.0, layout 5"  # another release or another config: built anew
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped

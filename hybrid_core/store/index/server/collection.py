@@ -21,6 +21,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, vector_names
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 else:
     models = require("qdrant_client.models", EXTRA)
 
-LAYOUT = 2
+LAYOUT = 3
 """Of the points and of the collection; another layout is another collection."""
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
@@ -100,7 +102,8 @@ class CollectionStore:
                 with_payload=True,
             )
         )
-        return [(point.payload or {}, point.score) for point in found.points]
+        scores = np.array([point.score for point in found.points], np.float32).tolist()  # JSON has their digits only
+        return [(point.payload or {}, score) for point, score in zip(found.points, scores, strict=True)]
 
     def _search_params(self, using: VectorName) -> models.SearchParams:
         if using != DENSE or self.server.layout.quantization == "none":

@@ -40,7 +40,7 @@ def test_scores_equal_bm25s_lucene(stub: Stub, server: Server, backend: str) -> 
         asked = list(dict.fromkeys(test_bm25.tokens.tokenise(written)))
         theirs = test_bm25.oracle(passages).get_scores(asked)
         assert {hit.page - 1 for hit in hits} == set(np.flatnonzero(theirs))
-        assert [hit.score for hit in hits] == pytest.approx([float(theirs[h.page - 1]) for h in hits], rel=1e-4)
+        assert [hit.score for hit in hits] == pytest.approx([float(theirs[h.page - 1]) for h in hits], rel=5e-4)
         assert all(one.score >= two.score for one, two in pairwise(hits))
     used.close()
 
