@@ -1,8 +1,8 @@
 """Weights whose inner products are exact in float32.
 
-Engines add a score up in the order in which a segment happens to hold its terms, and rounding then depends on that order: the
-same pages scored apart by a digit in two indexes of them. All weights of documents are multiples of one power of two,
-those of a query of another, and no sum needs more than the 24 bits that a float32 has; so nothing is ever rounded.
+Engines add a score up in the order in which a segment happens to hold its terms, and rounding depends on that order:
+two indexes of the same pages differ in the last digit. Here all weights of documents are multiples of one power of
+two, those of a query of another, and no sum needs more than the 24 bits of a float32; so nothing is ever rounded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ def document_weights(weights: npt.ArrayLike) -> Floats:
 
 
 def query_weights(weights: npt.ArrayLike) -> Floats:
-    """The nearest multiples, 0 for 0 alone, of the least power of two of which they make up 2¹⁴ at most: float32 of the shape of
-    ``weights``, (n,). More than 2¹⁴ of them are not exact."""
+    """The nearest multiples, 0 for 0 alone, of the least power of two of which they make up 2¹⁴ at most: float32 of the
+    shape of ``weights``, (n,). More than 2¹⁴ of them are not exact.
+    """
     given = np.asarray(weights, np.float64)
     total = float(np.abs(given).sum())
     if not total:

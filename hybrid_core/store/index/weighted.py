@@ -34,7 +34,9 @@ class WeightedIndex:
         return self._index.rebuilt
 
     def search(self, query: Query) -> list[Hit]:
-        """As ``VectorIndex.search``; by "bm25" the score is Σ query weight · idf(term) · document weight, exact (``exact_weights``)."""
+        """As ``VectorIndex.search``; by "bm25" the score is Σ query weight · idf(term) · document weight, with weights
+        that were rounded before (``exact_weights``) and a sum that is exact.
+        """
         if query.using != SPARSE:
             return self._index.search(query)
         terms, weights = np.asarray(query.vector[0], np.uint32), np.asarray(query.vector[1], np.float64)

@@ -36,7 +36,10 @@ class Counted(Library):
         lengths = [sum(page.values()) for page in words]
         self.counts[content_id] = TermCounts.build(words, lengths)
         weighed = [
-            {t: float(document_weights(BM25.weights(np.array([n], np.uint16), float(length)))[0]) for t, n in page.items()}
+            {
+                t: float(document_weights(BM25.weights(np.array([n], np.uint16), float(length)))[0])
+                for t, n in page.items()
+            }
             for page, length in zip(words, lengths, strict=True)
         ]
         self.publish(doc_id, content_id, *weighed)

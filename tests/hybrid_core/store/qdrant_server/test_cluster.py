@@ -66,7 +66,9 @@ def publish(library: Library, number: int, version: int = 0) -> None:
 def questions(many: int) -> list[Weights]:
     rng = np.random.default_rng(7)
     return [
-        dict(zip(rng.choice(200, 16, replace=False).tolist(), query_weights(rng.random(16) + 0.5).tolist(), strict=True))
+        dict(
+            zip(rng.choice(200, 16, replace=False).tolist(), query_weights(rng.random(16) + 0.5).tolist(), strict=True)
+        )
         for _ in range(many)
     ]
 
