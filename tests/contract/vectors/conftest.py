@@ -47,11 +47,12 @@ def _running() -> Iterator[None]:
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Open:
+def backend(request: pytest.FixtureRequest) -> Iterator[Open]:
+    name = "cluster" if "nodes" in request.param else "real"
     if request.param.startswith("server (real"):
-        name = "cluster" if "nodes" in request.param else "real"
         SERVERS[name] = request.getfixturevalue(name)
-    return BACKENDS[request.param]
+    yield BACKENDS[request.param]
+    SERVERS.pop(name, None)
 
 
 @pytest.fixture

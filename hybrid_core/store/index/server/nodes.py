@@ -37,8 +37,8 @@ class Node:
             return work(client)
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
+        while self._clients:  # none is kept: at the end of the interpreter they would be closed again, with a traceback
+            self._clients.popitem()[1].close()
 
 
 class Nodes:
