@@ -24,6 +24,7 @@ _LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot
 _PART = 8 * 2**20
 _USED = 600.0  # seconds for which a fetched file stays after it was asked for, whatever room there is
 _RETRY_SECONDS = 20
+_PAUSE = 60.0  # seconds for which a bucket that did not answer is not asked for what can be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Bucket:
         self._obstore = require("obstore", "s3")
         self._near, self._room, self._url = Folder(folder), address.room, address.url
         self._store = self._opened(address)
+        self._paused = 0.0  # until when
         try:
             with self._told():
                 if self._read(_OWNER) is None:
@@ -124,14 +126,23 @@ class Bucket:
             return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
     def made(self, kind: Made, key: str) -> bytes | None:
-        try:
-            return self._read(_place(kind, key))
-        except (OSError, self._obstore.exceptions.BaseError):
-            return None  # it can be made
+        found = None
+        with self._unless_paused() as may:
+            found = self._read(_place(kind, key)) if may else None
+        return found
 
     def keep_made(self, kind: Made, key: str, value: bytes) -> None:
-        with suppress(OSError, self._obstore.exceptions.BaseError):
-            self._put_new(_place(kind, key), value)
+        with self._unless_paused() as may:
+            if may:
+                self._put_new(_place(kind, key), value)
+
+    @contextmanager
+    def _unless_paused(self) -> Iterator[bool]:
+        """Whether to ask at all: each call to a bucket that is away takes seconds, and a scan has a thousand pages."""
+        try:
+            yield time.monotonic() >= self._paused
+        except (OSError, self._obstore.exceptions.BaseError):
+            self._paused = time.monotonic() + _PAUSE
 
     def _make_room(self) -> None:
         """Fetched files that were asked for longest ago go first: they can be fetched again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -66,6 +67,30 @@ def test_what_one_home_keeps_another_fetches_whole(
     one.keep_made("pictures", "page 1", b"a picture")
     assert other.made("pictures", "page 1") == b"a picture"
     assert other.made("pictures", "page 2") is None and other.made("readings", "page 1") is None
+
+
+def test_one_that_went_away_is_not_asked_for_each_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 1)
+    asked: list[str] = []
+    with buckets.bucket() as address:
+        one = Bucket(tmp_path / "one", address, "mine")
+        read = one._read
+
+        def told(key: str) -> bytes | None:
+            asked.append(key)
+            return read(key)
+
+        monkeypatch.setattr(one, "_read", told)
+        one.keep_made("readings", "page 1", b"read")
+        assert one.made("readings", "page 1") == b"read"
+        assert one.made("readings", "page 2") is None
+        assert len(asked) == 2, "it answers, if only that there is none"
+    assert [one.made("readings", f"page {number}") for number in range(1000)] == [None] * 1000
+    one.keep_made("readings", "page 3", b"read")
+    assert len(asked) == 3
+    one._paused = time.monotonic()  # the pause is over
+    assert one.made("readings", "page 1") is None
+    assert len(asked) == 4
 
 
 def test_what_is_damaged_is_not_taken_for_the_file(tmp_path: Path, address: BucketAddress) -> None:
