@@ -7,11 +7,11 @@ import hashlib
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.home import make_folder
@@ -20,6 +20,7 @@ from hybrid_core.store.objects.objects import Made
 from hybrid_core.system.extras import require
 
 _FILES, _OWNER = "originals", "catalog"
+_T = TypeVar("_T")
 _LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot refuse where the name is taken
 _PART = 8 * 2**20
 _USED = 600.0  # seconds for which a fetched file stays after it was asked for, whatever room there is
@@ -126,23 +127,20 @@ class Bucket:
             return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
     def made(self, kind: Made, key: str) -> bytes | None:
-        found = None
-        with self._unless_paused() as may:
-            found = self._read(_place(kind, key)) if may else None
-        return found
+        return self._unless_away(lambda: self._read(_place(kind, key)))
 
     def keep_made(self, kind: Made, key: str, value: bytes) -> None:
-        with self._unless_paused() as may:
-            if may:
-                self._put_new(_place(kind, key), value)
+        self._unless_away(lambda: self._put_new(_place(kind, key), value))
 
-    @contextmanager
-    def _unless_paused(self) -> Iterator[bool]:
-        """Whether to ask at all: each call to a bucket that is away takes seconds, and a scan has a thousand pages."""
+    def _unless_away(self, work: Callable[[], _T]) -> _T | None:
+        """Each call to a bucket that is away takes seconds, and a scan has a thousand pages."""
+        if time.monotonic() < self._paused:
+            return None
         try:
-            yield time.monotonic() >= self._paused
+            return work()
         except (OSError, self._obstore.exceptions.BaseError):
             self._paused = time.monotonic() + _PAUSE
+            return None
 
     def _make_room(self) -> None:
         """Fetched files that were asked for longest ago go first: they can be fetched again."""
