@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.store.index.auxiliary import CountedDocument
 from hybrid_core.store.index.query import PageIndex, Query
+from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Document, Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import FirstStageScoring
+from retrievers.documents.content import ContentCache
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.documents.library import LibraryView
@@ -20,27 +24,7 @@ from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import NO_EXPANSION, Expansion
 
 Key = tuple[str, int]  # (doc_id, page)
-
-
-def coarse_pass(
-    index: PageIndex,
-    query: Mapping[int, float],
-    embedding: QuestionEmbedding,
-    published: Mapping[str, str],
-    scope: frozenset[str] | None,
-    scoring: FirstStageScoring,
-    fusion: Fusion,
-) -> list[Hit]:
-    """At most ``scoring.hits`` pages of published versions, best first, within ``scope`` if given.
-
-    ``query`` is {term hash: weight}, ``published`` the contents' ids by document. A hit's score is its BM25; where
-    all documents have vectors it is the weighted sum of BM25, scaled to 1 for the question's best, and nearness in
-    meaning, or with ``fusion`` "rrf" the sum of their reciprocal ranks.
-    """
-    sparse = by_words(index, query, published, scope, scoring)
-    if not embedding.over_all:
-        return sparse
-    return joined(sparse, by_meaning(index, embedding, published, scope, scoring, scoring.hits), scoring, fusion)
+_COUNTED = 64  # documents that are scored from their own term counts at most: of more an index is quicker
 
 
 def by_words(
@@ -116,12 +100,14 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 class FirstStage:
     """The first stage of one question, ``terms`` being its own words, with what expands it where."""
 
-    index: PageIndex
+    index: WeightedIndex
     terms: Mapping[str, float]
     expansion: ExpansionScope
     embedding: QuestionEmbedding
     view: LibraryView
     request: SearchRequest
+    contents: Contents
+    cache: ContentCache
 
     def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
         """The hits that compare documents, and those that compare their pages; the same unless documents are named."""
@@ -149,13 +135,41 @@ class FirstStage:
     def _pass(
         self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring | None = None
     ) -> list[Hit]:
-        query = _hashed({**expansion.terms, **self.terms})
-        scoring = scoring or self.request.scoring.first_stage
-        return coarse_pass(self.index, query, self.embedding, self.view.contents, scope, scoring, self.request.fusion)
+        """At most ``scoring.hits`` pages of published versions, best first.
 
-    def _by_words(self, expansion: Expansion, scope: Collection[str] | None) -> list[Hit]:
+        A hit's score is its BM25; where all documents have vectors it is the weighted sum of BM25, scaled to 1 for the
+        question's best, and nearness in meaning, or with fusion "rrf" the sum of their reciprocal ranks.
+        """
+        scoring = scoring or self.request.scoring.first_stage
+        sparse = self._by_words(expansion, scope, scoring)
+        if not self.embedding.over_all:
+            return sparse
+        near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
+        return joined(sparse, near, scoring, self.request.fusion)
+
+    def _by_words(
+        self, expansion: Expansion, scope: Collection[str] | None, scoring: FirstStageScoring | None = None
+    ) -> list[Hit]:
         query = _hashed({**expansion.terms, **self.terms})
-        return by_words(self.index, query, self.view.contents, scope, self.request.scoring.first_stage)
+        scoring, counted = scoring or self.request.scoring.first_stage, self._counted(scope)
+        index = self.index if counted is None else self.index.within(counted)
+        return by_words(index, query, self.view.contents, scope, scoring)
+
+    def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
+        """A few documents with their term counts: they will be looked into, or have been; None for more than a few."""
+        if scope is None or len(scope) > _COUNTED:
+            return None
+        published = self.view.contents
+        versions = {doc_id: content_id for doc_id in scope if (content_id := published.get(doc_id)) is not None}
+        new = sum(self.cache.held(content_id) is None for content_id in versions.values())
+        if new > self.request.scoring.documents.most:
+            return None
+        held = self.cache.get_all(self.contents, list(versions.values()))
+        return [
+            CountedDocument(doc_id, content_id, held[content_id].body)
+            for doc_id, content_id in versions.items()
+            if content_id in held
+        ]
 
 
 def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:

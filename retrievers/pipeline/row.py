@@ -313,7 +313,10 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
 def _first_stage(state: SearchState) -> FirstStage:
     opened = state.resources
     terms = dict.fromkeys(state.question.terms, 1.0)
-    return FirstStage(opened.index, terms, state.expansion, opened.embedding, opened.view, state.request)
+    return FirstStage(
+        opened.index, terms, state.expansion, opened.embedding, opened.view, state.request, opened.contents,
+        opened.cache,
+    )  # fmt: skip
 
 
 def _seen_on(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:

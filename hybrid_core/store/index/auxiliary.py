@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.points import SPARSE, batches
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.query import Query, least_equal, ranked
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts, Uint32
@@ -81,12 +81,13 @@ class AuxiliaryIndex:
             for document in self._searched(query)
         ]
         least = _least_of_best([scores for _, _, scores in scored], query.limit)
-        hits = [
-            Hit(doc_id, content_id, int(at) + 1, float(scores[at]), sparse=float(scores[at]))
+        pages = [
+            ((doc_id, content_id, at + 1), score)
             for doc_id, content_id, scores in scored
-            for at in np.flatnonzero(scores >= least)
+            for best in (np.flatnonzero(scores >= least),)
+            for at, score in zip(best.tolist(), scores[best].tolist(), strict=True)
         ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.page))[: query.limit]
+        return ranked(SPARSE, pages)[: query.limit]
 
     def _searched(self, query: Query) -> Iterable[CountedDocument]:
         if query.doc_ids is None:
@@ -103,10 +104,13 @@ class AuxiliaryIndex:
 
 
 def _least_of_best(scores: Sequence[Floats], limit: int) -> float:
-    """The score of the last of the ``limit`` best pages, or the smallest above 0 where there are fewer."""
+    """The least score that equals that of the last of the ``limit`` best pages, or the smallest above 0 where there are
+    fewer."""
     found = np.concatenate([*scores, np.zeros(0)])
     found = found[found > 0]
-    return float(np.partition(found, -limit)[-limit]) if len(found) > limit else float(found.min(initial=np.inf))
+    if len(found) <= limit:
+        return float(found.min(initial=np.inf))
+    return least_equal(float(np.partition(found, -limit)[-limit]))
 
 
 class _Reduced:

@@ -91,7 +91,7 @@ def best_pages(
         pages = ranked(using, best.items())
         points_per_page[using] = len(points) / len(pages) if pages else 1.0
         # Which of several equal points came before the cut is accidental too: look at all of them.
-        if len(points) < asked or (len(pages) >= limit and points[-1][1] < _least_equal(pages[limit - 1].score)):
+        if len(points) < asked or (len(pages) >= limit and points[-1][1] < least_equal(pages[limit - 1].score)):
             return pages[:limit]
         asked *= 2
 
@@ -103,12 +103,13 @@ def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]
     rows, score, least = [], math.inf, math.inf
     for (doc_id, content_id, page), found in sorted(pages, key=lambda one: -one[1]):
         if found < least:
-            score, least = found, _least_equal(found)
+            score, least = found, least_equal(found)
         rows.append((-score, doc_id, page, content_id))
     return [_hit(using, doc_id, content_id, page, -score) for score, doc_id, page, content_id in sorted(rows)]
 
 
-def _least_equal(score: float) -> float:
+def least_equal(score: float) -> float:
+    """The least that equals a score but for rounding."""
     return score - _ROUNDING * abs(score)
 
 
