@@ -12,6 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
+from hybrid_core.store.catalog.page_texts import page_texts
 from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import (
@@ -46,7 +47,6 @@ _NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.l
 _EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
     schema.libraries.c.id == bindparam("library")
 )
-_READ = ("number", "label", "text", "places", "described")
 _STATE = (
     select(
         _CATALOG_ID.scalar_subquery().label("catalog"),
@@ -59,11 +59,6 @@ _STATE = (
     )
     .where(schema.libraries.c.id == bindparam("library"))
 )
-_TEXTS = select(*(schema.pages.c[name] for name in _READ)).where(
-    schema.pages.c.content_id == bindparam("content_id"),
-    schema.pages.c.number.in_(bindparam("numbers", expanding=True)),
-)
-
 _TREE = select(schema.trees.c.sections, schema.trees.c.titles).where(
     schema.trees.c.content_id == bindparam("content_id")
 )
@@ -347,17 +342,7 @@ class Snapshot:
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What a search reads of single pages, by (content_id, number)."""
-        shown: dict[tuple[str, int], PageText] = {}
-        by_content: dict[str, list[int]] = {}
-        for content_id, number in wanted:
-            by_content.setdefault(content_id, []).append(number)
-        for content_id, numbers in by_content.items():
-            found = self._connection.execute(_TEXTS, {"content_id": content_id, "numbers": numbers})
-            shown |= {
-                (content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places), row.described)
-                for row in found
-            }
-        return shown
+        return page_texts(self._connection, wanted)
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
         """The section tree in preorder; () where content is gone."""
