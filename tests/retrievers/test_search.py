@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pymupdf
@@ -11,10 +12,13 @@ import pytest
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.store.index.edge import shard as edge_shard
-from hybrid_core.types.documents import Effort
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.query import Query
+from hybrid_core.types.documents import Effort, Hit
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
+from retrievers.pages import first_stage
 from tests import pdfs
 
 
@@ -82,6 +86,25 @@ def test_the_filing_given_is_a_filter(library: Engine) -> None:
         library.search("net sales", documents=["dunlin-freight-2023-10k", "corvane-optics-2024-10k.pdf"], top_k=20)
     )
     assert {r.doc_name for r in two.results} == {"dunlin-freight-2023-10k.pdf", "corvane-optics-2024-10k.pdf"}
+
+
+def test_of_a_filing_given_no_index_is_asked(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ("What were the net sales?", ["dunlin-freight-2023-10k"])
+    asked = list[str]()
+    monkeypatch.setattr(VectorIndex, "search", _counting(asked, VectorIndex.search))
+    found = run(library.search(given[0], documents=given[1]))
+    assert found.results and not asked
+    monkeypatch.setattr(first_stage, "_COUNTED", 0)
+    assert run(library.search(given[0], documents=given[1])).results == found.results
+    assert asked, "with the same scores"
+
+
+def _counting(asked: list[str], search: Callable[[VectorIndex, Query], list[Hit]]) -> object:
+    def counted(index: VectorIndex, query: Query) -> list[Hit]:
+        asked.append(query.using)
+        return search(index, query)
+
+    return counted
 
 
 def test_on_a_shared_page_the_section_is_the_one_that_matches(engine: Engine, tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hybrid_core.store.index.auxiliary import CountedDocument, completed
 from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights, query_weights
 from hybrid_core.text.term_counts import TermCounts
@@ -74,6 +76,31 @@ def test_new_documents_are_found_as_an_index_that_holds_them_finds_them(open_ind
         ]
         assert [hit.score for hit in found] == [hit.score for hit in expected], "to the last digit"
     assert joined.search(Query("dense", (1.0, 0.0), 10)) == []
+
+
+class _Frequencies:
+    """How many pages of a library hold each term."""
+
+    def __init__(self, library: Counted) -> None:
+        self._counts = [library.counts[content] for content, _ in library.versions.values()]
+
+    def of(self, terms: Sequence[int]) -> tuple[int, NDArray[np.int64]]:
+        held = np.sum([counts.occurrences(terms).holding for counts in self._counts], axis=0)
+        return sum(counts.page_count for counts in self._counts), np.asarray(held, np.int64)
+
+
+def test_a_few_documents_are_scored_from_their_term_counts_as_the_index_scores_them(
+    open_index: Opener, counted: Counted
+) -> None:
+    for number in range(3):  # the same pages under three names more: ties, which limits cut
+        counted.add(f"copy{number}", f"k{number}", 1, 6)
+    index = WeightedIndex(open_index(counted), _Frequencies(counted))
+    for documents in ({"d01"}, {"d01", "copy0", "copy1", "copy2"}, {"d03", "copy2", "nowhere"}):
+        few = index.within(counted.counted(documents))
+        for limit in (1, 2, 3, 7, 1000):
+            query = Query("bm25", arrays(TERMS), limit, documents)
+            assert few.search(query) == index.search(query)
+    assert few.search(Query("bm25", arrays(TERMS), 1000, {"d00"})) == []
 
 
 def test_what_was_replaced_or_removed_is_never_shown(open_index: Opener, counted: Counted) -> None:
