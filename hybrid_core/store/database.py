@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -16,6 +17,10 @@ BUSY_SECONDS = 60
 CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
 
 
+def nothing(connection: Connection) -> None:
+    """What most transactions write before their turn."""
+
+
 class Database(Protocol):
     """Safe for several threads and processes. Raises BusyError where trying again helps, StoreError otherwise."""
 
@@ -23,8 +28,9 @@ class Database(Protocol):
         """One consistent view."""
         ...
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """One write transaction; one runs at a time."""
+    def writing(self, before: Callable[[Connection], None] = nothing) -> AbstractContextManager[Connection]:
+        """One write transaction; one runs at a time. What ``before`` writes belongs to it, but may be written beside
+        others: rows that nobody looks for until this transaction refers to them."""
         ...
 
     def shrink(self) -> None:

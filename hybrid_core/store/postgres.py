@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from hybrid_core.errors import BusyError, StoreError, UnreachableError, UsageError
-from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.system.extras import require
 
 _DRIVER = "postgresql+psycopg"
@@ -86,10 +86,11 @@ class PostgresDatabase:
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
         """Whoever writes a catalog reads it first, so they take turns: publications are short."""
         with self._told(), self._connected() as connection, connection.begin():
             connection.execute(_WAITING)
+            before(connection)
             connection.execute(_ONE_WRITES)
             yield connection
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import BusyError, StoreError
-from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.store.home import advice_of, make_file, open_home
 
 _DAMAGE = ("not a database", "malformed", "decode")
@@ -61,7 +61,7 @@ class SqliteFile:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
         """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise.
 
         Threads take turns before they take a connection: SQLite lets one write at a time, and those that wait for
@@ -73,6 +73,7 @@ class SqliteFile:
             self.engine.connect().execution_options(writing=True) as connection,
             connection.begin(),
         ):
+            before(connection)
             yield connection
 
     def shrink(self) -> None:

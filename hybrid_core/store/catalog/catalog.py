@@ -15,6 +15,7 @@ from hybrid_core.cards.as_json import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
 from hybrid_core.store.catalog import originals, rows, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.content_rows import ContentRows
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import RENEWED, create_library
 from hybrid_core.store.catalog.originals import Original
@@ -111,17 +112,23 @@ class Catalog:
         from hybrid_core.store.jobs.fencing import advance_job
         from hybrid_core.types.jobs import Advance
 
-        with self.writing() as connection:
+        made = None if content is None else ContentRows.of(version, content)
+
+        def store(connection: Connection) -> None:
+            if made is not None and rows.content_id_of(connection, version) is None:
+                stored.append(made.insert(connection, version.new_id()))
+
+        stored = list[bool]()
+        with self._database.writing(before=store) as connection:
             happened = [] if fence is None else advance_job(connection, fence, advance or Advance())
             content_id = rows.content_id_of(connection, version)
-            if content_id is None and content is None:
+            if content_id is None and made is None:
                 raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
             changed, recount = list[Changed](), Recount(connection)
-            if content_id is None and content is not None:
-                content_id = version.new_id()
-                rows.insert_content(connection, content_id, version, content)
-            elif content_id is not None and content is not None and anew:
-                content_id, changed = replace_content(connection, content_id, version, content, recount)
+            if content_id is None and made is not None:  # it was there, and was removed before it was our turn
+                made.insert(connection, content_id := version.new_id())
+            elif content_id is not None and made is not None and anew and not any(stored):
+                content_id, changed = replace_content(connection, content_id, made, recount)
             known = connection.execute(
                 select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id)
             ).one_or_none()

@@ -8,13 +8,12 @@ from sqlalchemy import Connection, select, update
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.changes import Changed
+from hybrid_core.store.catalog.content_rows import ContentRows
 from hybrid_core.store.catalog.frequencies import Recount
-from hybrid_core.types.documents import IndexedContent
-from hybrid_core.types.versions import ContentVersion
 
 
 def replace_content(
-    connection: Connection, content_id: str, version: ContentVersion, content: IndexedContent, recount: Recount
+    connection: Connection, content_id: str, content: ContentRows, recount: Recount
 ) -> tuple[str, list[Changed]]:
     """Its new id, and what is to be logged of the documents that have it."""
     documents = schema.documents.c
@@ -25,7 +24,7 @@ def replace_content(
     connection.execute(update(schema.documents).where(documents.content_id == content_id).values(content_id=None))
     rows.delete_content(connection, content_id)
     new = uuid.uuid4().hex[:24]
-    rows.insert_content(connection, new, version, content)
+    content.insert(connection, new)
     for library, doc_id in ids:
         recount.add(library, new)
         connection.execute(update(schema.documents).where(documents.doc_id == doc_id).values(content_id=new))

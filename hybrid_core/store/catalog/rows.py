@@ -9,13 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert, select, union
+from sqlalchemy import Connection, Row, delete, select, union
 
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.catalog.trees import packed
-from hybrid_core.store.text import to_json
-from hybrid_core.types.documents import Document, IndexedContent, Page, Places
+from hybrid_core.types.documents import Document, Page, Places
 from hybrid_core.types.versions import ContentVersion
 
 
@@ -29,39 +27,6 @@ def content_id_of(connection: Connection, version: ContentVersion) -> str | None
 
 def to_version(row: Row[Any]) -> ContentVersion:
     return ContentVersion(*(getattr(row, name) for name in schema.VERSION))
-
-
-def insert_content(connection: Connection, content_id: str, version: ContentVersion, content: IndexedContent) -> None:
-    """Write everything made of one file's bytes."""
-    key = {"content_id": content_id}
-    connection.execute(
-        insert(schema.contents).values(
-            **key, **asdict(version), pages=len(content.pages),
-            sections=len(content.sections), title=content.title, description=content.description,
-            metadata=to_json(dict(content.metadata)),
-            warnings=to_json(content.warnings),
-            models=to_json(dict(content.models)),
-        )
-    )  # fmt: skip
-    connection.execute(insert(schema.terms).values(**key, body=content.terms, headings=content.heading_terms))
-    connection.execute(insert(schema.pages), [key | _page_values(page) for page in content.pages])
-    tree, titles = packed(content.sections)
-    connection.execute(insert(schema.trees).values(**key, sections=tree, titles=titles))
-    if content.chunks:
-        connection.execute(
-            insert(schema.chunks),
-            [
-                key
-                | {
-                    "number": c.number,
-                    "section": int(c.node_id),
-                    "page": c.page,
-                    "start": c.start,
-                    "end": c.end,
-                }
-                for c in content.chunks
-            ],
-        )
 
 
 def now() -> str:
@@ -83,16 +48,6 @@ def drop_unused_vectors(connection: Connection) -> None:
     )
     for table in (schema.embeddings, schema.embedded, schema.embedders):
         connection.execute(delete(table).where(table.c.fingerprint.not_in(used)))
-
-
-def _page_values(page: Page) -> dict[str, Any]:
-    boxes = zlib.compress(np.asarray(page.boxes, "<i2").reshape(-1, 4).tobytes(), 6)
-    return {
-        "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
-        "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
-        "described": page.described, "places": to_json(page.places),
-        "pictures": page.pictures, "engine": page.engine, "sure": page.sure,
-    }  # fmt: skip
 
 
 def to_page(row: Row[Any]) -> Page:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, select
+from sqlalchemy import Connection, delete, func, select
 
-from hybrid_core.errors import ModelError, NotFoundError, SchemaError, StoreError
+from hybrid_core.errors import LeaseLostError, ModelError, NotFoundError, SchemaError, StoreError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
+from hybrid_core.store.catalog.removal import remove_documents
 from hybrid_core.store.home import advice_of
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
@@ -157,6 +162,44 @@ def test_two_catalogs_write_at_the_same_time(catalog: Catalog) -> None:
         assert len(snapshot.published("default")) == 40
         assert [c.seq for c in snapshot.changes("default", 0)] == list(range(1, 41))
     other.close()
+
+
+@contextmanager
+def publishing(catalog: Catalog, *documents: tuple[str, ContentVersion, IndexedContent]) -> Iterator[Connection]:
+    """Publications that wait for their turn while this writes, and are done after."""
+    with ThreadPoolExecutor(len(documents)) as pool:
+        with catalog.writing() as connection:
+            waiting = [pool.submit(publish, catalog, *one) for one in documents]
+            time.sleep(0.3)
+            assert not any(one.done() for one in waiting)
+            yield connection
+        for one in waiting:
+            one.result(60)
+
+
+def test_what_is_written_before_its_turn_is_there_once(catalog: Catalog) -> None:
+    same, other = content(3, "alpha"), content(2, "beta")
+    with publishing(catalog, ("a", ALPHA, same), ("b", ALPHA, same), ("c", BETA, other), ("d", ALPHA, same)):
+        pass
+    with catalog.snapshot() as snapshot:
+        assert snapshot.published("default") == {"a": C1, "b": C1, "c": C2, "d": C1}
+        assert snapshot.content(C1) == same and snapshot.content(C2) == other
+    assert rows(catalog) == {"contents": 2, "pages": 5, "trees": 2, "chunks": 5, "terms": 2}
+
+
+def test_a_content_that_is_removed_before_a_publication_of_it_has_its_turn_is_written_again(catalog: Catalog) -> None:
+    publish(catalog, "a", ALPHA, content(3, "alpha"))
+    with publishing(catalog, ("b", ALPHA, content(3, "alpha"))) as connection:
+        remove_documents(connection, ["a"])
+    with catalog.snapshot() as snapshot:
+        assert snapshot.published("default") == {"b": C1} and snapshot.content(C1) == content(3, "alpha")
+    assert rows(catalog) == {"contents": 1, "pages": 3, "trees": 1, "chunks": 3, "terms": 1}
+
+
+def test_a_publication_whose_job_was_taken_away_leaves_nothing(catalog: Catalog) -> None:
+    with pytest.raises(LeaseLostError):
+        publish(catalog, "a", ALPHA, content(3, "alpha"), fence=Fence(7, "gone", 1))
+    assert not any(rows(catalog).values())
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

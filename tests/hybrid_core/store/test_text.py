@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, insert, select
 
-from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.content_rows import ContentRows
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
@@ -44,7 +45,7 @@ def test_a_content_full_of_them_is_the_same_in_both_databases(store: Catalog | P
         sections=(Section("0001", None, 1, BAD, 1, 1, summary=BAD, gaps=(BAD,)),),
     )  # fmt: skip
     with store.writing() as connection:
-        rows.insert_content(connection, "c", ALPHA, made)
+        assert ContentRows.of(ALPHA, made).insert(connection, "c")
     with store.reading() as connection:
         read = Snapshot(connection).content("c")
     assert read == replace(
