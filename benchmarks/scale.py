@@ -7,7 +7,8 @@ pages score alike. Its card bears another name. HOME is one whose default librar
 financebench are indexed. A Qdrant server or PostgreSQL is used where the settings name one.
 
 A row says: pages and documents, publications and points a second, the first search of a fresh process with the memory
-that two searches add to it (its own, and what is mapped from files), and the median, the 95th percentile and the stages of warm searches.
+that two searches add to it (its own, and what is mapped from files), and the median, the 95th percentile and the stages
+of warm searches.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def grow(catalog: Catalog, read: list[Read], copy: int, have: int, pages: int) -
 
 
 def resident() -> tuple[float, float]:
-    """MB that this process holds now: of its own, and mapped from files, which the system takes back when it needs it."""
+    """MB that this process holds: of its own, and mapped from files, which the system takes back when it needs it."""
     all_, mapped = (int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3])
     return (all_ - mapped) * resource.getpagesize() / 1e6, mapped * resource.getpagesize() / 1e6
 
