@@ -130,11 +130,15 @@ class Frequencies:
         with self._lock:
             unknown = [term for term in (EVERY, *terms) if term not in self._known]
             if unknown:
-                self._known |= dict.fromkeys(unknown, 0)
-                with self._catalog.reading() as connection:
-                    for library in self._libraries:
-                        for term, pages in pages_holding(connection, library, unknown).items():
-                            self._known[term] += pages
+                self._known |= self._read(unknown)
             every = self._known[EVERY]
             # A term that was asked for later may count pages that came since.
             return every, np.fromiter((min(self._known[term], every) for term in terms), np.int64, len(terms))
+
+    def _read(self, terms: Sequence[int]) -> dict[int, int]:
+        found = dict.fromkeys(terms, 0)
+        with self._catalog.reading() as connection:
+            for library in self._libraries:
+                for term, pages in pages_holding(connection, library, terms).items():
+                    found[term] += pages
+        return found

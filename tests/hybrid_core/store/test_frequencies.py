@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
+from hybrid_core.errors import UnreachableError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.frequencies import EVERY, Frequencies, frequencies
 from hybrid_core.store.index.query import Query
@@ -120,3 +122,25 @@ def test_words_are_weighed_by_the_pages_of_all_libraries_that_are_searched(catal
     expected = [idf(6, 2), 2 * idf(6, 2), idf(6, 0)]
     assert [float(weight) for weight in asked[0].vector[1]] == pytest.approx([float(one) for one in expected], rel=1e-3)
     assert weighted.holding([0, 77]) == [2, 0]
+
+
+class _Flaky:
+    """A catalog whose first read fails."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog, self._failed = catalog, False
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        if not self._failed:
+            self._failed = True
+            raise UnreachableError("the server restarts", "Try again.")
+        return self._catalog.reading()
+
+
+def test_a_read_that_fails_leaves_no_wrong_counts_behind(catalog: Catalog) -> None:
+    publish(catalog, "a", ALPHA, content(3, "alpha"))
+    counted = Frequencies(_Flaky(catalog), ["default"])
+    with pytest.raises(UnreachableError):
+        counted.of([0, 77])
+    every, holding = counted.of([0, 77])
+    assert (every, holding.tolist()) == (3, [1, 0])
