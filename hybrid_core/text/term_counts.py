@@ -69,6 +69,12 @@ class TermCounts:
         """Words per page; 1 where no page has any."""
         return float(self.lengths.mean()) or 1.0 if self.page_count else 1.0
 
+    def holds(self, terms: Collection[int]) -> bool:
+        """Whether each of these terms stands somewhere."""
+        wanted = np.fromiter(terms, np.uint32, len(terms))
+        at = self.terms.searchsorted(wanted)
+        return bool(len(self.terms)) and bool((self.terms[np.minimum(at, len(self.terms) - 1)] == wanted).all())
+
     def occurrences(self, terms: Collection[int]) -> Occurrences:
         """Where these terms stand, looked up at once: a question asks for dozens of them in each of its documents."""
         wanted = np.fromiter(terms, np.uint32, len(terms))

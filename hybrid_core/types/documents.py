@@ -317,12 +317,12 @@ class Change:
     content_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A page found by the coarse pass. ``score`` is higher for better.
 
     ``sparse`` is its BM25, ``dense`` its best point's product with the question's vector, ``learned`` the same
-    of learned term weights; None where it was not among the best by that.
+    of learned term weights; None where it was not among the best by that. (A search makes hundreds: a tuple is made
+    three times as fast as a frozen dataclass.)
     """
 
     doc_id: str
@@ -334,7 +334,6 @@ class Hit:
     learned: float | None = None
 
     def scored(self, score: float) -> Hit:
-        """``dataclasses.replace`` takes six times as long, and a search has hundreds of hits."""
         return Hit(self.doc_id, self.content_id, self.page, score, self.sparse, self.dense, self.learned)
 
     def with_words(self, sparse: float) -> Hit:

@@ -4,9 +4,8 @@ root."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-
-import numpy as np
 
 from hybrid_core.types.documents import Hit
 
@@ -14,7 +13,7 @@ from hybrid_core.types.documents import Hit
 def gather(scores: Iterable[float]) -> float:
     """Σ s / √(N + 1); 0 for no hits. Higher is better."""
     found = list(scores)
-    return sum(found) / float(np.sqrt(len(found) + 1))
+    return sum(found) / math.sqrt(len(found) + 1)
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:

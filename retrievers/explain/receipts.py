@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import nsmallest
 
+import numpy as np
+
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import PageText, place_of
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
@@ -92,10 +94,10 @@ class Explainer:
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
         found = (
-            (-node * scores.candidate.score, doc, at)
+            (-float(scores.nodes[at]) * scores.candidate.score, doc, at)
             for doc, scores in enumerate(self._scores)
-            for at, node in enumerate(scores.nodes.tolist())
-            if node and not scores.content.children[at]
+            for at in np.flatnonzero(scores.nodes).tolist()
+            if not scores.content.children[at]
         )
         return tuple(self._ranked(doc, at) for _, doc, at in nsmallest(_SECTIONS, found))
 

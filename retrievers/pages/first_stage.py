@@ -79,7 +79,7 @@ def by_meaning(
     learned = _published(index.search(Query("learned-sparse", _arrays(embedding.learned), limit, scope)), published)
     for hit in learned:
         key = (hit.doc_id, hit.page)
-        hits[key] = replace(hits[key], learned=hit.score) if key in hits else hit
+        hits[key] = hits[key]._replace(learned=hit.score) if key in hits else hit
     near = weighted([(1.0, similarity(dense)), (scoring.term_weights, normalised(_scores(learned)))])
     return hits, {key: score / (1 + scoring.term_weights) for key, score in near.items()}
 

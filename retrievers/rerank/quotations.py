@@ -97,12 +97,17 @@ def _having(content: Content, quoted: Sequence[str]) -> set[int]:
 
 def _pages_with(content: Content, quotation: str) -> set[int]:
     """The pages (1-based) that have all its terms."""
-    terms = {cached_hash(term) for term in tokenise(quotation)}
-    found = content.body.occurrences(terms)
-    if not terms or not found.holding.all():
+    terms = _terms(quotation)
+    if not terms or not content.body.holds(terms):
         return set()
+    found = content.body.occurrences(terms)
     pages, holding = np.unique(found.pages, return_counts=True)
     return {int(page) + 1 for page in pages[holding == len(terms)]}
+
+
+@lru_cache(maxsize=64)  # the same for each document that is looked at
+def _terms(quotation: str) -> frozenset[int]:
+    return frozenset(map(cached_hash, tokenise(quotation)))
 
 
 def _plain(text: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.points import (
+    DENSE,
     SPARSE,
     FloatVector,
     IntVector,
@@ -23,6 +25,7 @@ Found = tuple[Mapping[str, Any], float]
 _Page = tuple[str, str, int]  # document, content, number
 _SPARE = 1.2  # times what the last answer took
 _MORE = 4  # of pages asked for, one more: in large libraries some share the last score, and asking again costs twice
+_SCORE = itemgetter(1)
 _ROUNDING = 1e-6  # of a sum of some dozens of float32
 
 
@@ -101,21 +104,17 @@ def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]
     adds up depends on what else a segment holds.
     """
     rows, score, least = [], math.inf, math.inf
-    for (doc_id, content_id, page), found in sorted(pages, key=lambda one: -one[1]):
+    for (doc_id, content_id, page), found in sorted(pages, key=_SCORE, reverse=True):
         if found < least:
             score, least = found, least_equal(found)
         rows.append((-score, doc_id, page, content_id))
-    return [_hit(using, doc_id, content_id, page, -score) for score, doc_id, page, content_id in sorted(rows)]
+    rows.sort()
+    if using == SPARSE:
+        return [Hit(doc_id, content_id, page, -score, -score) for score, doc_id, page, content_id in rows]
+    kind = "dense" if using == DENSE else "learned"
+    return [Hit(doc_id, content_id, page, -score, **{kind: -score}) for score, doc_id, page, content_id in rows]
 
 
 def least_equal(score: float) -> float:
     """The least that equals a score but for rounding."""
     return score - _ROUNDING * abs(score)
-
-
-def _hit(using: VectorName, doc_id: str, content_id: str, page: int, score: float) -> Hit:
-    if using == "bm25":
-        return Hit(doc_id, content_id, page, score, sparse=score)
-    if using == "dense":
-        return Hit(doc_id, content_id, page, score, dense=score)
-    return Hit(doc_id, content_id, page, score, learned=score)
