@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from hybrid_core.errors import StoreError
 
-CATALOG, CACHE, ORIGINALS = "catalog.sqlite", "cache.sqlite", "originals"
-FOLDERS = frozenset({"libraries", "locks", ORIGINALS, "tmp"})
+CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
+FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp"})
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.home import CACHE, ORIGINALS
+from hybrid_core.store.home import CACHE, COPIES, ORIGINALS
 from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.services.indexes import index_folder
@@ -47,7 +47,7 @@ class LibrarySize:
 
 @dataclass(frozen=True, slots=True)
 class HomeSize:
-    """Bytes on the disk: the catalog, what can be made again at a price, the indexes, kept files."""
+    """Bytes on the disk: the catalog, what can be made again at a price, the indexes, kept and fetched files."""
 
     home: str
     libraries: tuple[LibrarySize, ...]
@@ -61,7 +61,7 @@ def home_size(catalog: Catalog, home: Path) -> HomeSize:
     cache = sum(folder_bytes(file) for file in home.glob(f"{CACHE}*"))
     return HomeSize(
         str(home), tuple(library_sizes(catalog, home)), catalog.size_bytes(), cache,
-        folder_bytes(home / "libraries"), folder_bytes(home / ORIGINALS),
+        folder_bytes(home / "libraries"), sum(folder_bytes(home / kept) for kept in (ORIGINALS, COPIES)),
     )  # fmt: skip
 
 

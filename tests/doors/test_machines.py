@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DocumentError, PageIndexError, UsageError
-from hybrid_core.store.home import ORIGINALS
+from hybrid_core.store.home import COPIES
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.jobs.workers import Workers
@@ -69,18 +69,18 @@ def test_what_is_uploaded_on_one_is_indexed_on_the_other_and_read_on_both(machin
     alpha, beta = machines
     data = pdfs.numbered(tmp_path / "made.pdf", 2, "albatross").read_bytes()
     run(alpha.upload([Upload("tides/albatross.pdf", data)]))
-    assert not (beta.home / ORIGINALS).exists()
+    assert not (beta.home / COPIES).exists()
     work(beta)
     assert states(alpha) == ["done"]
     assert found(alpha, "albatross") == found(beta, "albatross") != []
     kept = f"{hashlib.sha256(data).hexdigest()}.pdf"
-    assert [file.name for file in (beta.home / ORIGINALS).glob("*/*")] == [kept]
+    assert [file.name for file in (beta.home / COPIES).glob("*/*")] == [kept]
 
     first = run(alpha.page_image("albatross.pdf", 1))
-    for file in (beta.home / ORIGINALS).glob("*/*"):
+    for file in (beta.home / COPIES).glob("*/*"):
         file.unlink()
     assert run(beta.page_image("albatross.pdf", 1)) == first
-    assert not list((beta.home / ORIGINALS).glob("*/*")), "the picture was in the bucket"
+    assert not list((beta.home / COPIES).glob("*/*")), "the picture was in the bucket"
     assert run(beta.original("albatross.pdf")).read_bytes() == data
     link = run(beta.original_link("albatross.pdf"))
     assert link is not None and kept in link and "X-Amz-Signature" in link

@@ -60,7 +60,7 @@ class Catalog:
         """
         from hybrid_core.store.objects.opening import open_objects  # a search needs none of it
 
-        return open_objects(self, self.originals, self._bucket)
+        return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """One consistent view, for what other rooms keep in the same file; see ``snapshot``."""

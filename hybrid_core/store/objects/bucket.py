@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
-from hybrid_core.store.home import make_folder
+from hybrid_core.store.home import COPIES, ORIGINALS, make_folder
+from hybrid_core.store.objects.copies import Copies
 from hybrid_core.store.objects.folder import Folder
 from hybrid_core.store.objects.objects import Made
 from hybrid_core.system.extras import require
@@ -23,7 +24,6 @@ _FILES, _OWNER = "originals", "catalog"
 _T = TypeVar("_T")
 _LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot refuse where the name is taken
 _PART = 8 * 2**20
-_USED = 600.0  # seconds for which a fetched file stays after it was asked for, whatever room there is
 _RETRY_SECONDS = 20
 _PAUSE = 60.0  # seconds for which a bucket that did not answer is not asked for what can be made
 
@@ -31,7 +31,7 @@ _PAUSE = 60.0  # seconds for which a bucket that did not answer is not asked for
 @dataclass(frozen=True, slots=True)
 class BucketAddress:
     """``url`` like s3://bucket/folder. What is empty is what the environment of the object store's own tools says.
-    ``room`` is of fetched files in this home, in bytes.
+    ``room`` is of copies in this home, in bytes.
     """
 
     url: str
@@ -43,14 +43,15 @@ class BucketAddress:
 
 
 class Bucket:
-    def __init__(self, folder: Path, address: BucketAddress, owner: str) -> None:
+    def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
         """``owner`` is the mark of the catalog whose files these are.
 
         Raises UsageError for what is no address and for a bucket of another catalog, UnreachableError where it does
         not answer.
         """
         self._obstore = require("obstore", "s3")
-        self._near, self._room, self._url = Folder(folder), address.room, address.url
+        self._before = Folder(home / ORIGINALS)  # what the home kept when it had no bucket: the bucket may lack it
+        self._copies, self._url = Copies(home / COPIES, address.room), address.url
         self._store = self._opened(address)
         self._paused = 0.0  # until when
         try:
@@ -66,7 +67,7 @@ class Bucket:
             )
 
     def place(self, name: str) -> Path:
-        return self._near.place(name)
+        return self._near(name).place(name)
 
     def upload(self, name: str, file: Path) -> None:
         key = f"{_FILES}/{name}"
@@ -81,7 +82,7 @@ class Bucket:
             there = self._has(f"{_FILES}/{name}")
         if not there:
             self.upload(name, file)
-        self._near.keep(name, file)
+        self._near(name).keep(name, file)
 
     def fetch(self, name: str) -> Path:
         """Raises StoreError where its bytes are not those of its name."""
@@ -100,24 +101,25 @@ class Bucket:
                         stream.write(part)
             if not name.startswith(found.hexdigest()):
                 raise StoreError(f"{self._url}: {name} is damaged.", "Restore it, or upload the document again.")
-            self._near.keep(name, made)
+            self._copies.keep(name, made)
         except FileNotFoundError:
             pass
         finally:
             made.unlink(missing_ok=True)
-        self._make_room()
+        self._copies.make_room()
         return target
 
     def delete(self, name: str) -> None:
         with self._told():
             self._obstore.delete(self._store, f"{_FILES}/{name}")
-        self._near.delete(name)
+        for here in (self._before, self._copies):
+            here.delete(name)
 
     def names(self) -> Iterable[str]:
         with self._told():
             listed = self._obstore.list(self._store, prefix=f"{_FILES}/")
             there = [entry["path"].rpartition("/")[2] for part in listed for entry in part]
-        return dict.fromkeys((*there, *self._near.names()))
+        return dict.fromkeys((*there, *self._before.names(), *self._copies.names()))
 
     def link(self, name: str, seconds: int) -> str | None:
         key = f"{_FILES}/{name}"
@@ -132,6 +134,9 @@ class Bucket:
     def keep_made(self, kind: Made, key: str, value: bytes) -> None:
         self._unless_away(lambda: self._put_new(_place(kind, key), value))
 
+    def _near(self, name: str) -> Folder:
+        return self._before if self._before.place(name).exists() else self._copies
+
     def _unless_away(self, work: Callable[[], _T]) -> _T | None:
         """Each call to a bucket that is away takes seconds, and a scan has a thousand pages."""
         if time.monotonic() < self._paused:
@@ -141,16 +146,6 @@ class Bucket:
         except (OSError, self._obstore.exceptions.BaseError):
             self._paused = time.monotonic() + _PAUSE
             return None
-
-    def _make_room(self) -> None:
-        """Fetched files that were asked for longest ago go first: they can be fetched again."""
-        files = [(stat.st_mtime, stat.st_size, file) for file in self._near.folder.glob("*/*") if (stat := _stat(file))]
-        total = sum(size for _, size, _ in files)
-        for used, size, file in sorted(files):
-            if total <= self._room or used > time.time() - _USED:
-                return
-            file.unlink(missing_ok=True)
-            total -= size
 
     def _read(self, key: str) -> bytes | None:
         try:
@@ -202,9 +197,3 @@ class Bucket:
 
 def _place(kind: Made, key: str) -> str:
     return f"{kind}/{hashlib.sha256(key.encode()).hexdigest()}"
-
-
-def _stat(file: Path) -> os.stat_result | None:
-    with suppress(OSError):
-        return file.stat()
-    return None

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hybrid_core.store.home import ORIGINALS
+from hybrid_core.store.home import COPIES
 from hybrid_core.store.objects.bucket import BucketAddress
 from tests import buckets
 from tests.doors.http.conftest import MILL, serving, upload
@@ -49,7 +49,7 @@ def test_an_original_in_a_bucket_is_given_in_ranges_and_said_to_be_gone(
         upload(client, "mills", mill=MILL)
         [document] = client.get("/libraries/mills/documents").json()["documents"]
         original = f"/libraries/mills/documents/{document['doc_id']}/original"
-        for file in (home / ORIGINALS).glob("*/*"):
+        for file in (home / COPIES).glob("*/*"):
             file.unlink()  # this home may forget what it fetched
         part = client.get(original, headers=RANGE)
         if links == "signed":
@@ -58,7 +58,7 @@ def test_an_original_in_a_bucket_is_given_in_ranges_and_said_to_be_gone(
         assert part.status_code == 206 and part.content == b"The mill"
 
         emptied(address, f"originals/{hashlib.sha256(MILL.encode()).hexdigest()}.md")
-        for file in (home / ORIGINALS).glob("*/*"):
+        for file in (home / COPIES).glob("*/*"):
             file.unlink()
         gone = client.get(original)
         assert gone.status_code == 422 and "gone" in gone.json()["error"]["message"]

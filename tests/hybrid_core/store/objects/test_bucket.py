@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
+from hybrid_core.store.home import ORIGINALS
 from hybrid_core.store.objects import bucket as module
 from hybrid_core.store.objects.bucket import Bucket, BucketAddress
 from hybrid_core.store.objects.folder import Folder
@@ -119,6 +120,26 @@ def test_fetched_files_make_room_for_those_that_were_asked_for_later(tmp_path: P
     assert small.fetch(names[0]).exists()
     for name in names:
         one.delete(name)
+
+
+def test_what_a_home_kept_before_it_had_a_bucket_stays_in_it(tmp_path: Path, address: BucketAddress) -> None:
+    home = tmp_path / "home"
+    before, only = Folder(home / ORIGINALS), []
+    for word in (b"first" * 1000, b"second" * 1000):
+        name, file = written(tmp_path, word)
+        before.keep(name, file)
+        os.utime(before.place(name), (1, 1))
+        only.append(name)
+    name, file = written(tmp_path, b"fetched")
+    Bucket(tmp_path / "other", address, "mine").keep(name, file)
+    one = Bucket(home, replace(address, room=700), "mine")
+    one.fetch(name)
+    assert [one.fetch(name).stat().st_size for name in only] == [5000, 6000]
+    assert set(only) < set(one.names()) and one.link(only[0], 60) is None
+    assert one.place(only[0]) == before.place(only[0]) and one.place(name).exists()
+    for each in (name, *only):
+        one.delete(each)
+    assert not list(before.names()) and not {name, *only} & set(one.names())
 
 
 @pytest.mark.parametrize(
