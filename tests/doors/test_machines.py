@@ -182,7 +182,7 @@ def test_originals_that_are_gone_from_the_bucket_are_said(machines: Machines, tm
     data = pdfs.numbered(tmp_path / "made.pdf", 1, "albatross").read_bytes()
     run(alpha.upload([Upload("albatross.pdf", data), Upload("second.pdf", data + b"\n")]))
     objects = alpha._catalog().objects
-    objects.delete(f"{hashlib.sha256(data).hexdigest()}.pdf")
+    objects.delete([f"{hashlib.sha256(data).hexdigest()}.pdf"], lambda _: set())
     work(beta)
     assert sorted(states(beta)) == ["done", "failed: its bytes are not kept any more."]
     failed = next(view.job for view in run(beta.jobs()).jobs if view.job.status == "failed")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hybrid_core.store.objects.objects import Objects
     from hybrid_core.types.jobs import Advance, Fence
 
+_AT_ONCE = 500  # kept files that are looked for and deleted together
+
 
 class Catalog:
     """One catalog. Safe to use from several threads, and by several processes at once."""
@@ -249,16 +251,19 @@ class Catalog:
         """Keep the bytes of all that lies in a container now, however deep; "": of uploads. What lay in it before and
         does not now is removed. Returns the addresses of that. Raises StoreError where the bytes cannot be kept.
         """
+        objects = self.objects
         try:
             for one in found:
-                self.objects.upload(one.name, one.file)
+                objects.upload(one.name, one.file)
             with self.writing() as connection:
                 before = originals.members(connection, library, container) if container else []
-                unused = originals.add_originals(connection, self.objects, library, found)
+                unused = originals.add_originals(connection, objects, library, found)
                 now = {one.path for one in found}
                 gone = [path for path in before if path not in now]
                 unused |= remove_documents(connection, at_paths(connection, library, gone))
                 unused |= originals.drop_originals(connection, library, gone)
+            for one in found:
+                objects.confirm(one.name, one.file)
         except OSError as error:
             advice = advice_of(str(error.strerror), self.path.parent, "Check the folder's permissions.")
             raise StoreError(f"{self.originals}: cannot be written ({error.strerror}).", advice) from error
@@ -299,9 +304,21 @@ class Catalog:
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        if files:
-            with self.writing() as connection:
-                originals.delete_unused(connection, self.objects, files)
+        """Others write in between."""
+        left = list(files)
+        for at in range(0, len(left), _AT_ONCE):
+            unused = set(some := left[at : at + _AT_ONCE]) - self._used(some)
+            if unused:
+                objects = self.objects
+                with self.writing() as connection:  # in which nobody comes to use one
+                    unused -= originals.used(connection, unused)
+                    for file in unused:
+                        objects.drop(file)
+                objects.delete(unused, self._used)
+
+    def _used(self, files: Collection[str]) -> set[str]:
+        with self._database.reading() as connection:
+            return originals.used(connection, files)
 
     def remove_library(self, name: str) -> None:
         """Remove a library with all its documents, what was said about it, and everybody's rights in it."""

@@ -7,7 +7,7 @@ import hashlib
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +17,14 @@ from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, Usa
 from hybrid_core.store.home import COPIES, ORIGINALS, make_folder
 from hybrid_core.store.objects.copies import Copies
 from hybrid_core.store.objects.folder import Folder
-from hybrid_core.store.objects.objects import Made
+from hybrid_core.store.objects.objects import Made, Used
 from hybrid_core.system.extras import require
 
-_FILES, _OWNER = "originals", "catalog"
+_FILES, _ASIDE, _OWNER = "originals", "aside", "catalog"
 _T = TypeVar("_T")
 _LARGE = 32 * 2**20  # bytes: what is larger goes in parts, which a store cannot refuse where the name is taken
 _PART = 8 * 2**20
+_LEFT = datetime.timedelta(days=1)  # what lies aside for longer was left by a process that ended
 _RETRY_SECONDS = 20
 _PAUSE = 60.0  # seconds for which a bucket that did not answer is not asked for what can be made
 
@@ -78,14 +79,36 @@ class Bucket:
                 self._obstore.put(self._store, key, file, chunk_size=_PART)
 
     def keep(self, name: str, file: Path) -> None:
+        """It is in the bucket, and stays where it is until that is sure."""
+
+    def confirm(self, name: str, file: Path) -> None:
         with self._told():
             there = self._has(f"{_FILES}/{name}")
         if not there:
             self.upload(name, file)
         self._near(name).keep(name, file)
 
+    def drop(self, name: str) -> None:
+        """``delete`` does."""
+
+    def delete(self, names: Collection[str], used: Used) -> None:
+        """Each lies aside while it is asked for again: whoever came to use it since it was found unused may have
+        confirmed it before it went.
+        """
+        with self._told():
+            aside = {name: place for name in names if (place := self._put_aside(name))}
+            self._delete([f"{_FILES}/{name}" for name in aside])
+            again = used(names)
+            for name in again & aside.keys():
+                self._obstore.copy(self._store, aside[name], f"{_FILES}/{name}")
+            left = [place for name, place in self._left_aside() if name in names and name not in again]
+            self._delete([*aside.values(), *left])
+        for name in set(names) - again:
+            self._before.drop(name)
+            self._copies.drop(name)
+
     def fetch(self, name: str) -> Path:
-        """Raises StoreError where its bytes are not those of its name."""
+        """Raises StoreError where its bytes are not those of its name, too."""
         target = self.place(name)
         with suppress(OSError):
             os.utime(target)
@@ -96,7 +119,7 @@ class Bucket:
                 make_folder(target.parent)
                 found = hashlib.sha256()
                 with made.open("xb") as stream:
-                    for part in self._obstore.get(self._store, f"{_FILES}/{name}").stream(min_chunk_size=_PART):
+                    for part in self._get(name).stream(min_chunk_size=_PART):
                         found.update(part)
                         stream.write(part)
             if not name.startswith(found.hexdigest()):
@@ -109,23 +132,16 @@ class Bucket:
         self._copies.make_room()
         return target
 
-    def delete(self, name: str) -> None:
-        with self._told():
-            self._obstore.delete(self._store, f"{_FILES}/{name}")
-        for here in (self._before, self._copies):
-            here.delete(name)
-
     def names(self) -> Iterable[str]:
         with self._told():
-            listed = self._obstore.list(self._store, prefix=f"{_FILES}/")
-            there = [entry["path"].rpartition("/")[2] for part in listed for entry in part]
+            there = [entry["path"].split("/")[1] for under in (_FILES, _ASIDE) for entry in self._listed(f"{under}/")]
         return dict.fromkeys((*there, *self._before.names(), *self._copies.names()))
 
     def link(self, name: str, seconds: int) -> str | None:
         key = f"{_FILES}/{name}"
         with self._told():
-            if not self._has(key):  # whoever follows a link would get the store's own words for it
-                return None
+            if not (self._has(key) or self._put_back(name)):
+                return None  # whoever follows a link would get the store's own words for it
             return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
     def made(self, kind: Made, key: str) -> bytes | None:
@@ -133,6 +149,37 @@ class Bucket:
 
     def keep_made(self, kind: Made, key: str, value: bytes) -> None:
         self._unless_away(lambda: self._put_new(_place(kind, key), value))
+
+    def _put_aside(self, name: str) -> str | None:
+        """Where a copy of it is then; a place of its own, so that nobody else deletes it. None where it is not kept."""
+        place = f"{_ASIDE}/{name}/{uuid.uuid4().hex}"
+        try:
+            self._obstore.copy(self._store, f"{_FILES}/{name}", place)
+        except FileNotFoundError:
+            return None
+        return place
+
+    def _put_back(self, name: str) -> bool:
+        """Whether it lay aside: it is being deleted, or who deleted it ended before it was asked for again."""
+        for entry in self._listed(f"{_ASIDE}/{name}/"):
+            with suppress(FileNotFoundError):
+                self._obstore.copy(self._store, entry["path"], f"{_FILES}/{name}")
+                return True
+        return False
+
+    def _left_aside(self) -> Iterator[tuple[str, str]]:
+        """(name, place) of what processes left that ended."""
+        for entry in self._listed(f"{_ASIDE}/"):
+            if datetime.datetime.now(datetime.UTC) - entry["last_modified"] > _LEFT:
+                yield entry["path"].split("/")[1], entry["path"]
+
+    def _listed(self, prefix: str) -> Iterator[Any]:
+        for part in self._obstore.list(self._store, prefix=prefix):
+            yield from part
+
+    def _delete(self, keys: list[str]) -> None:
+        with suppress(FileNotFoundError):  # another process was quicker
+            self._obstore.delete(self._store, keys)
 
     def _near(self, name: str) -> Folder:
         return self._before if self._before.place(name).exists() else self._copies
@@ -146,6 +193,13 @@ class Bucket:
         except (OSError, self._obstore.exceptions.BaseError):
             self._paused = time.monotonic() + _PAUSE
             return None
+
+    def _get(self, name: str) -> Any:
+        """Raises FileNotFoundError where it is not kept."""
+        with suppress(FileNotFoundError):
+            return self._obstore.get(self._store, f"{_FILES}/{name}")
+        self._put_back(name)
+        return self._obstore.get(self._store, f"{_FILES}/{name}")
 
     def _read(self, key: str) -> bytes | None:
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from hybrid_core.store.home import make_folder
-from hybrid_core.store.objects.objects import Made
+from hybrid_core.store.objects.objects import Made, Used
 
 
 class Folder:
@@ -27,11 +27,17 @@ class Folder:
             file.chmod(stat.S_IRUSR)  # programs that show it must not change it
             file.replace(target)
 
+    def confirm(self, name: str, file: Path) -> None:
+        """Who deletes it does so in a transaction too."""
+
+    def drop(self, name: str) -> None:
+        self.place(name).unlink(missing_ok=True)
+
+    def delete(self, names: Collection[str], used: Used) -> None:
+        """They have been dropped."""
+
     def fetch(self, name: str) -> Path:
         return self.place(name)
-
-    def delete(self, name: str) -> None:
-        self.place(name).unlink(missing_ok=True)
 
     def names(self) -> Iterable[str]:
         return [file.name for file in self.folder.glob("*/*")]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Literal, Protocol
 
 Made = Literal["pictures", "readings"]
 """Pictures of pages; what was read from them."""
 
+Used = Callable[[Collection[str]], set[str]]
+"""Which of these names the catalog uses, as it is when this is called."""
+
 
 class Objects(Protocol):
     """Safe for several threads and processes. Raises UnreachableError where a server does not answer, OSError where the
     home's disk refuses.
+
+    A file is kept in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
+    It is deleted in two: ``drop`` in a transaction that finds it unused, ``delete``. While one writes nobody else
+    does, so that what is called in a transaction asks no server.
     """
 
     def place(self, name: str) -> Path:
@@ -20,18 +27,32 @@ class Objects(Protocol):
         ...
 
     def upload(self, name: str, file: Path) -> None:
-        """What takes long of keeping a file, for which nobody else should wait; it stays where it is."""
+        """What takes long of keeping a file; it stays where it is."""
         ...
 
     def keep(self, name: str, file: Path) -> None:
-        """Keep a file, which is taken away, unless its bytes are kept."""
+        """In a write transaction of the catalog. The file is taken away, unless its bytes are kept."""
+        ...
+
+    def confirm(self, name: str, file: Path) -> None:
+        """Whoever found it unused before that transaction may have deleted it meanwhile: then it is kept again."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """In a write transaction of the catalog, in which nobody comes to use it."""
+        ...
+
+    def delete(self, names: Collection[str], used: Used) -> None:
+        """After that transaction, but for those which are ``used`` again. A process that ends in here may leave files
+        that nobody uses, and takes away none that somebody does.
+        """
         ...
 
     def fetch(self, name: str) -> Path:
-        """Where it lies in this home; nothing lies there where it is not kept."""
+        """Where it lies in this home; nothing lies there where it is not kept. Raises StoreError where the home's disk
+        refuses.
+        """
         ...
-
-    def delete(self, name: str) -> None: ...
 
     def names(self) -> Iterable[str]:
         """Of everything that is kept."""

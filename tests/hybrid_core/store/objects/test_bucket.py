@@ -35,18 +35,29 @@ def written(folder: Path, data: bytes) -> tuple[str, Path]:
     return f"{hashlib.sha256(data).hexdigest()}.txt", file
 
 
+def kept(objects: Objects, name: str, file: Path) -> None:
+    objects.upload(name, file)
+    objects.keep(name, file)
+    objects.confirm(name, file)
+
+
+def deleted(objects: Objects, *names: str) -> None:
+    for name in names:
+        objects.drop(name)
+    objects.delete(names, lambda _: set())
+
+
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 def test_files_are_kept_once_found_and_deleted(kind: str, tmp_path: Path, address: BucketAddress) -> None:
     here = tmp_path / "here"
     objects: Objects = Folder(here) if kind == "folder" else Bucket(here, address, "mine")
     for _ in range(2):
         name, file = written(tmp_path, b"tides")
-        objects.upload(name, file)
-        objects.keep(name, file)
+        kept(objects, name, file)
     assert objects.fetch(name).read_bytes() == b"tides" and list(objects.names()) == [name]
     assert objects.fetch(name) == objects.place(name) and objects.place(name).stat().st_mode & 0o777 == 0o400
-    objects.delete(name)
-    objects.delete(name)
+    deleted(objects, name)
+    deleted(objects, name)
     assert not objects.fetch(name).exists() and not list(objects.names())
 
 
@@ -58,8 +69,7 @@ def test_what_one_home_keeps_another_fetches_whole(
     one, other = (Bucket(tmp_path / home, address, "mine") for home in ("one", "other"))
     name, file = written(tmp_path, data)
     one.upload(name, file)
-    one.upload(name, file)
-    one.keep(name, file)
+    kept(one, name, file)
     assert other.fetch(name).read_bytes() == data
     link = other.link(name, 60)
     assert link is not None
@@ -103,7 +113,7 @@ def test_what_is_damaged_is_not_taken_for_the_file(tmp_path: Path, address: Buck
     with pytest.raises(StoreError, match="is damaged"):
         one.fetch(name)
     assert not one.place(name).exists()
-    one.delete(name)
+    deleted(one, name)
 
 
 def test_fetched_files_make_room_for_those_that_were_asked_for_later(tmp_path: Path, address: BucketAddress) -> None:
@@ -111,15 +121,14 @@ def test_fetched_files_make_room_for_those_that_were_asked_for_later(tmp_path: P
     names = []
     for word in (b"first" * 100, b"second" * 100):
         name, file = written(tmp_path, word)
-        one.keep(name, file)
+        kept(one, name, file)
         names.append(name)
     small = Bucket(tmp_path / "small", replace(address, room=700), "mine")
     os.utime(small.fetch(names[0]), (1, 1))
     small.fetch(names[1])
     assert not small.place(names[0]).exists() and small.place(names[1]).exists()
     assert small.fetch(names[0]).exists()
-    for name in names:
-        one.delete(name)
+    deleted(one, *names)
 
 
 def test_what_a_home_kept_before_it_had_a_bucket_stays_in_it(tmp_path: Path, address: BucketAddress) -> None:
@@ -127,18 +136,17 @@ def test_what_a_home_kept_before_it_had_a_bucket_stays_in_it(tmp_path: Path, add
     before, only = Folder(home / ORIGINALS), []
     for word in (b"first" * 1000, b"second" * 1000):
         name, file = written(tmp_path, word)
-        before.keep(name, file)
+        kept(before, name, file)
         os.utime(before.place(name), (1, 1))
         only.append(name)
     name, file = written(tmp_path, b"fetched")
-    Bucket(tmp_path / "other", address, "mine").keep(name, file)
+    kept(Bucket(tmp_path / "other", address, "mine"), name, file)
     one = Bucket(home, replace(address, room=700), "mine")
     one.fetch(name)
     assert [one.fetch(name).stat().st_size for name in only] == [5000, 6000]
     assert set(only) < set(one.names()) and one.link(only[0], 60) is None
     assert one.place(only[0]) == before.place(only[0]) and one.place(name).exists()
-    for each in (name, *only):
-        one.delete(each)
+    deleted(one, name, *only)
     assert not list(before.names()) and not {name, *only} & set(one.names())
 
 
