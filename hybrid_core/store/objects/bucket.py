@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
-from hybrid_core.store.home import COPIES, ORIGINALS, make_folder
+from hybrid_core.store.home import COPIES, ORIGINALS, advice_of, make_folder
 from hybrid_core.store.objects.copies import Copies
 from hybrid_core.store.objects.folder import Folder
 from hybrid_core.store.objects.objects import Made, Used
@@ -113,23 +113,27 @@ class Bucket:
         with suppress(OSError):
             os.utime(target)
             return target
+        parts = self._parts(name)
+        if parts is None:
+            return target
         made = target.with_name(f".{uuid.uuid4().hex}")
+        found = hashlib.sha256()
         try:
-            with self._told():
-                make_folder(target.parent)
-                found = hashlib.sha256()
-                with made.open("xb") as stream:
-                    for part in self._get(name).stream(min_chunk_size=_PART):
-                        found.update(part)
-                        stream.write(part)
+            make_folder(target.parent)
+            with made.open("xb") as stream:
+                for part in parts:
+                    found.update(part)
+                    stream.write(part)
             if not name.startswith(found.hexdigest()):
                 raise StoreError(f"{self._url}: {name} is damaged.", "Restore it, or upload the document again.")
             self._copies.keep(name, made)
-        except FileNotFoundError:
-            pass
+            self._copies.make_room()
+        except OSError as error:
+            advice = advice_of(str(error.strerror), self._copies.folder.parent, "Check the folder's permissions.")
+            raise StoreError(f"{target}: cannot be written ({error.strerror}).", advice) from error
         finally:
-            made.unlink(missing_ok=True)
-        self._copies.make_room()
+            with suppress(OSError):
+                made.unlink()
         return target
 
     def names(self) -> Iterable[str]:
@@ -194,12 +198,20 @@ class Bucket:
             self._paused = time.monotonic() + _PAUSE
             return None
 
-    def _get(self, name: str) -> Any:
-        """Raises FileNotFoundError where it is not kept."""
-        with suppress(FileNotFoundError):
-            return self._obstore.get(self._store, f"{_FILES}/{name}")
-        self._put_back(name)
-        return self._obstore.get(self._store, f"{_FILES}/{name}")
+    def _parts(self, name: str) -> Iterator[bytes] | None:
+        """Of a file; None where it is not kept."""
+        with self._told():
+            for _ in range(2):
+                with suppress(FileNotFoundError):
+                    return self._told_of(self._obstore.get(self._store, f"{_FILES}/{name}"))
+                if not self._put_back(name):
+                    return None
+        return None
+
+    def _told_of(self, answer: Any) -> Iterator[bytes]:
+        """What befalls whoever takes the parts is not the store's."""
+        with self._told():
+            yield from answer.stream(min_chunk_size=_PART)
 
     def _read(self, key: str) -> bytes | None:
         try:
@@ -242,7 +254,7 @@ class Bucket:
         errors = self._obstore.exceptions
         try:
             yield
-        except (errors.PermissionDeniedError, errors.UnauthenticatedError, PermissionError) as error:
+        except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
             raise PageIndexError(f"{self._url} refused the key.", "Set objects_access_key and the others.") from error
         except errors.BaseError as error:
             why = str(error).partition("\n")[0]

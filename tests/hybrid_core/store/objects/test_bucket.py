@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
-from hybrid_core.store.home import ORIGINALS
+from hybrid_core.store.home import COPIES, ORIGINALS
 from hybrid_core.store.objects import bucket as module
 from hybrid_core.store.objects.bucket import Bucket, BucketAddress
 from hybrid_core.store.objects.folder import Folder
@@ -148,6 +149,33 @@ def test_what_a_home_kept_before_it_had_a_bucket_stays_in_it(tmp_path: Path, add
     assert one.place(only[0]) == before.place(only[0]) and one.place(name).exists()
     deleted(one, name, *only)
     assert not list(before.names()) and not {name, *only} & set(one.names())
+
+
+@pytest.mark.parametrize(
+    ("refused", "advice"), [(errno.ENOSPC, "Free some space"), (errno.EACCES, "Check the folder's permissions")]
+)
+def test_a_disk_that_refuses_is_not_taken_for_the_bucket(
+    tmp_path: Path, address: BucketAddress, monkeypatch: pytest.MonkeyPatch, refused: int, advice: str
+) -> None:
+    one = Bucket(tmp_path / "one", address, "mine")
+    name, file = written(tmp_path, b"tides")
+    one.upload(name, file)
+
+    def refuse(folder: Path) -> None:
+        raise OSError(refused, os.strerror(refused), str(folder))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "make_folder", refuse)
+        with pytest.raises(StoreError, match=f"{os.strerror(refused)}.*{advice}") as raised:
+            one.fetch(name)
+    assert str(one.place(name)) in str(raised.value)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / COPIES).write_text("somebody's file")
+    with pytest.raises(StoreError, match=r"cannot be written \(.*Check"):
+        one.fetch(name)
+    (tmp_path / "one" / COPIES).unlink()
+    assert one.fetch(name).read_bytes() == b"tides"
+    deleted(one, name)
 
 
 @pytest.mark.parametrize(
