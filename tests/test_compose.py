@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -92,6 +93,12 @@ def test_the_image_is_built_of_everything_that_is_installed_and_runs_as_nobody_s
     assert "postgres" in extras and "qdrant" in extras and "sentence-transformers" not in extras
 
 
+def test_what_a_host_exports_for_it_is_no_setting_of_another_meaning() -> None:
+    written = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
+    used = re.findall(r"\$\{(PAGEINDEX_\w+)", written)
+    assert used and used == re.findall(r"^ +(PAGEINDEX_\w+): \$\{\1:-", written, re.M)
+
+
 def test_every_process_knows_every_node_that_a_profile_may_start() -> None:
     nodes = [name for name in SERVICES if name.startswith("qdrant-")]
     assert len(nodes) == 3
@@ -109,8 +116,10 @@ def test_qdrant_is_the_version_that_the_tests_run_against() -> None:
 
 def test_secrets_are_made_once_and_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
-    for _ in range(2):
-        subprocess.run([ROOT / "scripts" / "secrets", folder], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    script = ROOT / "scripts" / "secrets"
+    for named, variables in (([folder], {}), ([], {"SECRETS_FOLDER": str(folder)})):
+        environment = os.environ | variables
+        subprocess.run([script, *named], check=True, timeout=60, stdout=subprocess.DEVNULL, env=environment)
         found = {file.name: file.read_text() for file in folder.iterdir()}
         assert set(found) == set(COMPOSE["secrets"]) and folder.stat().st_mode & 0o777 == 0o700
         for server in ("postgres", "redis"):

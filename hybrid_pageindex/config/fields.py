@@ -61,7 +61,9 @@ class StorageSettings:
     )
     objects_endpoint: str = setting("", "of a store that is not Amazon's, like http://localhost:9000")
     objects_region: str = setting("", "of the bucket")
-    objects_access_key: str = setting("", "of the bucket; empty: what AWS_… variables or the machine's role say")
+    objects_access_key: str = setting(
+        "", "of the bucket; empty: what AWS_… variables or the machine's role say", secret=True
+    )
     objects_secret_key: str = setting("", "that belongs to it", secret=True)
     objects_links: Literal["proxied", "signed"] = setting(
         "proxied", "originals are sent by serve itself, or it sends who asks to the bucket by a link of five minutes",

@@ -62,6 +62,16 @@ def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
         load_settings(tmp_path, variable)
 
 
+def test_every_key_and_token_may_be_in_a_file(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("http://one:word@localhost/1")
+    named = [one.name for one in fields(Settings) if one.name.endswith(("_key", "_token"))]
+    assert "objects_access_key" in named
+    for name in (*named, "postgres_url", "redis_url"):
+        settings = load_settings(tmp_path, {f"PAGEINDEX_{name.upper()}_FILE": str(secret)})
+        assert getattr(settings, name) == secret.read_text() and "one:word" not in repr(settings)
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
