@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.store.access.replies import ReplyStore
     from hybrid_core.store.notes.store import FeedbackStore, NoteStore
+    from hybrid_core.store.objects.objects import Distant
     from hybrid_core.types.answers import Answer
     from hybrid_core.types.jobs import JobStatus, WorkKind
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
@@ -599,6 +600,13 @@ class Engine:
             return None
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: signed_link(self._catalog(), name, document))
+
+    async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
+        """The file to be read in parts, where it lies in a bucket and this home has not fetched it."""
+        from hybrid_pageindex.services.opening import distant_original
+
+        name = arguments.library(library, self.settings.library)
+        return await asyncio.to_thread(lambda: distant_original(self._catalog(), name, document))
 
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None

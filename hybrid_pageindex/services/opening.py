@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.objects.objects import Distant
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.services import reading
 
@@ -28,6 +29,13 @@ def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
     held_by, found = _document(catalog, library, name)
     kept = catalog.kept_as(held_by, found.path)
     return None if kept is None else catalog.objects.link(kept, _SECONDS)
+
+
+def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
+    """The file where it lies in a bucket and not in this home. Raises NotFoundError."""
+    held_by, found = _document(catalog, library, name)
+    kept = catalog.kept_as(held_by, found.path)
+    return None if kept is None else catalog.objects.distant(kept)
 
 
 def _document(catalog: Catalog, library: str, name: str) -> tuple[str, Document]:

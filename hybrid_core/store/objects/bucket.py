@@ -17,7 +17,7 @@ from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, Usa
 from hybrid_core.store.home import COPIES, ORIGINALS, advice_of, make_folder
 from hybrid_core.store.objects.copies import Copies
 from hybrid_core.store.objects.folder import Folder
-from hybrid_core.store.objects.objects import Made, Used
+from hybrid_core.store.objects.objects import Distant, Made, Used
 from hybrid_core.system.extras import require
 
 _FILES, _ASIDE, _OWNER = "originals", "aside", "catalog"
@@ -136,6 +136,14 @@ class Bucket:
                 made.unlink()
         return target
 
+    def distant(self, name: str) -> Distant | None:
+        if self.place(name).exists():
+            return None
+        with self._told(), suppress(FileNotFoundError):
+            size = self._obstore.head(self._store, f"{_FILES}/{name}")["size"]
+            return Distant(size, lambda start, stop: self._parts(name, {"range": (start, stop)}))
+        return None
+
     def names(self) -> Iterable[str]:
         with self._told():
             there = [entry["path"].split("/")[1] for under in (_FILES, _ASIDE) for entry in self._listed(f"{under}/")]
@@ -198,12 +206,12 @@ class Bucket:
             self._paused = time.monotonic() + _PAUSE
             return None
 
-    def _parts(self, name: str) -> Iterator[bytes] | None:
+    def _parts(self, name: str, options: Any = None) -> Iterator[bytes] | None:
         """Of a file; None where it is not kept."""
         with self._told():
             for _ in range(2):
                 with suppress(FileNotFoundError):
-                    return self._told_of(self._obstore.get(self._store, f"{_FILES}/{name}"))
+                    return self._told_of(self._obstore.get(self._store, f"{_FILES}/{name}", options=options))
                 if not self._put_back(name):
                     return None
         return None

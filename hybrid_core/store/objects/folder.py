@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from hybrid_core.store.home import make_folder
-from hybrid_core.store.objects.objects import Made, Used
+from hybrid_core.store.objects.objects import Distant, Made, Used
 
 
 class Folder:
@@ -38,6 +38,9 @@ class Folder:
 
     def fetch(self, name: str) -> Path:
         return self.place(name)
+
+    def distant(self, name: str) -> Distant | None:
+        return None
 
     def names(self) -> Iterable[str]:
         return [file.name for file in self.folder.glob("*/*")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -11,6 +12,16 @@ Made = Literal["pictures", "readings"]
 
 Used = Callable[[Collection[str]], set[str]]
 """Which of these names the catalog uses, as it is when this is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distant:
+    """A file of so many bytes. ``part`` gives those from one to before another, None where it is gone meanwhile;
+    raises UnreachableError, also while it gives them.
+    """
+
+    size: int
+    part: Callable[[int, int], Iterator[bytes] | None]
 
 
 class Objects(Protocol):
@@ -52,6 +63,10 @@ class Objects(Protocol):
         """Where it lies in this home; nothing lies there where it is not kept. Raises StoreError where the home's disk
         refuses.
         """
+        ...
+
+    def distant(self, name: str) -> Distant | None:
+        """To read some of a file that need not be fetched; None where it lies in this home, or is not kept."""
         ...
 
     def names(self) -> Iterable[str]:

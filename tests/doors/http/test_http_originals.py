@@ -64,3 +64,34 @@ def test_an_original_in_a_bucket_is_given_in_ranges_and_said_to_be_gone(
         assert gone.status_code == 422 and "gone" in gone.json()["error"]["message"]
         found = client.post("/search", json={"question": "price of the mill", "libraries": ["mills"]}).json()
         assert [page["doc_name"] for page in found["results"]] == ["mill.md"]
+
+
+def test_of_an_original_in_a_bucket_only_the_part_that_is_asked_for_is_sent(
+    tmp_path: Path, address: BucketAddress
+) -> None:
+    home, data = tmp_path / "home", MILL.encode()
+    size = len(data)
+    with serving(home, **buckets.variables(address)) as served, served.client() as client:
+        client.post("/libraries", json={"name": "mills"})
+        upload(client, "mills", mill=MILL)
+        [document] = client.get("/libraries/mills/documents").json()["documents"]
+        original = f"/libraries/mills/documents/{document['doc_id']}/original"
+        for file in (home / COPIES).glob("*/*"):
+            file.unlink()
+        for asked, start, stop in [
+            ("2-9", 2, 10), ("5-", 5, size), ("-7", size - 7, size), (f"3-{size + 100}", 3, size),
+            (f"-{size + 100}", 0, size),
+        ]:  # fmt: skip
+            part = client.get(original, headers={"Range": f"bytes={asked}"})
+            assert part.status_code == 206 and part.content == data[start:stop]
+            assert part.headers["content-range"] == f"bytes {start}-{stop - 1}/{size}"
+            assert part.headers["content-length"] == str(stop - start)
+            assert part.headers["content-disposition"].startswith("attachment")
+        for none in (f"{size}-", "-0"):
+            beyond = client.get(original, headers={"Range": f"bytes={none}"})
+            assert beyond.status_code == 416 and beyond.headers["content-range"] == f"bytes */{size}"
+        assert not list((home / COPIES).glob("*/*")), "it was not fetched for any of these"
+        assert client.get(original, headers={"Range": "bytes=9-2"}).status_code == 400
+        several = client.get(original, headers={"Range": "bytes=0-1,4-5"})
+        assert several.status_code == 206 and several.headers["content-type"].startswith("multipart/byteranges")
+        assert client.get(original).content == data

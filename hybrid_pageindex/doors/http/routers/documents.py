@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
 from hybrid_pageindex.doors.http.models import QUESTION, Corrections
+from hybrid_pageindex.doors.http.ranges import part_of
 from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, said, tagged
 from hybrid_pageindex.doors.http.uploads import received
 from hybrid_pageindex.services.briefing import Briefing
@@ -114,13 +115,18 @@ async def rebuild_document(server: At, library: Written, document: DocumentName)
 
 
 @router.get("/{document}/original", response_class=FileResponse)
-async def original(server: At, library: Read, document: DocumentName) -> Response:
+async def original(request: Request, server: At, library: Read, document: DocumentName) -> Response:
     """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
     found = await server.engine.info(document, library=library.name)
     if link := await server.engine.original_link(found.doc_id, library=library.name):
         return RedirectResponse(link)
+    headers, asked = attachment(found.name), request.headers.get("range")
+    if asked and "if-range" not in request.headers:
+        distant = await server.engine.distant_original(found.doc_id, library=library.name)
+        if distant and (part := await part_of(distant, asked, headers)):
+            return part
     file = await server.engine.original(found.doc_id, library=library.name)
-    return FileResponse(file, media_type="application/octet-stream", headers=attachment(found.name))
+    return FileResponse(file, media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/{document}/briefing", response_model=Briefing)
