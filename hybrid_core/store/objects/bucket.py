@@ -137,7 +137,7 @@ class Bucket:
         return target
 
     def distant(self, name: str) -> Distant | None:
-        if self.place(name).exists():
+        if os.access(self.place(name), os.R_OK):
             return None
         with self._told(), suppress(FileNotFoundError):
             size = self._obstore.head(self._store, f"{_FILES}/{name}")["size"]
@@ -194,7 +194,7 @@ class Bucket:
             self._obstore.delete(self._store, keys)
 
     def _near(self, name: str) -> Folder:
-        return self._before if self._before.place(name).exists() else self._copies
+        return self._before if os.access(self._before.place(name), os.R_OK) else self._copies
 
     def _unless_away(self, work: Callable[[], _T]) -> _T | None:
         """Each call to a bucket that is away takes seconds, and a scan has a thousand pages."""
