@@ -21,6 +21,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 MOST_SECONDS = 2.0
+_BROWSER = "window"  # a fixture whose client, stopped while it starts, leaves an event loop behind
 _STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn")
 _PLATFORM = ["uname", "-p"]  # of the standard library's platform, which clients of models ask
 
@@ -48,7 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         endures = item.get_closest_marker("endurance") is not None
         if tier == "endurance":
             return endures or is_hypothesis_test(getattr(item, "obj", None))
-        return not endures and (tier == "whole" or item.get_closest_marker("slow") is None)
+        slow = item.get_closest_marker("slow") is not None or _BROWSER in getattr(item, "fixturenames", ())
+        return not endures and (tier == "whole" or not slow)
 
     left_out = [item for item in items if not chosen(item)]
     if left_out:
