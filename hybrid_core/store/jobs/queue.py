@@ -178,12 +178,17 @@ class JobQueue:
 
     def _expire(self, connection: Connection) -> list[Happening]:
         late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
-        happened = []
-        for row in sorted(late, key=lambda row: row.id):
-            happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
-            cause = f"The worker {row.worker} gave no sign of life while it had it."
-            happened += fail_job(connection, row, cause, self._retries, final=False)
-        return happened
+        return abandoned(connection, late, self._retries)
+
+
+def abandoned(connection: Connection, found: Sequence[Row[Any]], retries: Retries) -> list[Happening]:
+    """Running jobs whose worker died are one try the worse: one of them may have killed it."""
+    happened = []
+    for row in sorted(found, key=lambda row: row.id):
+        happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
+        cause = f"The worker {row.worker} gave no sign of life while it had it."
+        happened += fail_job(connection, row, cause, retries, final=False)
+    return happened
 
 
 def release(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:

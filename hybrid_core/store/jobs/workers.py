@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.control import cancel
 from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import log
-from hybrid_core.store.jobs.fencing import end
-from hybrid_core.store.jobs.queue import LEASE_MS, release
+from hybrid_core.store.jobs.fencing import Retries, end
+from hybrid_core.store.jobs.queue import LEASE_MS, abandoned, release
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.types.jobs import Worker
@@ -25,8 +26,8 @@ MACHINE = "machine:"
 
 
 class Workers:
-    def __init__(self, store: JobStore, lease_ms: int = LEASE_MS) -> None:
-        self._store, self._lease_ms = store, lease_ms
+    def __init__(self, store: JobStore, lease_ms: int = LEASE_MS, retries: Retries = Retries()) -> None:
+        self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
         """As it is known from now on."""
@@ -61,7 +62,7 @@ class Workers:
     def leave(self, worker: str, cause: str = "") -> None:
         """A process ends: what it has waits again, and it waits for nothing; the jobs that it waited for stay."""
         with self._store.writing() as connection:
-            self._forget(connection, [worker], cause)
+            log(connection, release(connection, self._forget(connection, [worker]), cause))
 
     def abandon(self, worker: str) -> list[int]:
         """Stop waiting, and cancel what only this one waits for and nobody asked for without waiting; their ids."""
@@ -86,7 +87,8 @@ class Workers:
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
 
     def sweep(self, worker: str = "") -> None:
-        """Forget processes that are gone, but for the one that asks, and end what only they could have done."""
+        """Forget processes that are gone, but for the one that asks, and end what only they could have done. What they
+        had is one try the worse, as where its lease ran out."""
         with self._store.reading() as connection:
             dead = connection.execute(select(workers.c.id).where(self._dead(), workers.c.id != worker)).scalars().all()
             secret = connection.execute(
@@ -96,16 +98,17 @@ class Workers:
             return
         with self._store.writing() as connection:
             gone = select(workers.c.id).where(self._dead(), workers.c.id != worker)
-            self._forget(connection, connection.execute(gone).scalars().all(), "Its worker is gone.")
+            left = self._forget(connection, connection.execute(gone).scalars().all())
+            log(connection, abandoned(connection, left, self._retries))
             self._end_forgotten(connection)
 
-    def _forget(self, connection: Connection, gone: Sequence[str], cause: str) -> None:
+    def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
+        """The jobs that they have."""
         if not gone:
-            return
+            return []
         connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(gone)))
         connection.execute(delete(workers).where(workers.c.id.in_(gone)))
-        found = connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(gone)).with_for_update()).all()
-        log(connection, release(connection, found, cause))
+        return connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(gone)).with_for_update()).all()
 
     def _end_forgotten(self, connection: Connection) -> None:
         """Jobs whose password no process has any more would wait for ever."""

@@ -333,7 +333,25 @@ def test_what_a_dead_process_leaves_is_seen_to(store: Store, clock: Clock) -> No
     assert [worker.id for worker in workers.all()] == ["b"] and not workers.beat("a")
     assert [(job.subject, job.status) for job in reader.listed()] == [("/stays", "waiting"), ("/secret", "failed")]
     assert "ask again with the password" in reader.listed()[1].cause and reader.counts(waiter="a").waiting == 0
-    assert claimed(store, "b").attempts == 0, "that its process ended is no sign of a bad file"
+    assert [job.attempts for job in reader.listed(status=["waiting"])] == [1]
+    clock.seconds += 1
+    assert claimed(store, "b").subject == "/stays"
+
+
+def test_a_job_that_kills_each_worker_that_takes_it_is_given_up(store: Store, clock: Clock) -> None:
+    """Each beats, takes it 9 s later and dies: it is known to be gone before its lease has run out."""
+    queue, workers, reader = JobQueue(store), Workers(store), JobReader(store)
+    [made] = queue.enqueue([request("/deadly")])
+    for number in range(5):
+        workers.register(Worker(f"w{number}", "here", 1, "worker"))
+        clock.seconds += 9
+        claimed(store, f"w{number}")
+        clock.seconds += 52
+        workers.sweep("other")
+        job = reader.job(made.job)
+        assert job.attempts == number + 1 and "gave no sign of life" in job.cause
+        clock.seconds += 300
+    assert job.status == "failed" and kinds(store, job.id).count("expired") == 5
 
 
 def test_a_worker_that_ends_gives_back_what_it_has(store: Store) -> None:
