@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Update, bindparam, case, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Update, bindparam, case, exists, or_, select, update
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
@@ -49,8 +49,7 @@ class Due:
         able = set(abilities)
         values = {
             "able": [needs for needs in _needs_waiting(connection) if rows.words(needs) <= able],
-            "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
-            "who": worker, "stages": list(stages), **limits.busy(connection),
+            "who": worker, "stages": list(stages), **open_values(connection, paused, longest_ms, limits),
         }  # fmt: skip
         found = cls(bool(stages), only_awaited, values, limits)
         if not values["able"] or connection.scalar(_due(bool(stages), only_awaited), {**values, "most": 1}) is None:
@@ -77,17 +76,31 @@ class Due:
         return sorted(taken, key=lambda row: (-row.priority, row.turn, row.id))
 
 
+def open_now() -> list[ColumnElement[bool]]:
+    """What is true of a job that may be taken now, whoever is able to; its values are ``open_values``."""
+    now = db_now()
+    return [
+        IS_WAITING,
+        or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")),  # the clock was put back
+        jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)),
+        jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)),
+        jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)),
+        jobs.c.id.not_in(bindparam("paused_jobs", expanding=True)),
+    ]
+
+
+def open_values(connection: Connection, paused: rows.Paused, longest_ms: int, limits: JobLimits) -> dict[str, Any]:
+    return {
+        "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
+        **limits.busy(connection),
+    }  # fmt: skip
+
+
 @cache
 def _due(of_stages: bool, only_awaited: bool) -> Select[Any]:
-    now = db_now()
     query = (
         select(jobs.c.id)
-        .where(IS_WAITING, (jobs.c.needs + "").in_(bindparam("able", expanding=True)))
-        .where(or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")))  # the clock was put back
-        .where(jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)))
-        .where(jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)))
-        .where(jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)))
-        .where(jobs.c.id.not_in(bindparam("paused_jobs", expanding=True)))
+        .where(*open_now(), (jobs.c.needs + "").in_(bindparam("able", expanding=True)))
         .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
         .limit(bindparam("most"))
     )

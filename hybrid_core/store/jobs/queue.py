@@ -164,6 +164,9 @@ class JobQueue:
 
     def expire(self) -> int:
         """Give what nobody keeps any more to the others; how many jobs that were."""
+        with self._store.reading() as connection:
+            if connection.scalar(_LATE, {"lease": self._lease_ms}) is None:
+                return 0
         with self._store.writing() as connection:
             happened = self._expire(connection)
             log(connection, happened)

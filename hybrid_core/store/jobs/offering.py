@@ -1,0 +1,86 @@
+"""Which jobs are offered to workers that are told a job's number and cannot look for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, func, select
+
+from hybrid_core.store.jobs import rows
+from hybrid_core.store.jobs.due import open_now, open_values
+from hybrid_core.store.jobs.fencing import Retries
+from hybrid_core.store.jobs.limits import JobLimits
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.store import JobStore
+from hybrid_core.store.jobs.tables import jobs
+from hybrid_core.store.jobs.workers import SESSION, Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    job: int
+    kind: str
+
+
+class JobOffers:
+    """Of what waits, what a worker may take now. Who takes an offer claims the job as all do."""
+
+    def __init__(self, store: JobStore, retries: Retries = Retries(), limits: JobLimits = JobLimits()) -> None:
+        self._store, self._longest, self._limits = store, 2 * retries.most_ms, limits
+        self._queue, self._workers = JobQueue(store, retries, limits=limits), Workers(store, retries=retries)
+
+    def all(self, most: int) -> list[Offer]:
+        """The most urgent first, up to ``most`` of each kind, and of a library no more than may run at once. Where more
+        wait, those that need different things have the same part, and in that the libraries: so neither a library nor
+        an ability that nobody has keeps others waiting. What dead workers had is offered too."""
+        self._workers.sweep()
+        self._queue.expire()
+        with self._store.reading() as connection:
+            paused = rows.Paused(connection)
+            if paused.all:
+                return []
+            values = self._values(connection, paused) | {"most": most, "share": self._limits.library_jobs or most}
+            return [Offer(row.id, row.kind) for row in connection.execute(_offers(), values)]
+
+    def open(self, job: int, abilities: Collection[str]) -> bool:
+        """Whether who has these abilities may take a job now."""
+        with self._store.reading() as connection:
+            paused = rows.Paused(connection)
+            if paused.all:
+                return False
+            needs = connection.scalar(_needs(), self._values(connection, paused) | {"job": job})
+            return needs is not None and rows.words(needs) <= set(abilities)
+
+    def _values(self, connection: Connection, paused: rows.Paused) -> dict[str, Any]:
+        return open_values(connection, paused, self._longest, self._limits)
+
+
+@cache
+def _needs() -> Select[Any]:
+    return select(jobs.c.needs).where(jobs.c.id == bindparam("job"), *open_now())
+
+
+@cache
+def _offers() -> Select[Any]:
+    """A library's jobs are numbered, then those that need the same, one of each library in turn, then all in turn."""
+    sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "needs", "priority", "turn")]
+    chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
+    for name, within, most in (
+        ("of_library", ("kind", "needs", "library"), "share"),
+        ("of_needs", ("kind", "needs"), "most"),
+        ("of_kind", ("kind",), "most"),
+    ):
+        before = [chosen.c[one] for one in ("of_needs", "of_library") if one in chosen.c]
+        place = func.row_number().over(
+            partition_by=[chosen.c[one] for one in within], order_by=[*before[:1], *_order(chosen.c)]
+        )
+        numbered = select(chosen, place.label(name)).subquery()
+        chosen = select(numbered).where(numbered.c[name] <= bindparam(most)).subquery()
+    return select(chosen.c.id, chosen.c.kind).order_by(*_order(chosen.c))
+
+
+def _order(of: Any) -> tuple[Any, ...]:
+    return of.priority.desc(), of.turn, of.id
