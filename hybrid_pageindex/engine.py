@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.store.access.replies import ReplyStore
+    from hybrid_core.store.jobs.offering import Offer
     from hybrid_core.store.notes.store import FeedbackStore, NoteStore
     from hybrid_core.store.objects.objects import Distant
     from hybrid_core.types.answers import Answer
@@ -361,6 +362,16 @@ class Engine:
         """
         over = partial(work, self._parts(), self.settings, None, _not_told)
         await stoppable(lambda stop: over(stop, lambda: True, job))
+
+    async def offers(self, most: int) -> list[Offer]:
+        """The jobs that ``work_on`` could do somewhere now, up to ``most`` of each kind, the most urgent first, of all
+        libraries alike. For who hands out their numbers.
+        """
+        from hybrid_core.store.jobs.limits import JobLimits
+        from hybrid_core.store.jobs.offering import JobOffers
+
+        limits = self.settings.part(JobLimits)
+        return await asyncio.to_thread(lambda: JobOffers(self._catalog(), limits=limits).all(most))
 
     async def waits(self) -> bool:
         """Whether work waits in the queue."""

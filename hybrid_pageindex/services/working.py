@@ -38,6 +38,7 @@ def work(
     """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``; of
     one ``kind``, or of all.
     """
+    from hybrid_core.store.jobs.offering import JobOffers
     from indexers.jobs.embedding import NEED, lane
     from indexers.jobs.working import work as do
 
@@ -47,6 +48,8 @@ def work(
     others = [] if kind == "index" else [lane(parts.catalog, parts.embedders.load, lambda _: None)]
     if kind is not None:  # what it says of itself is what others tell who waits
         able = frozenset(one for one in able if one.startswith(NEED) == (kind == "embed"))
+    if only is not None and not JobOffers(parts.catalog, limits=usual.job_limits).open(only, able):
+        return  # what is over, or is not for this process, costs no workplace
     with parts.working(), following(parts):
         do(
             parts.catalog, parts.cache, scratch, able, parsers, usual,

@@ -87,7 +87,7 @@ class Machines:
         commands = {
             "server": [*own, "serve", "--port", str(port)], "worker 1": [*own, "worker"], "worker 2": [*own, "worker"],
             "celery": [*celery, "worker", "--concurrency", "1"],
-            "beat": [*celery, "beat", "--schedule", str(folder / "beat")],
+            "beat": [*celery, "beat"],
         }  # fmt: skip
         environment = {**os.environ, **self.variables}
         self.programs = {
