@@ -114,11 +114,13 @@ def _due(of_stages: bool, only_awaited: bool) -> Select[Any]:
 
 @cache
 def _taking(of_stages: bool, only_awaited: bool) -> Update:
-    chosen = _due(of_stages, only_awaited).with_for_update(skip_locked=True).scalar_subquery()
+    """Chosen once: PostgreSQL may run a subquery again for each row, and passes over what it has locked by then."""
+    found = _due(of_stages, only_awaited).with_for_update(skip_locked=True).cte("chosen")
+    chosen = found.prefix_with("MATERIALIZED", dialect="postgresql")
     now = db_now()
     return (
         update(jobs)
-        .where(jobs.c.id.in_(chosen))
+        .where(jobs.c.id.in_(select(chosen.c.id)))
         .values(
             status="running", worker=bindparam("who"), claim=jobs.c.claim + 1, lease_until=now + bindparam("lease"),
             heartbeat_at=now, cause="", started_at=case((jobs.c.started_at == 0, now), else_=jobs.c.started_at),

@@ -158,7 +158,7 @@ def test_ended_jobs_are_never_gone_through_to_take_one(catalog: Catalog) -> None
     event.remove(catalog._database.engine, "before_cursor_execute", note)
     with sqlite3.connect(catalog.path) as direct:
         for statement, parameters in statements:
-            if statement.startswith(("SELECT", "UPDATE jobs", "DELETE")):
+            if statement.startswith(("SELECT", "WITH", "UPDATE jobs", "DELETE")):
                 plan = [row[3] for row in direct.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]  # type: ignore[arg-type]
                 if "jobs.not_before <=" in statement:
                     assert not any("ORDER BY" in step for step in plan), "all that waits is sorted"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from hybrid_core.errors import LeaseLostError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
@@ -93,6 +94,16 @@ def test_workers_that_look_at_the_same_time_keep_a_limit_together(store: Store) 
     for thread in threads:
         thread.join()
     assert len(taken) == len({job.id for job in taken}) == 3
+
+
+def test_no_more_is_taken_than_was_asked_for_however_the_server_joins(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url)
+    joins = ("hashjoin", "mergejoin", "hashagg", "sort", "material", "seqscan")
+    plan = "; ".join(f"SET enable_{how} = off" for how in joins)
+    event.listen(store.engine, "begin", lambda connection: connection.exec_driver_sql(plan))
+    JobQueue(store).enqueue([request(f"/{number}") for number in range(40)])
+    assert [len(JobQueue(store).claim("w", [], most=3)) for _ in range(3)] == [3, 3, 3]
+    store.close()
 
 
 def test_the_same_work_is_joined_or_done_again(store: Store) -> None:
