@@ -101,7 +101,7 @@ def test_jobs_are_done_once_whatever_becomes_of_messages(engine: Engine, tmp_pat
         assert {result.doc_name for result in run(engine.search("cape 3")).results} >= {"3.pdf"}
 
 
-@pytest.mark.parametrize("how", ["paused", "unable", "ahead", "one queue"])
+@pytest.mark.parametrize("how", ["paused", "unable", "ahead", "one queue", "own beat"])
 def test_a_worker_gets_jobs(engine: Engine, tmp_path: Path, broker: str, how: str) -> None:
     """Whatever else waits before them, whatever its clock says, and whichever queue it reads."""
     run(engine.index(pdfs.numbered(tmp_path / "before.pdf", 1, "cape"), library="many", detach=True))
@@ -115,7 +115,12 @@ def test_a_worker_gets_jobs(engine: Engine, tmp_path: Path, broker: str, how: st
     main = ["-c", AHEAD] if how == "ahead" else ["-m", "celery"]
     queues = ["--queues", "pageindex.index"] if how == "one queue" else []
     worker = ["worker", "--pool", "prefork", "--concurrency", "1", *queues]
-    with begun(engine.home, broker, *worker, main=main), begun(engine.home, broker, "beat"):
+    with ExitStack() as processes:
+        if how == "own beat":
+            worker.append("--beat")
+        else:
+            processes.enter_context(begun(engine.home, broker, "beat"))
+        processes.enter_context(begun(engine.home, broker, *worker, main=main))
         until(lambda: JobReader(engine._catalog()).job(wanted).status == "done", 60)
 
 

@@ -18,6 +18,8 @@ from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import jobs
 from hybrid_core.store.jobs.workers import SESSION, Workers
 
+_TOGETHER = 20  # jobs that need the same: who cannot do them is past so many before it comes to others
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -33,9 +35,10 @@ class JobOffers:
         self._queue, self._workers = JobQueue(store, retries, limits=limits), Workers(store, retries=retries)
 
     def all(self, most: int) -> list[Offer]:
-        """The most urgent first, up to ``most`` of each kind, and of a library no more than may run at once. Where more
-        wait, those that need different things have the same part, and in that the libraries: so neither a library nor
-        an ability that nobody has keeps others waiting. What dead workers had is offered too."""
+        """Up to ``most`` of each kind, and of a library no more than may run at once; the most urgent first among the
+        first 20 of all that need the same, then among the next. Where more wait, those that need different things have
+        the same part, and in that the libraries: so neither a library nor an ability that nobody has keeps others
+        waiting. What dead workers had is offered too."""
         self._workers.sweep()
         self._queue.expire()
         with self._store.reading() as connection:
@@ -43,7 +46,9 @@ class JobOffers:
             if paused.all:
                 return []
             values = self._values(connection, paused) | {"most": most, "share": self._limits.library_jobs or most}
-            return [Offer(row.id, row.kind) for row in connection.execute(_offers(), values)]
+            found = connection.execute(_offers(), values).all()
+        found = sorted(found, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.id))
+        return [Offer(row.id, row.kind) for row in found]
 
     def open(self, job: int, abilities: Collection[str]) -> bool:
         """Whether who has these abilities may take a job now."""
@@ -79,7 +84,7 @@ def _offers() -> Select[Any]:
         )
         numbered = select(chosen, place.label(name)).subquery()
         chosen = select(numbered).where(numbered.c[name] <= bindparam(most)).subquery()
-    return select(chosen.c.id, chosen.c.kind).order_by(*_order(chosen.c))
+    return select(chosen)
 
 
 def _order(of: Any) -> tuple[Any, ...]:

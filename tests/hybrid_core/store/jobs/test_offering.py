@@ -54,6 +54,12 @@ def test_what_needs_one_thing_in_many_libraries_keeps_nothing_else_waiting(store
     assert len(found) == 20 and set(plain) <= set(found)
 
 
+def test_who_cannot_do_the_most_urgent_comes_to_others_soon(store: Store) -> None:
+    put(store, "urgent", 90, "ocr:deu", priority=20)
+    plain = put(store, "other", 2)
+    assert offered(store, most=100)[20:22] == plain
+
+
 def test_libraries_have_the_same_part_and_kinds_one_each(store: Store) -> None:
     big, small = put(store, "big", 30), put(store, "small", 5)
     embedded = put(store, "big", 30, kind="embed")
