@@ -26,9 +26,7 @@ _beat: Any = require("celery.beat", "celery")
 _signals: Any = require("celery.signals", "celery")
 
 EVERY = 5.0  # seconds after which what still waits is sent anew
-_MOST = (
-    200  # numbers of a kind sent at once: so few that one worker that can do none of them is through before the next
-)
+_MOST = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()

@@ -16,7 +16,8 @@ from tests import postgres, qdrant_real
 from tests.doors.http.conftest import serving, upload
 
 pytestmark = pytest.mark.slow
-COMPOSE = yaml.safe_load((Path(__file__).parents[3] / "docker-compose.yaml").read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[3]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
@@ -58,3 +59,23 @@ def test_the_servers_of_the_compose_file_work_together_and_end_in_order(tmp_path
             for worker in workers:
                 worker.terminate()
         assert [worker.wait(60) for worker in workers] == [0, 0]
+
+
+def test_what_scripts_cluster_starts_is_found_by_the_variables_that_it_gives(tmp_path: Path, postgres_url: str) -> None:
+    if qdrant_real.program() is None:
+        pytest.skip(qdrant_real.REASON)
+    (tmp_path / "mill.md").write_text("# The mill\n\nThe mill was sold to the town in 1987.\n", encoding="utf-8")
+    engine = f"{sys.executable} -m hybrid_pageindex --home {tmp_path / 'home'}"
+    script = (
+        f"set -e; {engine} index --upload {tmp_path / 'mill.md'}; "
+        f"{engine} search 'who bought the mill' --json; {engine} doctor --json"
+    )
+    parts = ["postgres", "redis", "qdrant=3", "bucket"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.cluster", *parts, "--", "bash", "-c", script],
+        env=os.environ | {"PAGEINDEX_QDRANT_SHARDS": "4", "PAGEINDEX_QDRANT_REPLICAS": "2"},
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert '"mill.md"' in ran.stdout and "postgresql+psycopg://" in ran.stdout and "Qdrant server" in ran.stdout
+    assert not (tmp_path / "home" / "catalog.sqlite").exists()
