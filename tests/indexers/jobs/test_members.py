@@ -160,6 +160,7 @@ def test_an_update_looks_at_archives_and_leaves_out_what_was_removed(engine: Eng
     assert paths(engine, docs) == ["offer.eml", "offer.eml!/report.md"]
 
 
+@pytest.mark.slow  # in the fast tier it would wait for a process that may not start
 def test_a_worker_goes_on_with_what_lies_in_a_file(engine: Engine, docs: Path) -> None:
     assert run(engine.index(docs, detach=True)).files == ()
 
