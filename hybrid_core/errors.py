@@ -87,6 +87,10 @@ class UnreachableError(StoreError):
     retryable = True
 
 
+class CatalogUnreachableError(UnreachableError):
+    """The catalog's database does not answer. What only reads may be begun again."""
+
+
 class Cancelled(PageIndexError):
     """The caller asked for the work to stop."""
 

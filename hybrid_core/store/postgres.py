@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from hybrid_core.errors import BusyError, StoreError, UnreachableError, UsageError
+from hybrid_core.errors import BusyError, CatalogUnreachableError, StoreError, UsageError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.system.extras import require
 
@@ -27,7 +27,12 @@ _PAUSE = 0.1
 _ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
 _WAITING = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 _SIZE = text("SELECT pg_database_size(current_database())")
-_LATER = ("08", "40", "53", "55", "57P")  # classes of SQLSTATE: connection, rollback, resources, locks, shutdown
+# Classes of SQLSTATE: connection, transactions that took too long, rollback, resources, locks, cancelled or shut down.
+_LATER = ("08", "25P03", "25P04", "40", "53", "55", "57")
+_AWAY = (
+    "refused", "starting up", "not yet accepting", "recovery mode", "shutting down", "closed the connection",
+    "too many", "remaining connection slots",
+)  # fmt: skip
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
 
 
@@ -37,8 +42,9 @@ class PostgresDatabase:
     Nothing outlives a transaction: no prepared statement, no lock or setting of a session.
     """
 
-    def __init__(self, url: str, prepare: Callable[[Connection], None]) -> None:
-        """``prepare`` brings what was found, or nothing, to what this version works with; one process does at a time.
+    def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
+        """``prepare`` brings what was found, or nothing, to what this version works with, where it is not ``ready``:
+        whoever only looks takes no turn among those who write. One process does at a time.
 
         Raises UsageError for what is no address, PageIndexError where the driver is not installed, StoreError where
         the server cannot be reached, and what ``prepare`` does.
@@ -57,14 +63,18 @@ class PostgresDatabase:
             pool_timeout=BUSY_SECONDS,
             pool_use_lifo=True,
             pool_pre_ping=True,  # a server that was restarted costs no error
+            isolation_level="READ COMMITTED",  # whoever waited for a turn sees what was written before it
         )
         self._closed = False
         event.listen(self.engine, "checkin", self._given_back)
-        self._patience = 0.0
+        self._opening = True
         try:
-            with self.writing() as connection:
-                prepare(connection)
-            self._patience = _PATIENCE
+            with self.reading() as connection:
+                found = ready(connection)
+            if not found:
+                with self.writing() as connection:
+                    prepare(connection)
+            self._opening = False
         except BaseException:
             self.engine.dispose()
             raise
@@ -88,11 +98,16 @@ class PostgresDatabase:
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
         """Whoever writes a catalog reads it first, so they take turns: publications are short."""
-        with self._told(), self._connected() as connection, connection.begin():
-            connection.execute(_WAITING)
-            before(connection)
-            connection.execute(_ONE_WRITES)
-            yield connection
+        with self._told(), self._connected(_WAITING) as connection:
+            try:
+                before(connection)
+                connection.execute(_ONE_WRITES)
+                yield connection
+                connection.commit()
+            except DatabaseError as error:
+                if _state(error) == _READ_ONLY:  # another of the addresses may take them
+                    connection.invalidate()
+                raise
 
     def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
         """SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes
@@ -102,14 +117,21 @@ class PostgresDatabase:
         elif connection is not None and not connection.closed:
             connection.read_only = None
 
-    def _connected(self) -> Connection:
-        """Nothing has been asked yet: where there is no connection it can be tried again."""
-        until = time.monotonic() + self._patience
+    def _connected(self, first: TextClause | None = None) -> Connection:
+        """A connection on which nothing has been asked but ``first``: so where there is none, or it is gone, as one
+        behind a pooler is only then, it is tried again."""
+        until = time.monotonic() + _PATIENCE
         while True:
+            connection = None
             try:
-                return self.engine.connect()
-            except OperationalError:
-                if time.monotonic() > until:
+                connection = self.engine.connect()
+                if first is not None:
+                    connection.execute(first)
+                return connection
+            except OperationalError as error:
+                if connection is not None:
+                    connection.close()
+                if time.monotonic() > until or (self._opening and not _passes(error)):
                     raise
                 time.sleep(_PAUSE)
 
@@ -139,7 +161,7 @@ class PostgresDatabase:
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DEFECTS):
                 raise
-            state = getattr(error.orig, "sqlstate", None)
+            state = _state(error)
             reason = str(error.orig).strip().partition("\n")[0]
             if state == _READ_ONLY:
                 raise StoreError(f"{self}: the server takes no writes ({reason}).", "Name its primary.") from error
@@ -149,8 +171,21 @@ class PostgresDatabase:
                 said = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
                 raise BusyError(said, "Try again.") from error
             if error.connection_invalidated or state is None or state.startswith(_LATER):
-                raise UnreachableError(f"{self}: does not answer ({reason}).", "Try again when it does.") from error
+                raise CatalogUnreachableError(
+                    f"{self}: does not answer ({reason}).", "Try again when it does."
+                ) from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
+
+
+def _state(error: DatabaseError | InterfaceError) -> str | None:
+    return getattr(error.orig, "sqlstate", None)
+
+
+def _passes(error: OperationalError) -> bool:
+    """Whether a server that was never reached may be there soon: it starts, or has no connection left. A wrong name or
+    password stays wrong."""
+    state = _state(error)
+    return state.startswith(_LATER) if state else any(sign in str(error.orig) for sign in _AWAY)
 
 
 def address_of(url: str) -> URL:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hybrid_core.errors import IndexDamagedError, NotFoundError
+from hybrid_core.errors import CatalogUnreachableError, IndexDamagedError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.points import OTHER_SETTINGS
@@ -76,7 +76,13 @@ class Searcher:
         ``earlier`` are pages (doc_id, number) that the last answer of a conversation rests on.
         """
         reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
-        return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
+        work = partial(self._search, request, reasoner, self._row(earlier))
+        try:
+            return self._opening_again(work, request)
+        except CatalogUnreachableError:
+            if reasoner is not None:  # what a model was asked may have cost something
+                raise
+            return self._opening_again(work, request)
 
     def _row(self, earlier: Sequence[tuple[str, int]]) -> Stages:
         if not earlier:

@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 24
+SCHEMA_VERSION = 25
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -111,7 +111,7 @@ documents = Table(
     Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: nothing published
     Column("card", Text, nullable=False),  # JSON object: what was read off the file
     Column("corrections", Text, nullable=False, server_default="{}"),  # JSON object: what somebody said instead
-    Column("size", Integer, nullable=False),
+    Column("size", BigInteger().with_variant(Integer, "sqlite"), nullable=False),  # bytes
     Column("mtime", Float, nullable=False),
     Column("ctime", Float, nullable=False, server_default="0"),
     Column("inode", String, nullable=False, server_default=""),
@@ -224,7 +224,9 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
         from hybrid_core.store.postgres import PostgresDatabase
 
         open_home(path.parent)  # which keeps what can be made again
-        made: Database = PostgresDatabase(url, lambda opened: _prepare(opened, path))
+        made: Database = PostgresDatabase(
+            url, lambda opened: _ready(opened, path), lambda opened: _prepare(opened, path)
+        )
     else:
         mend = "Move it away and index again."
         made = SqliteFile(path, "a catalog", mend, lambda opened: _prepare_file(opened, path))
@@ -250,12 +252,16 @@ def whole() -> MetaData:
 
 def _prepare_file(connection: Connection, path: Path) -> None:
     """Whoever only looks takes no turn among those who write."""
-    if inspect(connection).has_table("meta") and _found(connection, path) == SCHEMA_VERSION:
+    if _ready(connection, path):
         return
     connection.rollback()
     connection = connection.execution_options(writing=True)
     with connection.begin():
         _prepare(connection, path)
+
+
+def _ready(connection: Connection, path: Path) -> bool:
+    return inspect(connection).has_table("meta") and _found(connection, path) == SCHEMA_VERSION
 
 
 def _prepare(connection: Connection, path: Path) -> None:

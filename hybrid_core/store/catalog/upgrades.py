@@ -138,6 +138,12 @@ def _pack_trees(connection: Connection, _: Path) -> None:
     connection.exec_driver_sql("DROP TABLE sections")
 
 
+def _widen_sizes(connection: Connection, _: Path) -> None:
+    """Files may have more than 2 GB; SQLite's integers have no limit that matters."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("ALTER TABLE documents ALTER COLUMN size TYPE BIGINT")
+
+
 def _section(row: Row[Any]) -> Section:
     return Section(
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
@@ -315,4 +321,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     # From here on catalogs are in PostgreSQL too: a step is of functions that work on both.
     22: (add_column("sources", "machine", CleanString, ""),),
     23: (_pack_trees,),
+    24: (_widen_sizes,),
 }

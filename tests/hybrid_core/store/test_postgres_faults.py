@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
 from hybrid_core.errors import StoreError, UnreachableError
 from hybrid_core.store import postgres as module
@@ -63,7 +67,7 @@ def test_a_server_that_restarts_costs_a_moment(server: postgres.Server, catalog:
 def test_one_that_stays_away_is_said_and_served_again_when_it_is_back(
     server: postgres.Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog._database, "_patience", 0.3)
+    monkeypatch.setattr(module, "_PATIENCE", 0.3)
     server.stop()
     for work in (lambda: published(catalog), lambda: publish(catalog, "d2", ALPHA, None)):
         with pytest.raises(UnreachableError, match=r"does not answer .*Try again when it does") as raised:
@@ -101,6 +105,74 @@ def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Cata
         postgres.ordered(server.url, "ALTER ROLE app RESET default_transaction_read_only")
     publish(catalog, "d2", ALPHA, None)
     assert published(catalog) == {"d1", "d2"}
+
+
+def test_whoever_opens_a_catalog_takes_no_turn_among_those_who_write(catalog: Catalog, tmp_path: Path) -> None:
+    with catalog.writing(), closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
+        assert published(other) == {"d1"}
+
+
+def test_a_process_that_starts_while_the_server_does_waits_for_it(
+    server: postgres.Server, catalog: Catalog, tmp_path: Path
+) -> None:
+    server.stop(signal.SIGQUIT)
+    starting = threading.Timer(0.5, server.start)
+    starting.start()
+    with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
+        assert published(other) == {"d1"}
+    starting.join()
+
+
+@pytest.mark.parametrize("wrong", ["app@", "5432/"])
+def test_what_stays_wrong_is_said_at_once(catalog: Catalog, tmp_path: Path, wrong: str) -> None:
+    url = make_url(catalog.url)
+    url = url.set(username="nobody") if wrong == "app@" else url.set(database="nothing")
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="does not exist"):
+        Catalog(tmp_path / "another" / "catalog.sqlite", url.render_as_string(hide_password=False))
+    assert time.monotonic() - began < 3
+
+
+def test_a_reading_is_one_state_and_writes_nothing(catalog: Catalog) -> None:
+    with catalog.snapshot() as before:
+        assert set(before.published("default")) == {"d1"}
+        publish(catalog, "d2", ALPHA, None)
+        assert set(before.published("default")) == {"d1"}
+    with pytest.raises(StoreError, match="takes no writes"), catalog.reading() as connection:
+        connection.execute(text("DELETE FROM documents"))
+    assert published(catalog) == {"d1", "d2"}
+
+
+def test_writers_see_what_was_written_before_their_turn_whatever_the_server_is_set_to(
+    server: postgres.Server, catalog: Catalog
+) -> None:
+    postgres.ordered(server.url, "ALTER ROLE app SET default_transaction_isolation = 'repeatable read'")
+    try:
+        catalog._database.engine.dispose()  # type: ignore[attr-defined]
+        with ThreadPoolExecutor(6) as pool:
+            for one in [pool.submit(publish, catalog, f"n{at}", ALPHA, None) for at in range(18)]:
+                one.result(60)
+    finally:
+        postgres.ordered(server.url, "ALTER ROLE app RESET default_transaction_isolation")
+    assert published(catalog) == {"d1", *(f"n{at}" for at in range(18))}
+
+
+def test_a_statement_that_took_too_long_may_be_tried_again(server: postgres.Server, catalog: Catalog) -> None:
+    postgres.ordered(server.url, "ALTER ROLE app SET statement_timeout = '50ms'")
+    try:
+        catalog._database.engine.dispose()  # type: ignore[attr-defined]
+        with pytest.raises(UnreachableError, match="statement timeout"), catalog.reading() as connection:
+            connection.execute(text("SELECT pg_sleep(1)"))
+    finally:
+        postgres.ordered(server.url, "ALTER ROLE app RESET statement_timeout")
+        catalog._database.engine.dispose()  # type: ignore[attr-defined]
+    assert published(catalog) == {"d1"}
+
+
+def test_a_file_of_more_than_two_gigabytes_is_remembered(catalog: Catalog) -> None:
+    catalog.record_failure(library="default", doc_id="big", path="/big.pdf", size=3_000_000_000, error="too large")
+    with catalog.snapshot() as snapshot:
+        assert [one.size for one in snapshot.documents("default") if one.doc_id == "big"] == [3_000_000_000]
 
 
 def test_behind_a_pooler_in_transaction_mode_many_threads_do_as_before(server: postgres.Server, tmp_path: Path) -> None:
