@@ -809,7 +809,9 @@ class Engine:
         def named() -> Library:
             with self._catalog().snapshot() as snapshot:
                 found = snapshot.library(library)
-            return name_library(self._catalog(), found.id, name=name, alias=alias)
+            renamed = name_library(self._catalog(), found.id, name=name, alias=alias)
+            self._parts().indexes.rename(found.id)
+            return renamed
 
         return await asyncio.to_thread(named)
 

@@ -31,6 +31,7 @@ class Stub:
         self.url = ""
         self._folder = folder
         self._shards: dict[str, edge.EdgeShard] = {}
+        self._aliases: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def answer(self, method: str, path: str, body: bytes, key: str | None) -> Answer:
@@ -52,6 +53,11 @@ class Stub:
     def _carry_out(self, method: str, parts: list[str], body: Any) -> tuple[int, Any]:
         if parts == ["collections"]:
             return 200, {"collections": [{"name": name} for name in self._shards]}
+        if parts == ["aliases"]:
+            named = [{"alias_name": name, "collection_name": of} for name, of in self._aliases.items()]
+            return 200, {"aliases": named}
+        if parts == ["collections", "aliases"]:
+            return self._name(models.ChangeAliasesOperation.model_validate(body))
         name, call = parts[1], f"{method} {'/'.join(parts[2:])}"
         if call == "GET exists":
             return 200, {"exists": name in self._shards}
@@ -61,6 +67,7 @@ class Stub:
             if shard := self._shards.pop(name, None):
                 shard.close()
                 shutil.rmtree(self._folder / name)
+                self._aliases = {alias: of for alias, of in self._aliases.items() if of != name}
             return 200, bool(shard)
         if name not in self._shards:
             return 404, f"Not found: Collection `{name}` doesn't exist!"
@@ -84,6 +91,20 @@ class Stub:
             hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
         )
         self._shards[name] = edge.EdgeShard.create(str(self._folder / name), config)
+        return 200, True
+
+    def _name(self, wanted: models.ChangeAliasesOperation) -> tuple[int, Any]:
+        for action in wanted.actions:
+            if isinstance(action, models.DeleteAliasOperation):
+                self._aliases.pop(action.delete_alias.alias_name, None)
+                continue
+            assert isinstance(action, models.CreateAliasOperation)
+            given = action.create_alias
+            if given.collection_name not in self._shards:
+                return 404, f"Not found: Collection `{given.collection_name}` doesn't exist!"
+            if given.alias_name in self._shards:
+                return 409, f"Wrong input: Collection `{given.alias_name}` already exists!"
+            self._aliases[given.alias_name] = given.collection_name
         return 200, True
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
+from hybrid_core.types.libraries import Library
 from hybrid_pageindex.services.background_follower import BackgroundFollower
 from hybrid_pageindex.services.index_handles import IndexHandle, SearchableIndex
 
@@ -171,6 +172,17 @@ class Indexes:
         """Whether a library has an embedded index, used or not."""
         return index_folder(self._home, library).exists()
 
+    def rename(self, library: str) -> None:
+        """Let the server show a library under the alias or name that it has now; what fails is told in the log, and
+        done when the library is opened next.
+        """
+        if not self._address.url:
+            return
+        try:
+            self._places(library).rename()
+        except PageIndexError as error:
+            _log.warning("the server shows %s under its old name: %s", library, error.message)
+
     def forget(self, library: str) -> None:
         """Close a library's vector index and delete it."""
         handle = self._handle(library)
@@ -270,7 +282,9 @@ class Indexes:
         from hybrid_core.store.index.server.places import Places
 
         with self._catalog.snapshot() as snapshot:
-            return Places(self._connected(), self._address.prefix, snapshot.catalog_id(), library)
+            known = next((one for one in snapshot.named_libraries() if one.id == library), Library(library, library))
+            alias = known.alias or known.name
+            return Places(self._connected(), self._address.prefix, snapshot.catalog_id(), library, alias)
 
     def complete(self) -> dict[str, int]:
         """``Engine.complete_replicas``."""

@@ -27,6 +27,7 @@ from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, vector_names
 from hybrid_core.store.index.query import Found, Query
+from hybrid_core.store.index.server.aliases import kept_aliases
 from hybrid_core.store.index.server.connection import Quantization, Server
 from hybrid_core.store.index.server.nodes import EXTRA
 from hybrid_core.store.index.server.tenant import Tenant
@@ -84,8 +85,11 @@ class CollectionStore:
         """Over what it holds: others' searches go on meanwhile."""
         recorded = self.recorded()
         if recorded is not None and recorded > at:
-            self.drop()  # of a catalog that was put back to an earlier state
-        self.create()
+            with kept_aliases(self.server, self.name):
+                self.drop()  # of a catalog that was put back to an earlier state
+                self.create()
+        else:
+            self.create()
         self._write(points, at)
         self._delete_older(at)
 

@@ -70,6 +70,10 @@ class Server:
         """The names of all collections, whoever made them."""
         return [collection.name for collection in self.call(lambda client: client.get_collections().collections)]
 
+    def aliases(self) -> dict[str, str]:
+        """For which collection each alias stands, whoever gave it."""
+        return {one.alias_name: one.collection_name for one in self.call(lambda client: client.get_aliases()).aliases}
+
     def close(self) -> None:
         """Close the connections; safe to call twice."""
         self.nodes.close()

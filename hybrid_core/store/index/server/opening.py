@@ -25,20 +25,21 @@ _UNUSED_SECONDS = 24 * 3600.0
 def library_collection(prefix: str, catalog_id: str, library: str) -> str:
     """What the collections of a library are called, up to the hash of how their points are made."""
     words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
-    return f"{_of_catalog(prefix, catalog_id)}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+    return f"{of_catalog(prefix, catalog_id)}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
 
 
 def shared_collection(prefix: str, catalog_id: str) -> str:
     """The same of those that libraries share."""
-    return f"{_of_catalog(prefix, catalog_id)}shared"
+    return f"{of_catalog(prefix, catalog_id)}shared"
 
 
 def catalog_collections(server: Server, prefix: str, catalog_id: str) -> list[str]:
     """All collections that hold points of a catalog, by name."""
-    return sorted(name for name in server.collections() if name.startswith(_of_catalog(prefix, catalog_id)))
+    return sorted(name for name in server.collections() if name.startswith(of_catalog(prefix, catalog_id)))
 
 
-def _of_catalog(prefix: str, catalog_id: str) -> str:
+def of_catalog(prefix: str, catalog_id: str) -> str:
+    """How the names of all collections of a catalog, and their aliases, begin."""
     return f"{prefix}{catalog_id[:12]}-"
 
 
@@ -74,15 +75,21 @@ def open_server(
     return index
 
 
+def made_of(collection: str) -> Callable[[str], bool]:
+    """Whether a name is that of one of a library's collections, whatever made with."""
+    named = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
+    return lambda name: named.fullmatch(name) is not None
+
+
 def drop_collections(
     server: Server, collection: str, unless: Callable[[CollectionStore], bool] = lambda _: False, tenant: str = ""
 ) -> list[str]:
     """Delete a library's collections, whatever made with, or its points in shared ones; the names of these."""
-    own = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
+    own = made_of(collection)
     dropped = []
     for name in server.collections():
         found = CollectionStore(server, name, 0, tenant=Tenant(tenant))
-        if not own.fullmatch(name) or (tenant and found.used() is None) or unless(found):
+        if not own(name) or (tenant and found.used() is None) or unless(found):
             continue
         found.drop()
         dropped.append(name)

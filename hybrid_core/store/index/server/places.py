@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import PointSource
+from hybrid_core.store.index.server.aliases import CollectionAlias
+from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.opening import (
     drop_collections,
     library_collection,
+    made_of,
+    of_catalog,
     open_server,
     shared_collection,
     unused,
@@ -23,6 +27,7 @@ class Places:
     prefix: str
     catalog_id: str
     library: str
+    alias: str = ""  # what people call the library
 
     def open(
         self,
@@ -41,8 +46,14 @@ class Places:
         shared = shared and not self._has_own()
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
         index = open_server(self.server, place, source, manifest, dimension, learned, follow=follow, tenant=tenant)
+        if not shared and isinstance(index.store, CollectionStore):
+            self._named.give(self.server, index.store.name, made_of(self._own))
         self._drop(not shared, in_use=False)
         return index
+
+    def rename(self) -> None:
+        """Let a collection of the library's own that has an alias have the one that it has now."""
+        self._named.change(self.server, made_of(self._own))
 
     def drop(self) -> list[str]:
         """Delete the library's points wherever they are; the names of the collections that held them."""
@@ -51,6 +62,10 @@ class Places:
     def _drop(self, shared: bool, *, in_use: bool = True) -> list[str]:
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
         return drop_collections(self.server, place, lambda one: not in_use and not unused(one), tenant)
+
+    @property
+    def _named(self) -> CollectionAlias:
+        return CollectionAlias(of_catalog(self.prefix, self.catalog_id), self.alias or self.library, self.library)
 
     def _has_own(self) -> bool:
         return any(name.startswith(f"{self._own}-") for name in self.server.collections())
