@@ -8,7 +8,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import claim, in_use
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.query import MOST_SENT
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.types.libraries import Library
@@ -111,28 +112,34 @@ class Indexes:
         if position == plan.position and not index.store.amiss:
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
+        at, known = (index, position, plan.position, handle.failure), handle.completed
+        if known is not None and known[0] == at and not index.store.amiss:
+            return known[1]
         changed: frozenset[str] = frozenset()
         if position < plan.position and not index.store.amiss:
-            changed = frozenset(change.doc_id for change in plan.source.changes(position))
+            changed = plan.source.changed(position)
         pages = plan.source.pages_of(changed) if len(changed) <= _AT_ONCE else _AT_ONCE
         if len(changed) + pages <= _AT_ONCE:
             index.catch_up(plan.source, plan.position, fill=not index.store.shared)
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
-        return self._completed(handle, index, position, plan, changed)
+        found = self._completed(handle, index, position, plan.source, changed)
+        handle.completed, handle.behind = (at, found), True
+        return found
 
     def _completed(
-        self, handle: IndexHandle, index: VectorIndex, position: int, plan: _Plan, changed: frozenset[str]
+        self, handle: IndexHandle, index: VectorIndex, position: int, source: CatalogSource, changed: frozenset[str]
     ) -> SearchableIndex:
         """The index together with what it lacks of the log."""
-        at = (index, position, plan.position, handle.failure)
-        if handle.completed is None or handle.completed[0] != at:
-            documents = CountedDocuments(plan.source, changed, handle.counts, _KEPT_PAGES)
-            whole = completed(index, changed, documents, BM25)
-            found = SearchableIndex(whole, changed, plan.source.pages_of(changed), handle.failure)
-            handle.counts, handle.completed, handle.behind = documents.kept, (at, found), True
-            return found
-        return handle.completed[1]
+        documents = CountedDocuments(source, changed, handle.counts, _KEPT_PAGES)
+        unchanged: Collection[str] | None = None
+        if position == 0:
+            unchanged = ()  # it holds nothing that is known to be so
+        elif len(changed) > MOST_SENT:
+            unchanged = {doc_id for doc_id, _ in source.published() if doc_id not in changed}
+        whole = completed(index, changed, documents, BM25, unchanged)
+        handle.counts = documents.kept
+        return SearchableIndex(whole, changed, source.pages_of(changed), handle.failure)
 
     def follow(self, library: str, stopped: Callable[[], bool] = lambda: False) -> None:
         """Bring a library's index up to its log after something was published, unless another process has it open,

@@ -140,6 +140,12 @@ class Snapshot:
         )
         return [Change(row.seq, row.doc_id, row.content_id) for row in found]
 
+    def changed_documents(self, library: str, after: int) -> frozenset[str]:
+        """The ids of those with a change after this one, each once."""
+        changes = schema.changes.c
+        query = select(changes.doc_id).where(changes.library == library, changes.seq > after).distinct()
+        return frozenset(self._connection.scalars(query))
+
     def changes_of(self, library: str, doc_id: str) -> list[Change]:
         """Those of one document, the oldest first."""
         changes = schema.changes.c

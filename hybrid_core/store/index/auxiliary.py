@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
 from hybrid_core.store.index.points import SPARSE, batches
-from hybrid_core.store.index.query import Query, least_equal, ranked
+from hybrid_core.store.index.query import MOST_SENT, Query, least_equal, ranked
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts, Uint32
@@ -114,25 +114,35 @@ def _least_of_best(scores: Sequence[Floats], limit: int) -> float:
 
 
 class _Reduced:
-    """An index without some documents."""
+    """An index without some documents; ``rest`` are all that are left, where they are known."""
 
-    def __init__(self, index: VectorIndex, without: Collection[str]) -> None:
+    def __init__(self, index: VectorIndex, without: Collection[str], rest: Collection[str] | None) -> None:
         self._index, self._without = index, without
+        self._rest = rest if rest is not None and len(rest) <= MOST_SENT else None  # else the others are dropped
 
     @property
     def rebuilt(self) -> str:
         return self._index.rebuilt
 
     def search(self, query: Query) -> list[Hit]:
+        if self._rest is not None and not self._rest:
+            return []
+        if query.doc_ids is None and self._rest is not None:
+            return self._index.search(replace(query, doc_ids=self._rest))
         if query.doc_ids is None:
             return self._index.search(replace(query, without=self._without))
         return self._index.search(replace(query, doc_ids=set(query.doc_ids).difference(self._without)))
 
 
 def completed(
-    index: VectorIndex, changed: Collection[str], documents: Iterable[CountedDocument], bm25: Bm25
+    index: VectorIndex,
+    changed: Collection[str],
+    documents: Iterable[CountedDocument],
+    bm25: Bm25,
+    unchanged: Collection[str] | None = None,
 ) -> JoinedIndex:
     """What an index would answer by words if it had taken up the ``changed`` documents, of which ``documents`` are
-    published. By meaning it answers without them.
+    published. By meaning it answers without them. ``unchanged`` are the published ones that it holds, where the caller
+    knows them.
     """
-    return JoinedIndex([_Reduced(index, changed), AuxiliaryIndex(documents, bm25)])
+    return JoinedIndex([_Reduced(index, changed, unchanged), AuxiliaryIndex(documents, bm25)])

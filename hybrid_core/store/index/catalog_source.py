@@ -34,6 +34,11 @@ class CatalogSource:
         with self._catalog.snapshot() as snapshot:
             return snapshot.changes(self._library, after)
 
+    def changed(self, after: int) -> frozenset[str]:
+        """The documents whose changes are later."""
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.changed_documents(self._library, after)
+
     def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
         with self._catalog.snapshot() as snapshot:
             return list(snapshot.published(self._library, doc_ids).items())

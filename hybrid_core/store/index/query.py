@@ -22,9 +22,12 @@ from hybrid_core.types.documents import Hit
 
 Found = tuple[Mapping[str, Any], float]
 """A point's payload and its score."""
+MOST_SENT = 300
+"""Documents that a query names to an engine: it reads them all for each query, and over a network they take longer."""
 _Page = tuple[str, str, int]  # document, content, number
 _SPARE = 1.2  # times what the last answer took
 _MORE = 4  # of pages asked for, one more: in large libraries some share the last score, and asking again costs twice
+_MORE_DROPPED = 4  # times as many are asked for where dropped documents took the places
 _SCORE = itemgetter(1)
 _ROUNDING = 1e-6  # of a sum of some dozens of float32
 
@@ -77,26 +80,30 @@ def best_pages(
     points is accidental.
 
     ``nearest`` finds as many points as a query's limit, best first; it is asked for more while a page that belongs
-    to the result may be missing. How many points the pages of the last answer had stands in ``points_per_page``: as
+    to the result may be missing. More than ``MOST_SENT`` documents that are left out are not told it but dropped from
+    what it finds. How many points the pages of the last answer had stands in ``points_per_page``: as
     many are asked for at once, since each point that is fetched costs time and nothing else.
     """
     limit, using = query.limit, query.using
+    dropped = frozenset(query.without) if len(query.without) > MOST_SENT else frozenset[str]()
+    told = replace(query, without=()) if dropped else query
     several = math.ceil(limit * _SPARE * (points_per_page.get(using, 1.0) - 1))
     asked = limit + 1 + (limit // _MORE if using == SPARSE else several)
     while True:
-        points = nearest(replace(query, limit=asked))
+        points = nearest(replace(told, limit=asked))
+        kept = [point for point in points if point[0].get("doc_id") not in dropped] if dropped else points
         best: dict[_Page, float] = {}
-        for payload, score in points:
+        for payload, score in kept:
             try:
                 best.setdefault((payload["doc_id"], payload["content_id"], payload["page"]), score)
             except KeyError as error:
                 raise IndexDamagedError(f"A point of the search index has no {error}.") from error
         pages = ranked(using, best.items())
-        points_per_page[using] = len(points) / len(pages) if pages else 1.0
+        points_per_page[using] = len(kept) / len(pages) if pages else 1.0
         # Which of several equal points came before the cut is accidental too: look at all of them.
         if len(points) < asked or (len(pages) >= limit and points[-1][1] < least_equal(pages[limit - 1].score)):
             return pages[:limit]
-        asked *= 2
+        asked *= _MORE_DROPPED if dropped else 2
 
 
 def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]:

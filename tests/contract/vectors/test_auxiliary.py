@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hybrid_core.store.index.auxiliary import CountedDocument, completed
-from hybrid_core.store.index.query import Query
+from hybrid_core.errors import StoreError
+from hybrid_core.store.index import query as queries
+from hybrid_core.store.index.auxiliary import AuxiliaryIndex, CountedDocument, completed
+from hybrid_core.store.index.query import MOST_SENT, Query
 from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights, query_weights
@@ -139,3 +142,40 @@ def test_following_ends_where_it_is_enough_and_goes_on_from_there(open_index: Op
     assert reached < index.position
     index.catch_up(counted)
     agree(index, counted, TERMS)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_many_changed_documents_are_dropped_from_what_it_finds_instead_of_being_named(
+    open_index: Opener, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    library = Counted()
+    for number in range(3 * MOST_SENT // 2):
+        library.add(f"d{number:03}", f"c{number}", number % 50, 1)  # many of equal score
+        library.embed(f"d{number:03}", {(1, 0): (math.cos(number), math.sin(number))})
+    index = open_index(library, 2)
+    changed = {f"d{number:03}" for number in range(MOST_SENT + 20)}
+    unchanged = library.versions.keys() - changed if named else None
+    for doc_id in sorted(changed)[::2]:
+        library.remove(doc_id)
+    asked, nearest = list[Query](), index.store.nearest
+    monkeypatch.setattr(index.store, "nearest", lambda query: asked.append(query) or nearest(query))
+    for using, vector in (("bm25", arrays(TERMS)), ("dense", (0.6, 0.8))):
+        for limit in (1, 7, 100, 1000):
+            query = Query(using, vector, limit)  # type: ignore[arg-type]
+            found = completed(index, changed, library.counted(changed), BM25, unchanged).search(query)
+            assert all(len(one.without) + len(one.doc_ids or ()) <= MOST_SENT for one in asked) and asked
+            with monkeypatch.context() as patch:
+                patch.setattr(queries, "MOST_SENT", 10_000)
+                assert found == completed(index, changed, library.counted(changed), BM25).search(query)
+            asked.clear()
+
+
+def test_an_index_that_holds_nothing_is_not_asked(open_index: Opener, counted: Counted) -> None:
+    index = open_index(counted)
+    everything = set(counted.versions)
+    index.close()  # so that it says so where it is asked
+    query = Query("bm25", arrays(TERMS), 9)
+    with pytest.raises(StoreError, match="closed"):
+        completed(index, everything, counted.counted(everything), BM25).search(query)
+    found = completed(index, everything, counted.counted(everything), BM25, ()).search(query)
+    assert found == AuxiliaryIndex(counted.counted(everything), BM25).search(query) != []
