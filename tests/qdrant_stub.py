@@ -59,8 +59,6 @@ class Stub:
         if parts == ["collections", "aliases"]:
             return self._name(models.ChangeAliasesOperation.model_validate(body))
         name, call = parts[1], f"{method} {'/'.join(parts[2:])}"
-        if call == "GET exists":
-            return 200, {"exists": name in self._shards}
         if call == "PUT ":
             return self._create(name, models.CreateCollection.model_validate(body))
         if call == "DELETE ":

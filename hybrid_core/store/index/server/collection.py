@@ -140,7 +140,7 @@ class CollectionStore:
         self.advance(-1)  # a record from the beginning, so that its age is known
 
     def _exists(self) -> bool:
-        return self.server.call(lambda client: client.collection_exists(self.name))
+        return self.name in self.server.collections()
 
     def _create(self) -> None:
         layout = self.server.layout

@@ -68,7 +68,17 @@ class Server:
 
     def collections(self) -> list[str]:
         """The names of all collections, whoever made them."""
-        return [collection.name for collection in self.call(lambda client: client.get_collections().collections)]
+
+        def listed(client: QdrantClient) -> list[str]:
+            found = [collection.name for collection in client.get_collections().collections]
+            if not found:
+                raise IndexMissingError("There is no collection.")  # as a node that has just joined says too
+            return found
+
+        try:
+            return self.call(listed)
+        except IndexMissingError:
+            return []
 
     def aliases(self) -> dict[str, str]:
         """For which collection each alias stands, whoever gave it."""

@@ -51,14 +51,21 @@ class Nodes:
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
         """What the first node that can be reached answers; ``work`` may be done more than once.
 
-        Raises ``UnreachableError`` where none can be reached.
+        A node that has just joined knows no collection yet: one is missing where two nodes say so, or the only one.
+        Raises ``IndexMissingError`` then, and ``UnreachableError`` where none can be reached or agree on it.
         """
         seconds = _SECONDS if writes or len(self._nodes) == 1 else _SECONDS_OF_ONE
-        first, failures = self._first, list[UnreachableError]()
+        first, failures = self._first, list[StoreError]()
+        missing = 0
         for step in range(len(self._nodes)):
             at = (first + step) % len(self._nodes)
             try:
                 found = self._nodes[at].call(work, seconds)
+            except IndexMissingError as error:
+                failures.append(error)
+                missing += 1
+                if missing == min(2, len(self._nodes)):
+                    raise
             except UnreachableError as error:
                 failures.append(error)
             else:

@@ -1,0 +1,82 @@
+"""What one node does not know, another may: a collection is missing where two say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hybrid_core.errors import IndexMissingError, UnreachableError
+from hybrid_core.store.index.server.connection import Layout, connect
+from hybrid_core.store.index.server.opening import catalog_collections
+from tests import qdrant_real
+from tests.contract.vectors.library import Library, agree
+from tests.hybrid_core.store.qdrant_server.opening import opened
+from tests.qdrant_real import Node
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[list[Node]]:
+    if qdrant_real.program() is None:
+        pytest.skip(qdrant_real.REASON)
+    with qdrant_real.cluster(3) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stranger(running: list[Node]) -> Iterator[str]:
+    """The address of a node that knows no collection, as one that joined a moment ago."""
+    with qdrant_real.node() as url:
+        yield url
+
+
+def test_a_node_that_does_not_know_a_collection_is_not_believed(
+    running: list[Node], stranger: str, library: Library
+) -> None:
+    holders = connect(",".join(node.url for node in running), layout=Layout(shards=2, replicas=2))
+    made = opened(holders, library)
+    for urls in (f"{stranger},{running[0].url}", f"{stranger},{running[0].url},{running[1].url}"):
+        server = connect(urls)
+        assert len(catalog_collections(server, "", "0123456789abcdef")) == 1
+        server.close()
+        server = connect(urls)
+        index = opened(server, library)
+        assert index.rebuilt == "" and index.count() == made.count()
+        agree(index, library, {1: 1.0, 2: 1.0})
+        server.close()
+    alone = connect(stranger)
+    assert alone.collections() == [], "nothing was made there"
+    with pytest.raises(IndexMissingError):
+        alone.call(lambda client: client.count("missing"))
+    alone.close()
+    with pytest.raises(IndexMissingError, match="missing"):
+        holders.call(lambda client: client.count("missing"))
+    made.store.drop()  # type: ignore[attr-defined]
+    holders.close()
+
+
+def test_what_nobody_confirms_is_not_missing(stranger: str) -> None:
+    server = connect(f"{stranger},http://127.0.0.1:9")
+    with pytest.raises(UnreachableError, match=r"`missing` doesn't exist.*cannot be reached"):
+        server.call(lambda client: client.count("missing"))
+    server.close()
+
+
+def test_a_node_that_joins_makes_nobody_make_a_collection_anew(running: list[Node], library: Library) -> None:
+    lost, other = running[1], running[2]
+    urls = f"{lost.url},{other.url},{running[0].url}"
+    server = connect(urls, layout=Layout(shards=2, replicas=3))
+    index = opened(server, library)
+    peer = lost.asked("/cluster")["result"]["peer_id"]
+    lost.wipe()
+    other.wait_for(lambda: bool(other.asked(f"/cluster/peer/{peer}?force=true", "DELETE")["result"]))
+    lost.start(other)
+    lost.wait_for(lost.answers)
+    position, unknown = index.position, 0
+    while unknown < 20:  # it knows no collection for a fifth of a second
+        unknown += lost.asked("/collections")["result"]["collections"] == [] or 5
+        server.nodes._first = 0  # it answered last
+        assert index.store.recorded() == position  # type: ignore[attr-defined]
+        assert server.collections() == [index.store.name]  # type: ignore[attr-defined]
+    lost.wait_for(lambda: len(lost.asked("/cluster")["result"]["peers"]) == len(running))
+    server.close()
