@@ -36,6 +36,10 @@ class Node:
         with _translated(self.url, seconds):
             return work(client)
 
+    def alone(self) -> bool:
+        """Whether it knows of no other node: of several addresses only one may be in use."""
+        return len(getattr(self.call(lambda client: client.cluster_status(), _SECONDS_OF_ONE), "peers", ())) <= 1
+
     def close(self) -> None:
         while self._clients:  # none is kept: at the end of the interpreter they would be closed again, with a traceback
             self._clients.popitem()[1].close()
@@ -51,21 +55,21 @@ class Nodes:
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
         """What the first node that can be reached answers; ``work`` may be done more than once.
 
-        A node that has just joined knows no collection yet: one is missing where two nodes say so, or the only one.
-        Raises ``IndexMissingError`` then, and ``UnreachableError`` where none can be reached or agree on it.
+        A node that has just joined knows no collection yet: one is missing where two nodes say so, or one that is no
+        other's. Raises ``IndexMissingError`` then, and ``UnreachableError`` where none can be reached or agree on it.
         """
         seconds = _SECONDS if writes or len(self._nodes) == 1 else _SECONDS_OF_ONE
         first, failures = self._first, list[StoreError]()
-        missing = 0
+        unknown: tuple[Node, IndexMissingError] | None = None
         for step in range(len(self._nodes)):
             at = (first + step) % len(self._nodes)
             try:
                 found = self._nodes[at].call(work, seconds)
             except IndexMissingError as error:
                 failures.append(error)
-                missing += 1
-                if missing == min(2, len(self._nodes)):
+                if unknown is not None or len(self._nodes) == 1:
                     raise
+                unknown = self._nodes[at], error
             except UnreachableError as error:
                 failures.append(error)
             else:
@@ -73,6 +77,8 @@ class Nodes:
                 return found
         if len(failures) == 1:
             raise failures[0]
+        if unknown is not None and unknown[0].alone():
+            raise unknown[1]
         raise UnreachableError(f"No Qdrant node can be used: {' '.join(one.message for one in failures)}", _AGAIN)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -55,11 +56,23 @@ def test_a_node_that_does_not_know_a_collection_is_not_believed(
     holders.close()
 
 
-def test_what_nobody_confirms_is_not_missing(stranger: str) -> None:
-    server = connect(f"{stranger},http://127.0.0.1:9")
+def test_what_nobody_confirms_is_not_missing(running: list[Node]) -> None:
+    server = connect(f"{running[0].url},http://127.0.0.1:9")
     with pytest.raises(UnreachableError, match=r"`missing` doesn't exist.*cannot be reached"):
         server.call(lambda client: client.count("missing"))
     server.close()
+
+
+@pytest.mark.parametrize("many", ["a cluster of one", "no cluster"])
+def test_of_several_addresses_one_may_be_in_use(many: str, stranger: str, library: Library) -> None:
+    """As where a cluster's addresses are set, and its other nodes are not started."""
+    with qdrant_real.cluster(1) if many == "a cluster of one" else nullcontext([]) as nodes:
+        server = connect(f"{nodes[0].url if nodes else stranger},http://127.0.0.1:9,http://127.0.0.1:19")
+        index = opened(server, library)
+        agree(index, library, {1: 1.0, 2: 1.0})
+        index.store.drop()  # type: ignore[attr-defined]
+        assert server.collections() == []
+        server.close()
 
 
 def test_a_node_that_joins_makes_nobody_make_a_collection_anew(running: list[Node], library: Library) -> None:
