@@ -19,9 +19,11 @@ import pytest
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.reading import JobReader
 from tests.endurance.machines import TOKEN, Machines, machines
+from tests.endurance.nodes import lose_disk, stop_nodes
 
 pytestmark = pytest.mark.endurance
 _DOCUMENTS = 40
+_HARMS = {"killed": 12, "paused": 6, "emptied": 2, "no quorum": 2, "disk lost": 1}  # and how often, to each other
 _LONGEST = 60.0  # seconds until a search answers, or says why it does not
 _SETTLED = 300.0  # seconds after the last kill in which everything is done
 
@@ -96,15 +98,23 @@ class Load:
             self.unexplained.append(f"{what}: {answer.status_code} {answer.text[:500]}")
 
 
-def _harm(cluster: Machines, choose: random.Random, done: Counter[str]) -> None:
+def _harm(cluster: Machines, choose: random.Random, done: Counter[str], what: str) -> None:
     """One thing that can happen, until it is over."""
-    what = choose.choices(["killed", "paused", "emptied"], [6, 3, 1])[0]
     if what == "emptied":
         import redis
 
         with redis.Redis.from_url(cluster.redis.url) as messages:
             messages.flushall()
         done["Redis emptied"] += 1
+        return
+    if what == "disk lost":
+        number = choose.randrange(len(cluster.nodes))
+        done[f"Qdrant {number} lost its disk"] += 1
+        lose_disk(cluster, number, _SETTLED)
+        return
+    if what == "no quorum":
+        done["two nodes of Qdrant stopped"] += 1
+        stop_nodes(choose.sample(cluster.nodes, 2), choose.uniform(2, 8))
         return
     part = choose.choice(cluster.parts)
     done[f"{part.name} {what}"] += 1
@@ -143,9 +153,10 @@ def test_whatever_is_killed_nothing_is_lost_or_published_twice_and_searches_answ
         _ready(cluster.url)
         with Load(cluster.url) as load:
             end = time.monotonic() + endurance_seconds
+            first = choose.sample(list(_HARMS), len(_HARMS))  # each once, however short it is
             while time.monotonic() < end:
                 time.sleep(choose.uniform(0.5, 3))
-                _harm(cluster, choose, done)
+                _harm(cluster, choose, done, first.pop() if first else choose.choices([*_HARMS], [*_HARMS.values()])[0])
         _ready(cluster.url)
         catalog = Catalog(tmp_path / "reader" / "catalog.sqlite", cluster.variables["PAGEINDEX_POSTGRES_URL"])
         reader = JobReader(catalog)
