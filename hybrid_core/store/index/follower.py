@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from hybrid_core.store.index.query import Found, Query
 NEW = "new"
 """Why an index is built for the first time."""
 _ROUNDS = 5  # how often one following goes after a log that keeps moving
+_RECENT = 1000  # changes: a writer that was killed was not further behind
 _PATIENCE = (0.0, 0.1, 0.4)  # seconds: another process may be halfway through a change
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,10 @@ class PointStore(Protocol):
 
     def count(self, *kinds: VectorName) -> int:
         """Exact number of vectors of these kinds, or of all."""
+        ...
+
+    def clear(self, latest: Mapping[str, int]) -> None:
+        """Delete again what is older than these documents' latest changes, where one of several copies may have it."""
         ...
 
     def settle(self) -> None:
@@ -166,11 +171,14 @@ class Follower:
                 self._store.distrust(error.message)
                 raise
             self._refill(source, error.message)
-        if not self._verified and (difference := self._difference(source)):
+        verified = self._verified
+        if not verified and (difference := self._difference(source)):
             self._refill(source, difference)
             if difference := self._difference(source):
                 advice = "Its catalog is damaged: index the library into a new home."
                 raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
+        if self._verified and not verified and self._store.shared:
+            self._store.clear(self._recent(source))
 
     def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:
         """Apply the log until it stands still, or a few times; False where it was ``enough`` before."""
@@ -209,6 +217,11 @@ class Follower:
         self._reach(newest)
         self._stale = newest
         return True
+
+    def _recent(self, source: PointSource) -> dict[str, int]:
+        """Of the documents that changed not long ago, the change up to which the store holds them."""
+        changes = source.changes(max(0, self.position - _RECENT))
+        return {change.doc_id: change.seq for change in changes if change.seq <= self.position}
 
     def _refill(self, source: PointSource, reason: str) -> None:
         _log.info("building the search index (%s)", reason)

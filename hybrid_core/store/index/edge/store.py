@@ -165,6 +165,9 @@ class EdgeStore:
             with suppress(OSError):  # the error that led here is the one to tell
                 forget_state(self._place.state)
 
+    def clear(self, latest: Mapping[str, int]) -> None:
+        """There is one copy, which one process writes."""
+
     def settle(self, *, hurried: bool = False) -> None:
         """Optimise after many changes, since many unoptimised points load slowly, and record what is new.
 

@@ -3,8 +3,10 @@
 Several processes write a collection at the same time, and any of them may be slow or be killed. So every point
 carries ``at``, a position of the change log: it was read from the source when the log stood there or further.
 A write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are old;
-the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did. Nor does it
-matter in which order replicas apply writes: a leader that orders them would be one that has to be alive.
+the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did. Replicas may
+apply writes in different orders (a leader that orders them would be one that has to be alive): what a slow process
+wrote too late may then stay on one of them alone. If it lives it clears that away itself; else the others' count tells
+nothing of it, so whoever checks the count deletes again what recent changes made old (``clear``).
 
 Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
 moves forward only. Having no vector it is in no search and no count. Of a shared collection each library has its
@@ -17,7 +19,7 @@ import math
 import threading
 import time
 from collections.abc import Collection as Many
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -254,6 +256,16 @@ class CollectionStore:
     def _delete(self, some: models.Filter) -> None:
         selected = models.FilterSelector(filter=self.tenant.only(some) or some)
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
+
+    def clear(self, latest: Mapping[str, int]) -> None:
+        """Every replica deletes it, whatever it applied before; one that is alone has been counted."""
+        if self.server.layout.replicas < 2:
+            return
+        for some in batches(latest, self.documents_at_once):
+            old: list[models.Condition] = [
+                models.Filter(must=[_of_any([doc_id]), _range("at", lt=latest[doc_id])]) for doc_id in some
+            ]
+            self._delete(models.Filter(must=[models.Filter(should=old)]))
 
     def settle(self) -> None:
         """The server keeps itself in order."""
