@@ -15,6 +15,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.services.embedding import VectorsOf
+from hybrid_pageindex.services.indexes import BM25
 from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
@@ -84,7 +85,7 @@ class Scopes:
         known = self._frequencies.get(ids)
         if known is None or known[0] != positions:
             known = self._frequencies[ids] = (positions, Frequencies(self._catalog, ids))
-        return WeightedIndex(index, known[1])
+        return WeightedIndex(index, known[1], BM25)
 
 
 def _join(

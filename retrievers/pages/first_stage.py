@@ -27,17 +27,6 @@ Key = tuple[str, int]  # (doc_id, page)
 _COUNTED = 64  # documents that are scored from their own term counts at most: of more an index is quicker
 
 
-def by_words(
-    index: PageIndex,
-    query: Mapping[int, float],
-    published: Mapping[str, str],
-    scope: Collection[str] | None,
-    scoring: FirstStageScoring,
-) -> list[Hit]:
-    """The best pages by BM25, at most ``scoring.hits``."""
-    return _published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), published) if query else []
-
-
 def joined(
     sparse: Sequence[Hit],
     by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]],
@@ -111,15 +100,15 @@ class FirstStage:
 
     def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
         """The hits that compare documents, and those that compare their pages; the same unless documents are named."""
-        groups = self.expansion.groups(self.view, scope)
+        groups, scoring = self.expansion.groups(self.view, scope), self.request.scoring.first_stage
         if not groups or groups[0][1] is None:
-            found = self._pass(groups[0][0] if groups else NO_EXPANSION, scope)
+            found = self._pass(groups[0][0] if groups else NO_EXPANSION, scope, scoring)
             return found, found
-        scoring, fusion = self.request.scoring.first_stage, self.request.fusion
-        own = expanded = self._by_words(NO_EXPANSION, scope)
+        fusion = self.request.fusion
+        own = expanded = self._by_words(NO_EXPANSION, scope, scoring)
         for expansion, documents in groups:
             if documents is not None:
-                added = self._by_words(expansion, documents)
+                added = self._by_words(expansion, documents, scoring)
                 expanded = expanded_hits(expanded, added, documents, scoring.hits)
         if self.embedding.over_all:
             near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
@@ -132,28 +121,26 @@ class FirstStage:
         many = replace(scoring.first_stage, hits=scoring.documents.pages // 2)
         return self._pass(self.expansion.of(document), frozenset((document.doc_id,)), many)
 
-    def _pass(
-        self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring | None = None
-    ) -> list[Hit]:
+    def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
         """At most ``scoring.hits`` pages of published versions, best first.
 
         A hit's score is its BM25; where all documents have vectors it is the weighted sum of BM25, scaled to 1 for the
         question's best, and nearness in meaning, or with fusion "rrf" the sum of their reciprocal ranks.
         """
-        scoring = scoring or self.request.scoring.first_stage
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
             return sparse
         near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
         return joined(sparse, near, scoring, self.request.fusion)
 
-    def _by_words(
-        self, expansion: Expansion, scope: Collection[str] | None, scoring: FirstStageScoring | None = None
-    ) -> list[Hit]:
+    def _by_words(self, expansion: Expansion, scope: Collection[str] | None, scoring: FirstStageScoring) -> list[Hit]:
+        """The best pages by BM25, at most ``scoring.hits``."""
         query = _hashed({**expansion.terms, **self.terms})
-        scoring, counted = scoring or self.request.scoring.first_stage, self._counted(scope)
+        if not query:
+            return []
+        counted = self._counted(scope)
         index = self.index if counted is None else self.index.within(counted)
-        return by_words(index, query, self.view.contents, scope, scoring)
+        return _published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), self.view.contents)
 
     def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
         """A few documents with their term counts: they will be looked into, or have been; None for more than a few."""
