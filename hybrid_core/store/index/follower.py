@@ -29,8 +29,9 @@ _log = logging.getLogger(__name__)
 class PointStore(Protocol):
     """Where the points of one index lie. ``nearest`` and ``count`` may be called while another thread writes.
 
-    ``shared``: other processes write it as well. ``documents_at_once`` are replaced by one call. ``amiss`` is why
-    it must be filled anew before it is used, "" where it is sound.
+    ``shared``: other processes write it as well. ``replicated``: there are several copies, of which a count tells of
+    one. ``documents_at_once`` are replaced by one call. ``amiss`` is why it must be filled anew before it is used, ""
+    where it is sound.
     """
 
     dimension: int
@@ -39,6 +40,9 @@ class PointStore(Protocol):
     documents_at_once: int
     amiss: str
     closed: bool
+
+    @property
+    def replicated(self) -> bool: ...
 
     def position(self) -> int:
         """Up to which change everything is applied. Raises ``IndexMissingError`` where it was never filled."""
@@ -69,7 +73,7 @@ class PointStore(Protocol):
         ...
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Delete again what is older than these documents' latest changes, where one of several copies may have it."""
+        """Delete again, on each copy, what is older than these documents' latest changes."""
         ...
 
     def settle(self) -> None:
@@ -177,7 +181,7 @@ class Follower:
             if difference := self._difference(source):
                 advice = "Its catalog is damaged: index the library into a new home."
                 raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
-        if self._verified and not verified and self._store.shared:
+        if self._verified and not verified and self._store.replicated:
             self._store.clear(self._recent(source))
 
     def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:

@@ -76,6 +76,7 @@ class EdgeStore:
     """A ``PointStore`` over one shard. The library's own is recorded in state.json, a private copy only here."""
 
     shared = False
+    replicated = False
     documents_at_once = 1  # a search sees every document whole
 
     def __init__(

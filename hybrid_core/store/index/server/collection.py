@@ -65,6 +65,10 @@ class CollectionStore:
         self.touching: threading.Thread | None = None
         self._touched = -math.inf
 
+    @property
+    def replicated(self) -> bool:
+        return self.server.layout.replicas > 1
+
     def position(self) -> int:
         if (position := self.recorded()) is None:
             raise IndexMissingError(NEW)
@@ -258,9 +262,7 @@ class CollectionStore:
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Every replica deletes it, whatever it applied before; one that is alone has been counted."""
-        if self.server.layout.replicas < 2:
-            return
+        """Every replica deletes it, whatever it applied before."""
         for some in batches(latest, self.documents_at_once):
             old: list[models.Condition] = [
                 models.Filter(must=[_of_any([doc_id]), _range("at", lt=latest[doc_id])]) for doc_id in some
