@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,20 @@ _ALL = 1_000_000  # jobs
 
 
 class Batch:
-    """``after`` is the newest event before the jobs were asked for. ``waiter`` is this process as a worker."""
+    """``after`` is the newest event before the jobs were asked for. ``waiter`` is this process as a worker, ``here``
+    tells which jobs it works at.
+    """
 
-    def __init__(self, reader: JobReader, waiter: str, jobs: Mapping[int, Path], after: int, tally: Tally) -> None:
-        self._reader, self._waiter, self._tally, self._after = reader, waiter, tally, after
+    def __init__(
+        self,
+        reader: JobReader,
+        waiter: str,
+        here: Callable[[], Set[int]],
+        jobs: Mapping[int, Path],
+        after: int,
+        tally: Tally,
+    ) -> None:
+        self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, here, tally, after
         self._left, self._known = dict(jobs), set(jobs)
         self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
         self._shown: set[int] = set()  # of what others do: what was told as finished
@@ -97,8 +107,11 @@ class Batch:
                 self._move(job, file, event.kind)  # one that was asked for again goes on
 
     def _hear_of_rows(self) -> None:
+        here = self._here()  # they tell of themselves, a moment after their end was written
         there = {job.id: job for job in self._reader.jobs(list(self._left))}
         for number, file in list(self._left.items()):
+            if number in here:
+                continue
             job = there.get(number)
             if job is None:
                 self._close(number, FileResult(str(file), "failed", "its job was removed from the queue."))

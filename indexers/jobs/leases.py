@@ -49,6 +49,11 @@ class Leases:
             for held in (self._turns, self._told, self._asked):
                 held.pop(turn.job.id, None)
 
+    def at_work(self) -> Set[int]:
+        """The jobs whose turns are not over yet, also where their end is written already."""
+        with self._lock:
+            return set(self._turns)
+
     def close(self) -> None:
         self._end.set()
         self._thread.join()

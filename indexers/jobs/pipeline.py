@@ -194,7 +194,7 @@ def _worked(
         after = reader.last_event()
         enqueued = place.queue.enqueue(list(requests.values()), waiter=place.worker.id)
         jobs = {one.job: file for one, file in zip(enqueued, requests, strict=True)}
-        batch = Batch(reader, place.worker.id, jobs, after, tally)
+        batch = Batch(reader, place.worker.id, place.leases.at_work, jobs, after, tally)
         place.leases.awaited = batch.left
         lanes: list[Lane] = []
         if works:

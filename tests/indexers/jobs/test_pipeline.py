@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -306,6 +307,20 @@ def test_progress_counts_every_page_and_ends_at_the_end(engine: Engine, tmp_path
     assert last.bytes_done == last.bytes > 0
     assert [p.bytes_done for p in seen] == sorted(p.bytes_done for p in seen)
     assert sum(p.finished is not None for p in seen) == 2
+
+
+def test_a_file_that_is_told_of_a_moment_after_it_was_published_is_counted_once(engine: Engine, tmp_path: Path) -> None:
+    files = [pdfs.numbered(tmp_path / f"{n}.pdf", 3, f"rock {n}") for n in range(2)]
+    told: list[IndexProgress] = []
+
+    def slow(progress: IndexProgress) -> None:
+        told.append(progress)
+        if progress.finished is not None:
+            time.sleep(1)  # meanwhile whoever waits looks at all rows
+
+    run(engine.index(files, on_progress=slow))
+    assert sum(progress.finished is not None for progress in told) == 2
+    assert (told[-1].files_done, told[-1].pages_done) == (2, 6)
 
 
 def test_a_long_document_read_in_ranges_is_the_same_as_in_one(tmp_path: Path, databases: Callable[[], str]) -> None:
