@@ -87,8 +87,8 @@ class UnreachableError(StoreError):
     retryable = True
 
 
-class CatalogUnreachableError(UnreachableError):
-    """The catalog's database does not answer. What only reads may be begun again."""
+class BrokenReadError(UnreachableError):
+    """The connection to the catalog's database was lost in the middle of a read, which may be begun again."""
 
 
 class Cancelled(PageIndexError):

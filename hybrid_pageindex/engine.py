@@ -29,7 +29,7 @@ from hybrid_pageindex.services.indexing import IndexCall, embed_documents, expor
 from hybrid_pageindex.services.migrating import CatalogCopy, Migration, copied, migrate
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
-from hybrid_pageindex.services.running import in_the_background, stoppable
+from hybrid_pageindex.services.running import in_the_background, read_in_the_background, read_in_thread, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import Health, clear, health, remove
 from hybrid_pageindex.services.working import work
@@ -256,7 +256,7 @@ class Engine:
         from hybrid_pageindex.services.sources import sources
 
         name = None if library is None else arguments.library(library, "")
-        return await asyncio.to_thread(lambda: sources(self._catalog(), name))
+        return await read_in_thread(lambda: sources(self._catalog(), name))
 
     async def watch_folder(
         self,
@@ -292,9 +292,7 @@ class Engine:
         """Whether any folder is watched."""
         from hybrid_core.store.catalog.sources import watched_sources
 
-        return bool(
-            await asyncio.to_thread(lambda: watched_sources(self._catalog(), machine=self.settings.own_machine))
-        )
+        return bool(await read_in_thread(lambda: watched_sources(self._catalog(), machine=self.settings.own_machine)))
 
     async def watch(
         self,
@@ -377,7 +375,7 @@ class Engine:
         """Whether work waits in the queue."""
         from hybrid_core.store.jobs.reading import JobReader  # a search needs none of it
 
-        return await asyncio.to_thread(lambda: JobReader(self._catalog()).counts().waiting > 0)
+        return await read_in_thread(lambda: JobReader(self._catalog()).counts().waiting > 0)
 
     async def embed(
         self,
@@ -532,7 +530,7 @@ class Engine:
                 [scores] = self._searcher().section_scores(asked, found)
             return outline.outline(self._catalog(), name, document, scores, depth, node, text)
 
-        return await asyncio.to_thread(made)
+        return await read_in_thread(made)
 
     async def outlines(
         self,
@@ -550,7 +548,7 @@ class Engine:
             scored = self._searcher().section_scores(asked, None, most)
             return [outline.outline(self._catalog(), asked.library, one.document.doc_id, one, depth) for one in scored]
 
-        return await asyncio.to_thread(made)
+        return await read_in_thread(made)
 
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
@@ -577,19 +575,19 @@ class Engine:
                 return brief_library(self._catalog(), name, search, writer)
             return brief_document(self._catalog(), name, document, search, writer)
 
-        return await asyncio.to_thread(made)
+        return await (asyncio.to_thread(made) if model else read_in_thread(made))
 
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
     ) -> list[reading.PageRead]:
         """Pages by number, numbers or page list («3,7-9»): text, summary, section path."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
+        return await read_in_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
 
     async def find_place(self, document: str, place: str, quote: str = "", *, library: str | None = None) -> PlaceFound:
         """The page and line of a place that ``pages`` named and quoted, also after a small edit of the file."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))
+        return await read_in_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))
 
     async def original(self, document: str, *, library: str | None = None) -> Path:
         """The file that a document was made of; do not change one that lies in the home.
@@ -610,21 +608,21 @@ class Engine:
         if self.settings.objects_links != "signed":
             return None
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: signed_link(self._catalog(), name, document))
+        return await read_in_thread(lambda: signed_link(self._catalog(), name, document))
 
     async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
         """The file to be read in parts, where it lies in a bucket and this home has not fetched it."""
         from hybrid_pageindex.services.opening import distant_original
 
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: distant_original(self._catalog(), name, document))
+        return await read_in_thread(lambda: distant_original(self._catalog(), name, document))
 
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> PageLayout:
         """Where the words, figures and tables of a page stand, as on the picture of ``page_image``."""
         name = arguments.library(library, self.settings.library)
-        return await in_the_background(partial(self._layouts().of, name, document, page, password))
+        return await read_in_the_background(partial(self._layouts().of, name, document, page, password))
 
     async def words(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
@@ -640,12 +638,12 @@ class Engine:
         Raises NotFoundError where the page does not hold them.
         """
         name = arguments.library(library, self.settings.library)
-        return await in_the_background(partial(self._layouts().quote, name, document, page, quote, password))
+        return await read_in_the_background(partial(self._layouts().quote, name, document, page, quote, password))
 
     async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
         """A page that ``pages`` gave with its tables in Markdown."""
         name = arguments.library(library, self.settings.library)
-        return await in_the_background(partial(self._layouts().with_tables, name, read))
+        return await read_in_the_background(partial(self._layouts().with_tables, name, read))
 
     async def page_image(
         self,
@@ -674,7 +672,7 @@ class Engine:
         from hybrid_pageindex.services.printed import draw_printed
 
         name, work = arguments.library(library, self.settings.library), self._pictures().work
-        return await in_the_background(partial(draw_printed, work, name, document, page, picture))
+        return await read_in_the_background(partial(draw_printed, work, name, document, page, picture))
 
     async def prepare_pictures(self) -> None:
         """Start what draws pages, so that somebody who is about to look at one need not wait for it."""
@@ -697,12 +695,12 @@ class Engine:
     ) -> bytes:
         name = arguments.library(library, self.settings.library)
         draw = partial(self._pictures().draw, name, document, pages, picture, password)
-        return await in_the_background(draw)  # it may wait long for those before it
+        return await read_in_the_background(draw)  # it may wait long for those before it
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
         """Every document of a library, by path; those that failed too. ``where`` as in ``search``."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: reading.documents(self._catalog(), name, several(where)))
+        return await read_in_thread(lambda: reading.documents(self._catalog(), name, several(where)))
 
     async def list_documents(
         self,
@@ -723,7 +721,7 @@ class Engine:
             list_documents, self._catalog(), name, several(where), find=find, state=state, sort=sort, most=most,
             cursor=cursor,
         )  # fmt: skip
-        return await asyncio.to_thread(listed)
+        return await read_in_thread(listed)
 
     async def document_rows(self, *, library: str | None = None) -> list[DocumentRow]:
         """Every document of a library as one line of a list, by path: ten thousand in a fraction of a second."""
@@ -733,19 +731,19 @@ class Engine:
             with self._catalog().snapshot() as snapshot:
                 return snapshot.document_rows(snapshot.library(name).id)
 
-        return await asyncio.to_thread(read)
+        return await read_in_thread(read)
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         """One document."""
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: reading.document(self._catalog(), name, document))
+        return await read_in_thread(lambda: reading.document(self._catalog(), name, document))
 
     async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
         """Each content that was published of a document, the newest first."""
         from hybrid_pageindex.services.document_versions import versions
 
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: versions(self._catalog(), name, document))
+        return await read_in_thread(lambda: versions(self._catalog(), name, document))
 
     async def edit(
         self,
@@ -779,7 +777,7 @@ class Engine:
         """
         from hybrid_pageindex.services.sizes import library_sizes
 
-        return await asyncio.to_thread(lambda: library_sizes(self._catalog(), self.home, part))
+        return await read_in_thread(lambda: library_sizes(self._catalog(), self.home, part))
 
     async def named_libraries(self) -> list[Library]:
         """Every library by name, without counting anything."""
@@ -788,13 +786,13 @@ class Engine:
             with self._catalog().snapshot() as snapshot:
                 return snapshot.named_libraries()
 
-        return await asyncio.to_thread(read)
+        return await read_in_thread(read)
 
     async def overview(self) -> HomeSize:
         """Every library as ``libraries`` has it, and what the home takes on the disk."""
         from hybrid_pageindex.services.sizes import home_size
 
-        return await asyncio.to_thread(lambda: home_size(self._catalog(), self.home))
+        return await read_in_thread(lambda: home_size(self._catalog(), self.home))
 
     async def create_library(self, name: str, *, alias: str = "") -> Library:
         """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""
@@ -825,13 +823,13 @@ class Engine:
         """What runs and waits in the queue, and what came of the last that ended; of one library or all."""
         from hybrid_pageindex.services.jobs import Jobs
 
-        return await asyncio.to_thread(lambda: Jobs(self._catalog()).listed(library, status, most))
+        return await read_in_thread(lambda: Jobs(self._catalog()).listed(library, status, most))
 
     async def job(self, id: int) -> JobHistory:
         """One job with all that happened to it. Raises NotFoundError."""
         from hybrid_pageindex.services.jobs import Jobs
 
-        return await asyncio.to_thread(lambda: Jobs(self._catalog()).history(id))
+        return await read_in_thread(lambda: Jobs(self._catalog()).history(id))
 
     async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
         """Leave jobs, a library's or all of them as they are until ``resume``, also over a restart. What runs stops at
@@ -875,13 +873,13 @@ class Engine:
         """
         from hybrid_pageindex.services.job_news import job_news
 
-        return await asyncio.to_thread(lambda: job_news(self._catalog(), after, job, libraries))
+        return await read_in_thread(lambda: job_news(self._catalog(), after, job, libraries))
 
     async def last_job_event(self) -> int:
         """The number of the newest event, 0 for none."""
         from hybrid_core.store.jobs.reading import JobReader
 
-        return await asyncio.to_thread(lambda: JobReader(self._catalog()).last_event())
+        return await read_in_thread(lambda: JobReader(self._catalog()).last_event())
 
     @property
     def tokens(self) -> Tokens:
@@ -897,7 +895,7 @@ class Engine:
         from hybrid_pageindex.services.page_search import find_words
 
         name = arguments.library(library, self.settings.library)
-        return await asyncio.to_thread(lambda: find_words(self._catalog(), name, document, words, first, most))
+        return await read_in_thread(lambda: find_words(self._catalog(), name, document, words, first, most))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
         """What expert knowledge makes of a question. Raises UsageError for an unknown pack."""

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, Operati
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from hybrid_core.errors import BusyError, CatalogUnreachableError, StoreError, UsageError
+from hybrid_core.errors import BrokenReadError, BusyError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.system.extras import require
 
@@ -29,9 +29,9 @@ _WAITING = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 _SIZE = text("SELECT pg_database_size(current_database())")
 # Classes of SQLSTATE: connection, transactions that took too long, rollback, resources, locks, cancelled or shut down.
 _LATER = ("08", "25P03", "25P04", "40", "53", "55", "57")
-_AWAY = (
-    "refused", "starting up", "not yet accepting", "recovery mode", "shutting down", "closed the connection",
-    "too many", "remaining connection slots",
+_LOST = ("08", "25P03", "25P04", "57P")  # the connection is, or will be in a moment
+_REFUSALS = (  # as libpq says them, without a code; in other languages all is waited for
+    "authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry", "permission denied",
 )  # fmt: skip
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
 
@@ -89,10 +89,11 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
+        """Raises BrokenReadError where what was read so far is to be read again."""
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._told(), self._connected() as connection:
             connection = connection.execution_options(**options)
-            with connection.begin():
+            with self._told(BrokenReadError), connection.begin():
                 yield connection
 
     @contextmanager
@@ -131,9 +132,13 @@ class PostgresDatabase:
             except OperationalError as error:
                 if connection is not None:
                     connection.close()
-                if time.monotonic() > until or (self._opening and not _passes(error)):
+                if time.monotonic() > until or self._refused(error):
                     raise
                 time.sleep(_PAUSE)
+
+    def _refused(self, error: DatabaseError | InterfaceError) -> bool:
+        """Whether a server that was never reached refuses a wrong name or password, for which waiting does not help."""
+        return self._opening and _state(error) is None and any(sign in str(error.orig) for sign in _REFUSALS)
 
     def shrink(self) -> None:
         """Nothing: the server does this by itself."""
@@ -147,8 +152,9 @@ class PostgresDatabase:
             return int(connection.scalar(_SIZE) or 0)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What the server raises as errors of ours, which tell whether waiting helps."""
+    def _told(self, lost: type[UnreachableError] = UnreachableError) -> Iterator[None]:
+        """What the server raises as errors of ours, which tell whether waiting helps; ``lost`` of a connection that was
+        there."""
         try:
             yield
         except PoolTimeoutError as error:
@@ -170,22 +176,18 @@ class PostgresDatabase:
             if state == _LOCKED:
                 said = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
                 raise BusyError(said, "Try again.") from error
-            if error.connection_invalidated or state is None or state.startswith(_LATER):
-                raise CatalogUnreachableError(
-                    f"{self}: does not answer ({reason}).", "Try again when it does."
-                ) from error
+            if self._refused(error):
+                raise StoreError(f"{self}: the server refuses ({reason}).", "Correct postgres_url.") from error
+            said = f"{self}: does not answer ({reason})."
+            if error.connection_invalidated or (state or "").startswith(_LOST):
+                raise lost(said, "Try again when it does.") from error
+            if state is None or state.startswith(_LATER):
+                raise UnreachableError(said, "Try again when it does.") from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
 
 
 def _state(error: DatabaseError | InterfaceError) -> str | None:
     return getattr(error.orig, "sqlstate", None)
-
-
-def _passes(error: OperationalError) -> bool:
-    """Whether a server that was never reached may be there soon: it starts, or has no connection left. A wrong name or
-    password stays wrong."""
-    state = _state(error)
-    return state.startswith(_LATER) if state else any(sign in str(error.orig) for sign in _AWAY)
 
 
 def address_of(url: str) -> URL:

@@ -8,7 +8,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
+
+from hybrid_core.store.rereading import reread
 
 T = TypeVar("T")
 THINKING = 256
@@ -52,6 +55,15 @@ async def in_the_background(work: Callable[[], T]) -> T:
 
     _background.start(call)
     return await done
+
+
+async def read_in_thread(work: Callable[[], T]) -> T:
+    """Run what only reads in a thread, once more where the connection to the catalog breaks in its middle."""
+    return await asyncio.to_thread(reread, work)
+
+
+async def read_in_the_background(work: Callable[[], T]) -> T:
+    return await in_the_background(partial(reread, work))
 
 
 def in_a_thread(work: Callable[[], None]) -> None:

@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hybrid_core.errors import CatalogUnreachableError, IndexDamagedError, NotFoundError
+from hybrid_core.errors import IndexDamagedError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.points import OTHER_SETTINGS
+from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
@@ -76,13 +77,7 @@ class Searcher:
         ``earlier`` are pages (doc_id, number) that the last answer of a conversation rests on.
         """
         reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
-        work = partial(self._search, request, reasoner, self._row(earlier))
-        try:
-            return self._opening_again(work, request)
-        except CatalogUnreachableError:
-            if reasoner is not None:  # what a model was asked may have cost something
-                raise
-            return self._opening_again(work, request)
+        return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
 
     def _row(self, earlier: Sequence[tuple[str, int]]) -> Stages:
         if not earlier:
@@ -125,9 +120,10 @@ class Searcher:
 
     def _search(self, request: SearchRequest, reasoner: Reasoner | None, stages: Stages) -> SearchResult:
         began = time.perf_counter()
-        libraries = libraries_of(self._catalog, request)
+        libraries = reread(partial(libraries_of, self._catalog, request))
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
-        resources, documents, timings, scope = self._opened(request, reasoner, libraries)
+        # Only what a search reads is read again, here and in Contents, so that no model is asked twice.
+        resources, documents, timings, scope = reread(partial(self._opened, request, reasoner, libraries))
         with charged_to(libraries) if reasoner else nullcontext():
             found = search(request, resources, stages)
         timings |= {**found.timings_ms, "total": (time.perf_counter() - began) * 1000}

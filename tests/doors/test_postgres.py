@@ -6,15 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.settings import load_settings
 from tests import pdfs, postgres
 from tests.conftest import Cli
 from tests.doors.http.conftest import MILL, SOLD, serving, until, upload, wait_for_jobs
@@ -68,33 +64,6 @@ def test_a_database_that_is_not_there_is_said(
     monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
     ran = program("search", "anything")
     assert ran.returncode != 0 and said in ran.stderr and "secret" not in ran.stderr and "Traceback" not in ran.stderr
-
-
-def test_a_connection_that_is_ended_in_the_middle_of_a_search_costs_that_search_nothing(
-    tmp_path: Path, filings: list[Path], postgres_url: str
-) -> None:
-    url = postgres.new_database(postgres_url)
-    engine = Engine(settings=replace(load_settings(tmp_path / "home"), postgres_url=url))
-    run(engine.index(filings[:3]))
-    expected = run(engine.search(QUESTIONS[0])).results
-    database, asked = engine._catalog()._database.engine, list[int]()  # type: ignore[attr-defined]
-    others = "datname = current_database() AND pid <> pg_backend_pid()"
-    ends = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
-
-    def heard(*_: object) -> None:
-        asked.append(len(asked))
-        if asked[-1] == at:
-            postgres.ordered(url, ends)
-
-    at = -1
-    event.listen(database, "before_cursor_execute", heard)
-    assert run(engine.search(QUESTIONS[0])).results == expected
-    statements = len(asked)
-    assert statements > 3
-    for at in range(statements):  # noqa: B007 - ``heard`` reads it
-        asked.clear()
-        assert run(engine.search(QUESTIONS[0])).results == expected
-    engine.close()
 
 
 def test_a_server_that_dies_while_files_are_indexed_costs_nothing(tmp_path: Path, program: Cli) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import LookedInto
+from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import PageText
 
 
@@ -22,14 +23,22 @@ class Contents:
 
     def looked_into(self, content_ids: Sequence[str]) -> dict[str, LookedInto]:
         """Of whole documents, their words and trees; those that are gone are left out."""
-        with self._catalog.snapshot() as snapshot:
-            found = snapshot.looked_into(content_ids)
+
+        def read() -> dict[str, LookedInto]:
+            with self._catalog.snapshot() as snapshot:
+                return snapshot.looked_into(content_ids)
+
+        found = reread(read)
         self.gone.update(one for one in content_ids if one not in found)
         return found
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What is read of single pages, by (content_id, 1-based number)."""
-        with self._catalog.snapshot() as snapshot:
-            held = snapshot.page_texts(wanted)
+
+        def read() -> dict[tuple[str, int], PageText]:
+            with self._catalog.snapshot() as snapshot:
+                return snapshot.page_texts(wanted)
+
+        held = reread(read)
         self.gone |= {key[0] for key in wanted if key not in held}
         return held

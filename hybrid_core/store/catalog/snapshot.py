@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from hybrid_core.types.versions import StoredVersion
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
+_Key = TypeVar("_Key", str, int)
 _KEYS_AT_ONCE = 500
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
@@ -249,14 +250,13 @@ class Snapshot:
         found = self._of_texts(schema.embeddings.c.weights, fingerprint, keys)
         return {key: _term_vector(blob) for key, blob in found if blob is not None}
 
-    def _where(self, query: Select[Any], column: Column[str], values: Collection[str] | None) -> Iterator[Any]:
+    def _where(self, query: Select[Any], column: Column[_Key], values: Iterable[_Key] | None) -> Iterator[Any]:
         """The rows of a query, or those with one of these values in a column."""
         if values is None:
             yield from self._connection.execute(query)
             return
-        wanted = list(values)
-        for start in range(0, len(wanted), _KEYS_AT_ONCE):
-            yield from self._connection.execute(query.where(column.in_(wanted[start : start + _KEYS_AT_ONCE])))
+        for some in _parts(values):
+            yield from self._connection.execute(query.where(column.in_(some)))
 
     def _of_texts(self, column: Column[bytes], fingerprint: str, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         known = schema.embeddings.c
@@ -341,10 +341,9 @@ class Snapshot:
 
     def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
         """Pages in order; only those asked for that exist."""
-        query = select(schema.pages).where(schema.pages.c.content_id == content_id)
-        if numbers is not None:
-            query = query.where(schema.pages.c.number.in_(list(numbers)))
-        return [rows.to_page(row) for row in self._connection.execute(query.order_by(schema.pages.c.number))]
+        query = select(schema.pages).where(schema.pages.c.content_id == content_id).order_by(schema.pages.c.number)
+        wanted = None if numbers is None else sorted(set(numbers))
+        return [rows.to_page(row) for row in self._where(query, schema.pages.c.number, wanted)]
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What a search reads of single pages, by (content_id, number)."""
@@ -357,21 +356,21 @@ class Snapshot:
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
         """By content_id, what a search reads of whole documents; contents that are gone are left out."""
-        found = self._connection.execute(_LOOKED_INTO, {"content_ids": list(content_ids)})
+        asked = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in _parts(content_ids))
         return {
             row.content_id: LookedInto(
                 TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings),
                 StoredSections(row.sections, row.titles),
             )
+            for found in asked
             for row in found
         }  # fmt: skip
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
         query = select(schema.chunks).where(schema.chunks.c.content_id == content_id)
-        if numbers is not None:
-            query = query.where(schema.chunks.c.page.in_(list(numbers)))
-        found = self._connection.execute(query.order_by(schema.chunks.c.number))
+        wanted = None if numbers is None else set(numbers)
+        found = sorted(self._where(query, schema.chunks.c.page, wanted), key=lambda row: row.number)
         return [Chunk(row.number, node_id(row.section), row.page, row.start, row.end) for row in found]
 
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
@@ -384,6 +383,12 @@ class Snapshot:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
+
+
+def _parts(values: Iterable[_Key]) -> Iterator[list[_Key]]:
+    """As many at once as one statement takes."""
+    some = list(values)
+    return (some[start : start + _KEYS_AT_ONCE] for start in range(0, len(some), _KEYS_AT_ONCE))
 
 
 def _term_vector(blob: bytes) -> TermVector:

@@ -9,16 +9,31 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, bindparam, case, exists, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    bindparam,
+    case,
+    cast,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.events import take_turns
 from hybrid_core.store.jobs.limits import JobLimits
-from hybrid_core.store.jobs.tables import IS_WAITING, job_waiters, jobs
+from hybrid_core.store.jobs.tables import IS_WAITING, job_waiters, jobs, pauses
 from hybrid_core.types.jobs import JobStage
 
 _NEEDS = select(jobs.c.needs).where(IS_WAITING).order_by(jobs.c.needs).limit(1)
+_PAUSED = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")  # may be more than a list takes
 _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 
 
@@ -85,14 +100,13 @@ def open_now() -> list[ColumnElement[bool]]:
         jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)),
         jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)),
         jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)),
-        jobs.c.id.not_in(bindparam("paused_jobs", expanding=True)),
+        jobs.c.id.not_in(_PAUSED),
     ]
 
 
 def open_values(connection: Connection, paused: rows.Paused, longest_ms: int, limits: JobLimits) -> dict[str, Any]:
     return {
-        "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
-        **limits.busy(connection),
+        "paused_libraries": paused.libraries, "longest": longest_ms, **limits.busy(connection),
     }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Paused:
         found = connection.execute(_PAUSES).all()
         self.all = any(row.scope == "all" for row in found)
         self.libraries = [row.id for row in found if row.scope == "library"]
-        self.jobs = [int(row.id) for row in found if row.scope == "job"]
+        self.jobs = {int(row.id) for row in found if row.scope == "job"}
 
     def holds(self, row: Row[Any]) -> bool:
         return self.all or row.library in self.libraries or row.id in self.jobs

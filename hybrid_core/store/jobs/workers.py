@@ -104,11 +104,12 @@ class Workers:
 
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
         """The jobs that they have."""
-        if not gone:
-            return []
-        connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(gone)))
-        connection.execute(delete(workers).where(workers.c.id.in_(gone)))
-        return connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(gone)).with_for_update()).all()
+        had: list[Row[Any]] = []
+        for some in rows.parts(gone):
+            connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(some)))
+            connection.execute(delete(workers).where(workers.c.id.in_(some)))
+            had += connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(some)).with_for_update())
+        return had
 
     def _end_forgotten(self, connection: Connection) -> None:
         """Jobs whose password no process has any more would wait for ever."""
