@@ -82,7 +82,8 @@ def main() -> int:
                 began = time.perf_counter()
                 found = store.nearest(Query("dense", query.tolist(), _LIMIT))
                 seconds.append(time.perf_counter() - began)
-                numbers = {int(payload["doc_id"][1:]) * 100 + payload["page"] - 1 for payload, _ in found}
+                told = store.payloads([id for id, _ in found])
+                numbers = {int(payload["doc_id"][1:]) * 100 + payload["page"] - 1 for payload in told.values()}
                 shares.append(len(numbers.intersection(wanted.tolist())) / _LIMIT)
             indexed = node.asked(f"/collections/{store.name}")["result"]["indexed_vectors_count"]
             recall = f"recall of the exact {_LIMIT}: {statistics.mean(shares):.4f}, least {min(shares):.3f}"

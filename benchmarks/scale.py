@@ -42,7 +42,7 @@ from hybrid_pageindex.config.settings import load_settings
 
 STAGES = ("open", "coarse", "gather", "pages", "results")
 _KEPT_SHARE = 0.75  # of the occurrences of words that a copy keeps
-_COPY = "copy-"
+_COPY = "0000"  # begins the ids of copies, of twelve hexadecimal digits like those of any document
 _ORIGINALS = 100  # contents that are held in memory at once, to be copied
 
 Read = tuple[Document, ContentVersion, IndexedContent, TermCounts]
@@ -83,7 +83,7 @@ def grow(catalog: Catalog, read: list[Read], copy: int, have: int, pages: int) -
         names = tuple(f"{name} of Province {copy}" for name in document.card.names)
         catalog.publish(
             library="default",
-            doc_id=f"{_COPY}{copy:08}",
+            doc_id=f"{_COPY}{copy:08x}",
             path=f"/copies/{copy}/{document.name}",
             version=replace(version, sha256=sha256),
             content=replace(content, sha256=sha256, terms=thinned(counts, copy)),

@@ -318,7 +318,7 @@ class Change:
 
 
 class Hit(NamedTuple):
-    """A page found by the coarse pass. ``score`` is higher for better.
+    """A page found by the coarse pass. ``score`` is higher for better. ``version`` is the tag of its content.
 
     ``sparse`` is its BM25, ``dense`` its best point's product with the question's vector, ``learned`` the same
     of learned term weights; None where it was not among the best by that. (A search makes hundreds: a tuple is made
@@ -326,7 +326,7 @@ class Hit(NamedTuple):
     """
 
     doc_id: str
-    content_id: str
+    version: str
     page: int
     score: float
     sparse: float = 0.0
@@ -334,10 +334,10 @@ class Hit(NamedTuple):
     learned: float | None = None
 
     def scored(self, score: float) -> Hit:
-        return Hit(self.doc_id, self.content_id, self.page, score, self.sparse, self.dense, self.learned)
+        return Hit(self.doc_id, self.version, self.page, score, self.sparse, self.dense, self.learned)
 
     def with_words(self, sparse: float) -> Hit:
-        return Hit(self.doc_id, self.content_id, self.page, self.score, sparse, self.dense, self.learned)
+        return Hit(self.doc_id, self.version, self.page, self.score, sparse, self.dense, self.learned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.auxiliary import CountedDocument
+from hybrid_core.store.index.points import version_tag
 from hybrid_core.store.index.query import PageIndex, Query
 from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text import tokens
@@ -61,11 +62,11 @@ def by_meaning(
     """
     if embedding.vector is None:
         return {}, {}
-    dense = _published(index.search(Query("dense", embedding.vector, limit, scope)), published)
+    dense = of_published(index.search(Query("dense", embedding.vector, limit, scope)), published)
     hits = {(hit.doc_id, hit.page): hit for hit in dense}
     if not embedding.learned:
         return hits, similarity(dense)
-    learned = _published(index.search(Query("learned-sparse", _arrays(embedding.learned), limit, scope)), published)
+    learned = of_published(index.search(Query("learned-sparse", _arrays(embedding.learned), limit, scope)), published)
     for hit in learned:
         key = (hit.doc_id, hit.page)
         hits[key] = hits[key]._replace(learned=hit.score) if key in hits else hit
@@ -140,7 +141,7 @@ class FirstStage:
             return []
         counted = self._counted(scope)
         index = self.index if counted is None else self.index.within(counted)
-        return _published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), self.view.contents)
+        return of_published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), self.view.contents)
 
     def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
         """A few documents with their term counts: they will be looked into, or have been; None for more than a few."""
@@ -187,6 +188,8 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
     return {(hit.doc_id, hit.page): hit.score for hit in hits}
 
 
-def _published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
-    now = {doc_id: published.get(doc_id) for doc_id in {hit.doc_id for hit in hits}}
-    return [hit for hit in hits if now[hit.doc_id] == hit.content_id]
+def of_published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
+    """Hits of versions that are published now (doc_id -> content_id)."""
+    ids = {doc_id: published.get(doc_id) for doc_id in {hit.doc_id for hit in hits}}
+    now = {doc_id: "" if content_id is None else version_tag(content_id) for doc_id, content_id in ids.items()}
+    return [hit for hit in hits if now[hit.doc_id] == hit.version]

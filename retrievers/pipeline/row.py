@@ -373,7 +373,10 @@ def _quoted(state: SearchState) -> dict[str, float]:
     if state.request.route == "semantic":
         return {}
     scoring = state.request.scoring.rerank
-    return quoted_documents(state.question.text, state.page_hits, state.texts, state.resources.cache, scoring)
+    opened = state.resources
+    return quoted_documents(
+        state.question.text, state.page_hits, opened.view.contents, state.texts, opened.cache, scoring
+    )
 
 
 def _nearness(near: Iterable[Hit], ids: Iterable[str]) -> dict[str, dict[str, dict[int, float]]]:

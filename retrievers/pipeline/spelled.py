@@ -16,6 +16,7 @@ from hybrid_core.types.documents import Hit
 from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.fusion import ranked
 from retrievers.documents.route import Routing
+from retrievers.pages.first_stage import of_published
 from retrievers.pipeline.state import SearchResources
 from retrievers.query.question import Question
 from retrievers.query.references import may_refer
@@ -56,6 +57,7 @@ def _holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[int]:
 def _written(opened: SearchResources, word: str) -> set[str]:
     """The words of the pages that say most of a word's term."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
-    hits = opened.index.search(Query("bm25", (terms, weights), _PAGES))
-    pages = opened.contents.page_texts([(hit.content_id, hit.page) for hit in hits])
+    contents = opened.view.contents
+    hits = of_published(opened.index.search(Query("bm25", (terms, weights), _PAGES)), contents)
+    pages = opened.contents.page_texts([(contents[hit.doc_id], hit.page) for hit in hits])
     return {word for page in pages.values() for word in plain_words(page.text).split()}

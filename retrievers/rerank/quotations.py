@@ -7,7 +7,7 @@ quotation marks is looked for so, and a whole question of some words: hardly one
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -49,9 +49,15 @@ def share_quoted(quoted: Sequence[str], text: str) -> float:
 
 
 def quoted_documents(
-    question: str, hits: Sequence[Hit], texts: PageTexts, cache: ContentCache, scoring: RerankScoring
+    question: str,
+    hits: Sequence[Hit],
+    contents: Mapping[str, str],
+    texts: PageTexts,
+    cache: ContentCache,
+    scoring: RerankScoring,
 ) -> dict[str, float]:
     """The documents that say what the question quotes on one of the best pages, with the share of it that they say.
+    ``contents`` are the content ids of published documents.
 
     Of documents in memory only the pages are read that have the words.
     """
@@ -61,13 +67,13 @@ def quoted_documents(
     having: dict[str, set[int] | None] = {}
     best = []
     for hit in hits[: scoring.quotation_pages]:
-        if hit.content_id not in having:
-            held = cache.held(hit.content_id)
-            having[hit.content_id] = None if held is None else _having(held, quoted)
-        pages_with = having[hit.content_id]
+        if hit.doc_id not in having:
+            held = cache.held(contents[hit.doc_id])
+            having[hit.doc_id] = None if held is None else _having(held, quoted)
+        pages_with = having[hit.doc_id]
         if pages_with is None or hit.page in pages_with:
             best.append(hit)
-    pages = texts.by_id([(hit.content_id, hit.page) for hit in best])
+    pages = texts.by_id([(contents[hit.doc_id], hit.page) for hit in best])
     found: dict[str, float] = {}
     for hit, page in zip(best, pages, strict=True):
         if share := share_quoted(quoted, page.text):

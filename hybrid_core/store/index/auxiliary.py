@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.points import SPARSE, batches
+from hybrid_core.store.index.points import SPARSE, batches, version_tag
 from hybrid_core.store.index.query import MOST_SENT, Query, least_equal, ranked
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
@@ -77,13 +77,13 @@ class AuxiliaryIndex:
         terms = np.asarray(query.vector[0], np.uint32)
         weights = np.asarray(query.vector[1], np.float64)
         scored = [
-            (document.doc_id, document.content_id, self._scores(document.counts, terms, weights))
+            (document.doc_id, version_tag(document.content_id), self._scores(document.counts, terms, weights))
             for document in self._searched(query)
         ]
         least = _least_of_best([scores for _, _, scores in scored], query.limit)
         pages = [
-            ((doc_id, content_id, at + 1), score)
-            for doc_id, content_id, scores in scored
+            ((doc_id, version, at + 1), score)
+            for doc_id, version, scores in scored
             for best in (np.flatnonzero(scores >= least),)
             for at, score in zip(best.tolist(), scores[best].tolist(), strict=True)
         ]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError, IndexMissingError, StoreError
 from hybrid_core.store.index.points import Point, PointSource, VectorName, batches
@@ -66,6 +66,10 @@ class PointStore(Protocol):
 
     def nearest(self, query: Query) -> list[Found]:
         """The ``limit`` best points of a checked query, best first. Raises ``IndexDamagedError``."""
+        ...
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        """What points are told with, by their ids; those that are gone are left out."""
         ...
 
     def count(self, *kinds: VectorName) -> int:

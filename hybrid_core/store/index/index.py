@@ -61,7 +61,7 @@ class VectorIndex:
         if not checked.asks:
             return []
         try:
-            return best_pages(checked, store.nearest, self._points_per_page)
+            return best_pages(checked, store.nearest, store.payloads, self._points_per_page)
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise

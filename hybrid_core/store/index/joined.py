@@ -22,4 +22,4 @@ class JoinedIndex:
     def search(self, query: Query) -> list[Hit]:
         """As ``VectorIndex.search``."""
         hits = [hit for index in self._indexes for hit in index.search(query)]
-        return ranked(query.using, (((hit.doc_id, hit.content_id, hit.page), hit.score) for hit in hits))[: query.limit]
+        return ranked(query.using, (((hit.doc_id, hit.version, hit.page), hit.score) for hit in hits))[: query.limit]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +27,10 @@ OTHER_SETTINGS = "it was made with other settings"
 """Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 _BATCH = 250  # points a call writes
+_NAMEABLE = re.compile("[0-9a-f]{12}")
+_MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
+PageKey = tuple[str, str, int]
+"""A page of a version: doc_id, ``version_tag`` and 1-based number."""
 _T = TypeVar("_T")
 
 
@@ -95,10 +101,30 @@ def vectors_manifest(dimension: int, learned: bool) -> dict[str, int]:
     return {"dimension": dimension} | ({"learned": 1} if learned else {})
 
 
+def version_tag(content_id: str) -> str:
+    """Seven hexadecimal digits that tell a document's versions apart."""
+    return f"{zlib.crc32(content_id.encode()):08x}"[1:]
+
+
 def point_id(point: Point) -> str:
-    """The same point of the same version always has the same id, so writing it again changes nothing."""
+    """The same point of the same version always has the same id, so writing it again changes nothing.
+
+    It names the page, so that whoever finds the point need not have its payload read, which takes an engine as long as
+    the search: a UUID of version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. A document's
+    id that is not twelve hexadecimal digits, as catalogs give them, is named by the payload alone.
+    """
+    doc, tag = point.doc_id, version_tag(point.content_id)
+    if _NAMEABLE.fullmatch(doc) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
+        return f"{doc[:8]}-{doc[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{point.page:06x}{point.chunk:05x}"
     chunk = f"\0{point.chunk}" if point.chunk else ""
     return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
+
+
+def named_page(id: str) -> PageKey | None:
+    """The page that a point's id names; None where only its payload does."""
+    if len(id) != 36 or id[14] != "8":
+        return None
+    return id[:8] + id[9:13], id[15:18] + id[20:23] + id[24], int(id[25:31], 16)
 
 
 def batches(items: Iterable[_T], size: int = _BATCH) -> Iterator[list[_T]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Protocol
@@ -14,17 +14,21 @@ from hybrid_core.store.index.points import (
     SPARSE,
     FloatVector,
     IntVector,
+    PageKey,
     VectorName,
     dense_list,
+    named_page,
     sparse_lists,
+    version_tag,
 )
 from hybrid_core.types.documents import Hit
 
-Found = tuple[Mapping[str, Any], float]
-"""A point's payload and its score."""
+Found = tuple[str, float]
+"""A point's id and its score."""
+Payloads = Callable[[list[str]], Mapping[str, Mapping[str, Any]]]
+"""What points are told with, by their ids; those that are gone are left out."""
 MOST_SENT = 300
 """Documents that a query names to an engine: it reads them all for each query, and over a network they take longer."""
-_Page = tuple[str, str, int]  # document, content, number
 _SPARE = 1.2  # times what the last answer took
 _MORE = 4  # of pages asked for, one more: in large libraries some share the last score, and asking again costs twice
 _MORE_DROPPED = 4  # times as many are asked for where dropped documents took the places
@@ -74,7 +78,10 @@ class PageIndex(Protocol):
 
 
 def best_pages(
-    query: Query, nearest: Callable[[Query], list[Found]], points_per_page: dict[VectorName, float]
+    query: Query,
+    nearest: Callable[[Query], list[Found]],
+    payloads: Payloads,
+    points_per_page: dict[VectorName, float],
 ) -> list[Hit]:
     """The best pages, each by the best of its points, ordered by (−score, doc_id, page): an engine's order of equal
     points is accidental.
@@ -91,13 +98,11 @@ def best_pages(
     asked = limit + 1 + (limit // _MORE if using == SPARSE else several)
     while True:
         points = nearest(replace(told, limit=asked))
-        kept = [point for point in points if point[0].get("doc_id") not in dropped] if dropped else points
-        best: dict[_Page, float] = {}
-        for payload, score in kept:
-            try:
-                best.setdefault((payload["doc_id"], payload["content_id"], payload["page"]), score)
-            except KeyError as error:
-                raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+        named = _named(points, payloads)
+        kept = [page for page in named if page[0][0] not in dropped] if dropped else named
+        best: dict[PageKey, float] = {}
+        for page, score in kept:
+            best.setdefault(page, score)
         pages = ranked(using, best.items())
         points_per_page[using] = len(kept) / len(pages) if pages else 1.0
         # Which of several equal points came before the cut is accidental too: look at all of them.
@@ -106,20 +111,37 @@ def best_pages(
         asked *= _MORE_DROPPED if dropped else 2
 
 
-def ranked(using: VectorName, pages: Iterable[tuple[_Page, float]]) -> list[Hit]:
+def _named(points: Sequence[Found], payloads: Payloads) -> list[tuple[PageKey, float]]:
+    """The pages of points, in their order; points that are gone meanwhile are left out."""
+    pages = [(named_page(id), score) for id, score in points]
+    unnamed = [id for (id, _), (page, _) in zip(points, pages, strict=True) if page is None]
+    told = payloads(unnamed) if unnamed else {}
+    found = []
+    for (id, _), (page, score) in zip(points, pages, strict=True):
+        if page is None and (payload := told.get(id)) is not None:
+            try:
+                page = payload["doc_id"], version_tag(payload["content_id"]), payload["page"]
+            except KeyError as error:
+                raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+        if page is not None:
+            found.append((page, score))
+    return found
+
+
+def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hit]:
     """Ordered by (−score, doc_id, page). Scores that are equal but for rounding become equal: in which order an engine
     adds up depends on what else a segment holds.
     """
     rows, score, least = [], math.inf, math.inf
-    for (doc_id, content_id, page), found in sorted(pages, key=_SCORE, reverse=True):
+    for (doc_id, version, page), found in sorted(pages, key=_SCORE, reverse=True):
         if found < least:
             score, least = found, least_equal(found)
-        rows.append((-score, doc_id, page, content_id))
+        rows.append((-score, doc_id, page, version))
     rows.sort()
     if using == SPARSE:
-        return [Hit(doc_id, content_id, page, -score, -score) for score, doc_id, page, content_id in rows]
+        return [Hit(doc_id, version, page, -score, -score) for score, doc_id, page, version in rows]
     kind = "dense" if using == DENSE else "learned"
-    return [Hit(doc_id, content_id, page, -score, **{kind: -score}) for score, doc_id, page, content_id in rows]
+    return [Hit(doc_id, version, page, -score, **{kind: -score}) for score, doc_id, page, version in rows]
 
 
 def least_equal(score: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.points import Point, version_tag
 from hybrid_core.store.index.query import Query
 from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.types.documents import Change, Hit
@@ -132,10 +132,10 @@ def ask_learned(
 def agree(index: VectorIndex, library: Library, query: Weights, doc_ids: Collection[str] | None = None) -> None:
     """The index returns the pages and scores worked out by hand."""
     hits, expected = ask(index, query, doc_ids=doc_ids), library.scores(query, doc_ids)
-    assert {(h.doc_id, h.content_id, h.page) for h in hits} == {row[:3] for row in expected}
-    by_page = {row[:3]: row[3] for row in expected}
+    by_page = {(doc_id, version_tag(content_id), page): score for doc_id, content_id, page, score in expected}
+    assert {(h.doc_id, h.version, h.page) for h in hits} == by_page.keys()
     for hit in hits:
-        assert hit.score == pytest.approx(by_page[hit.doc_id, hit.content_id, hit.page], rel=1e-5)
+        assert hit.score == pytest.approx(by_page[hit.doc_id, hit.version, hit.page], rel=1e-5)
         assert hit.sparse == hit.score
     assert hits == sorted(hits, key=lambda h: (-h.score, h.doc_id, h.page))
     assert index.count() == library.expected_vectors()
@@ -164,7 +164,7 @@ def agree_dense(index: VectorIndex, library: Library, query: Vector, doc_ids: Co
     assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
     assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
     assert all(h.dense == h.score and h.sparse == 0.0 for h in hits)
-    assert all(h.content_id == library.versions[h.doc_id][0] for h in hits)
+    assert all(h.version == version_tag(library.versions[h.doc_id][0]) for h in hits)
     assert index.count() == library.expected_vectors()
     assert index.position == library.position()
 
@@ -175,5 +175,5 @@ def agree_learned(index: VectorIndex, library: Library, query: Weights, doc_ids:
     assert [(h.doc_id, h.page) for h in hits] == [row[:2] for row in expected]
     assert [h.score for h in hits] == pytest.approx([row[2] for row in expected], abs=1e-6)
     assert all(h.learned == h.score and h.sparse == 0.0 and h.dense is None for h in hits)
-    assert all(h.content_id == library.versions[h.doc_id][0] for h in hits)
+    assert all(h.version == version_tag(library.versions[h.doc_id][0]) for h in hits)
     assert index.count() == library.expected_vectors()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index import query as queries
 from hybrid_core.store.index.auxiliary import AuxiliaryIndex, CountedDocument, completed
+from hybrid_core.store.index.points import version_tag
 from hybrid_core.store.index.query import MOST_SENT, Query
 from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text.bm25 import Bm25
@@ -74,8 +75,8 @@ def test_new_documents_are_found_as_an_index_that_holds_them_finds_them(open_ind
     for limit, doc_ids in ((1000, None), (9, None), (1000, {"d01", "n2"}), (1000, {"n3"})):
         query = Query("bm25", arrays(TERMS), limit, doc_ids)
         expected, found = whole.search(query), joined.search(query)
-        assert [(hit.doc_id, hit.content_id, hit.page) for hit in found] == [
-            (hit.doc_id, hit.content_id, hit.page) for hit in expected
+        assert [(hit.doc_id, hit.version, hit.page) for hit in found] == [
+            (hit.doc_id, hit.version, hit.page) for hit in expected
         ]
         assert [hit.score for hit in found] == [hit.score for hit in expected], "to the last digit"
     assert joined.search(Query("dense", (1.0, 0.0), 10)) == []
@@ -113,9 +114,9 @@ def test_what_was_replaced_or_removed_is_never_shown(open_index: Opener, counted
     changed = {"d00", "d01"}
     joined = completed(behind, changed, counted.counted(changed), BM25)
     for doc_ids in (None, {"d00", "d01", "d02"}):
-        found = {(hit.doc_id, hit.content_id) for hit in joined.search(Query("bm25", arrays(TERMS), 1000, doc_ids))}
-        assert ("d00", "c0-2") in found and ("d02", "c2") in found
-        assert not {("d00", "c0"), ("d01", "c1")} & found
+        found = {(hit.doc_id, hit.version) for hit in joined.search(Query("bm25", arrays(TERMS), 1000, doc_ids))}
+        assert ("d00", version_tag("c0-2")) in found and ("d02", version_tag("c2")) in found
+        assert not {("d00", version_tag("c0")), ("d01", version_tag("c1"))} & found
     assert joined.search(Query("bm25", arrays(TERMS), 1000, {"d01"})) == []
 
 

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from hybrid_core.errors import StoreError
+from hybrid_core.store.index.points import version_tag
 from hybrid_core.types.documents import Hit
 from tests.contract.vectors.library import (
     Library,
@@ -27,7 +28,7 @@ def test_a_page_scores_as_its_best_point(open_index: Opener, embedded: Library) 
     hits = ask_dense(index, [1.0, 0.0], 10)
     assert [(h.doc_id, h.page) for h in hits] == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
     assert [h.score for h in hits] == pytest.approx([1.0, 0.8, 0.0, -1.0], abs=1e-6)  # a chunk, a page, pages
-    assert hits[0] == Hit("a", "a1", 1, score=hits[0].score, dense=hits[0].score)
+    assert hits[0] == Hit("a", version_tag("a1"), 1, score=hits[0].score, dense=hits[0].score)
     agree_dense(index, embedded, [0.6, -0.8])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.points import Point, version_tag
 from hybrid_core.store.index.query import Query
 from hybrid_core.types.documents import Hit
 from tests.contract.vectors.library import (
@@ -31,7 +31,7 @@ def test_a_page_scores_by_learned_weights_as_its_best_point(open_index: Opener, 
     index = open_index(weighted, 2, True)
     hits = ask_learned(index, {7: 2.0, 8: 1.0, 9: 5.0}, 10)
     assert [(h.doc_id, h.page, h.score) for h in hits] == [("a", 1, 2.5), ("a", 2, 1.5)], "no idf, no unknown token"
-    assert hits[0] == Hit("a", "a1", 1, score=2.5, learned=2.5)
+    assert hits[0] == Hit("a", version_tag("a1"), 1, score=2.5, learned=2.5)
     agree_learned(index, weighted, {7: 0.5, 8: 3.0, 250_001: 1.0})
     agree_learned(index, weighted, {250_001: 1.0, 7: 1.0}, doc_ids={"b"})
     assert ask_learned(index, {7: 1.0}, 1) == ask_learned(index, {7: 1.0}, 9)[:1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.points import Point, version_tag
 from hybrid_core.store.index.query import Query
 from hybrid_core.types.documents import Change, Hit
 from tests.contract.vectors.library import (
@@ -30,7 +30,7 @@ def test_score_is_the_inner_product(open_index: Opener, library: Library) -> Non
     hits = ask(open_index(library), {2: 2.0, 1: 1.0})
     assert [(h.doc_id, h.page) for h in hits] == [("a", 2), ("a", 1), ("b", 1)]
     assert [h.score for h in hits] == pytest.approx([2 * 2, 1 + 2 * 0.5, 0.25])
-    assert hits[0] == Hit("a", "a1", 2, score=hits[0].score, sparse=hits[0].score)
+    assert hits[0] == Hit("a", version_tag("a1"), 2, score=hits[0].score, sparse=hits[0].score)
 
 
 def test_an_empty_library_is_searchable(open_index: Opener) -> None:
@@ -51,7 +51,7 @@ def test_a_new_version_replaces_all_pages_of_the_old(open_index: Opener, library
     index = open_index(library)
     library.publish("a", "a2", {2: 1.0})
     index.catch_up(library)
-    assert [(h.doc_id, h.content_id, h.page) for h in ask(index, {2: 1.0})] == [("a", "a2", 1)]
+    assert [(h.doc_id, h.version, h.page) for h in ask(index, {2: 1.0})] == [("a", version_tag("a2"), 1)]
     agree(index, library, {1: 1.0, 2: 1.0})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from hybrid_core.store.index.points import (
 )
 from hybrid_core.store.index.query import Found, Query
 
-LAYOUT = "qdrant-edge-py 0.9.0, layout 5"  # another release or another config: built anew
+LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
 _HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
@@ -152,11 +152,16 @@ class Shard:
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
             filter=_wanted(query),
-            with_payload=True,
+            with_payload=False,
         )
         with self._calling() as shard:
             found = shard.query(request)
-        return [(point.payload or {}, point.score) for point in found]
+        return [(str(point.id), point.score) for point in found]
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        with self._calling() as shard:
+            found = shard.retrieve([*ids], with_payload=True, with_vector=False)
+        return {str(record.id): record.payload or {} for record in found}
 
     def count(self, *kinds: VectorName) -> int:
         """Exact number of vectors of these kinds, or of all: not of points, since a damaged shard may lose one without

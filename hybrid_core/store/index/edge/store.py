@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
 from hybrid_core.store.home import close_below
@@ -155,6 +156,10 @@ class EdgeStore:
     def nearest(self, query: Query) -> list[Found]:
         with self._lock:
             return self._open_shard().nearest(query)
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        with self._lock:
+            return self._open_shard().payloads(ids)
 
     def count(self, *kinds: VectorName) -> int:
         with self._lock:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     models = require("qdrant_client.models", EXTRA)
 
-LAYOUT = 3
+LAYOUT = 4
 """Of the points and of the collection; another layout is another collection."""
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
@@ -109,11 +109,18 @@ class CollectionStore:
                 limit=query.limit,
                 query_filter=self.tenant.only(_wanted(query)),
                 search_params=self._search_params(query.using),
-                with_payload=True,
+                with_payload=False,
             )
         )
         scores = np.array([point.score for point in found.points], np.float32).tolist()  # JSON has their digits only
-        return [(point.payload or {}, score) for point, score in zip(found.points, scores, strict=True)]
+        return [(str(point.id), score) for point, score in zip(found.points, scores, strict=True)]
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        given: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
+        found = self.server.call(
+            lambda client: client.retrieve(self.name, given, with_payload=True, with_vectors=False)
+        )
+        return {str(record.id): record.payload or {} for record in found}
 
     def _search_params(self, using: VectorName) -> models.SearchParams:
         if using != DENSE or self.server.layout.quantization == "none":

@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hybrid_core.store.index.points import Point, point_id
+from hybrid_core.store.index.points import Point, named_page, point_id
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class Tenant:
         return self._own(RECORD)
 
     def id_of(self, point: Point) -> str:
-        return self._own(point_id(point))
+        """One that names its document is one library's anyway."""
+        id = point_id(point)
+        return id if named_page(id) else self._own(id)
 
     def payload(self, **more: Any) -> dict[str, Any]:
         return {_KEY: self.library, **more} if self.library else more

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.points import Point, version_tag
 from hybrid_core.store.index.query import Query
 from hybrid_core.types.documents import Change, Hit
 
@@ -77,9 +77,9 @@ def ask(index: VectorIndex, terms: Sequence[int], limit: int) -> list[Hit]:
 def right(index: VectorIndex, library: Library) -> None:
     """The index holds exactly what is published: every page, found with the score worked out by hand."""
     pages = [p for version in library.published() for p in library.points(*version)]
-    expected = {(p.doc_id, p.content_id, p.page): float(p.values.sum()) for p in pages if p.values.size}
+    expected = {(p.doc_id, version_tag(p.content_id), p.page): float(p.values.sum()) for p in pages if p.values.size}
     hits = ask(index, range(TERMS), len(pages) + 10)
-    assert {(h.doc_id, h.content_id, h.page): h.score for h in hits} == pytest.approx(expected, rel=1e-4)
+    assert {(h.doc_id, h.version, h.page): h.score for h in hits} == pytest.approx(expected, rel=1e-4)
     assert index.count() == library.expected_vectors() == len(pages)
     assert index.position == library.position()
 

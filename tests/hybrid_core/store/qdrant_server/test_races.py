@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import version_tag
 from hybrid_core.store.index.server.connection import Server
 from tests.contract.vectors.library import Library, agree, agree_dense, ask, ask_dense
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
@@ -163,8 +164,9 @@ def test_whatever_the_order_and_whoever_dies_the_end_is_right(events: list[Event
             assert not process.failed
     for process in [p for p in processes if p.alive]:
         # What was killed may have left old points, which no search shows. Nothing that is published may be missing.
-        found = {(hit.doc_id, hit.content_id, hit.page) for hit in ask(process.index, {1: 1.0, 2: 1.0, 3: 1.0})}
-        assert found >= {row[:3] for row in library.scores({1: 1.0, 2: 1.0, 3: 1.0})}
+        found = {(hit.doc_id, hit.version, hit.page) for hit in ask(process.index, {1: 1.0, 2: 1.0, 3: 1.0})}
+        expected = library.scores({1: 1.0, 2: 1.0, 3: 1.0})
+        assert found >= {(doc_id, version_tag(content_id), page) for doc_id, content_id, page, _ in expected}
         assert len(ask_dense(process.index, [1.0, 0.0], 99)) >= len(library.dense_scores([1.0, 0.0]))
     killed = any(event[0] == "kill" for event in events)
     # Whoever opens next clears away what the killed left; what those alive left they have cleared themselves.
@@ -200,7 +202,7 @@ def test_a_slow_process_does_not_undo_a_newer_version(server: Server, library: L
     fast.catch_up(library)
     agree(fast, library, {1: 1.0, 2: 1.0})
     slow.step()
-    assert ("a", "a3", 1) in {(hit.doc_id, hit.content_id, hit.page) for hit in ask(fast, {1: 1.0})}
+    assert ("a", version_tag("a3"), 1) in {(hit.doc_id, hit.version, hit.page) for hit in ask(fast, {1: 1.0})}
     slow.finish()
     fast.catch_up(library)
     agree(fast, library, {1: 1.0, 2: 1.0})  # a3 is there, and a2 was cleared away by the slow one itself
