@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
 
 from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.nodes import Node, Nodes
@@ -23,6 +23,10 @@ class Between:
         self._client, self._before = client, before
         self._lock = client._lock if isinstance(client, Between) else threading.RLock()
 
+    @property
+    def http(self) -> _Rest:
+        return _Rest(self)
+
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._client, name)
 
@@ -33,6 +37,21 @@ class Between:
                 return call(*args, **named)
 
         return guarded
+
+
+class _Rest:
+    """The one call of the REST API that is made without the client's models, of a client that has no REST API."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self._local = self, client
+
+    def request(self, *, path_params: dict[str, str], content: str, **_: Any) -> dict[str, Any]:
+        asked = models.QueryRequest.model_validate_json(content)
+        found = self._local.query_points(
+            path_params["collection_name"], query=asked.query, using=asked.using, query_filter=asked.filter,
+            search_params=asked.params, limit=asked.limit, with_payload=asked.with_payload,
+        )  # fmt: skip
+        return {"result": found.model_dump()}
 
 
 def local_server(client: Any = None, before: Callable[[str], object] = lambda _: None) -> Server:

@@ -36,7 +36,7 @@ from hybrid_core.store.index.server.tenant import Tenant
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
-    from qdrant_client import models
+    from qdrant_client import QdrantClient, models
 else:
     models = require("qdrant_client.models", EXTRA)
 
@@ -101,19 +101,17 @@ class CollectionStore:
 
     def nearest(self, query: Query) -> list[Found]:
         self._touch()
-        found = self.server.call(
-            lambda client: client.query_points(
-                self.name,
-                query=_vector(query.vector),
-                using=query.using,
-                limit=query.limit,
-                query_filter=self.tenant.only(_wanted(query)),
-                search_params=self._search_params(query.using),
-                with_payload=False,
-            )
+        asked = models.QueryRequest(
+            query=models.NearestQuery(nearest=_vector(query.vector)),
+            using=query.using,
+            limit=query.limit,
+            filter=self.tenant.only(_wanted(query)),
+            params=self._search_params(query.using),
+            with_payload=False,
         )
-        scores = np.array([point.score for point in found.points], np.float32).tolist()  # JSON has their digits only
-        return [(str(point.id), score) for point, score in zip(found.points, scores, strict=True)]
+        points = self.server.call(lambda client: _found(client, self.name, asked))
+        scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
+        return [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
         given: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
@@ -288,6 +286,21 @@ class CollectionStore:
             lambda client: client.count(self.name, count_filter=self.tenant.only(held), exact=True)
         )
         return found.count
+
+
+def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> list[dict[str, Any]]:
+    """``query_points``, of which nothing but ids and scores is wanted: making models of the points, as the client does,
+    takes half as long as the search of a shard."""
+    answer: dict[str, Any] = client.http.client.request(
+        type_=dict,
+        method="POST",
+        url="/collections/{collection_name}/points/query",
+        path_params={"collection_name": name},
+        headers={"Content-Type": "application/json"},
+        content=asked.model_dump_json(exclude_none=True),
+    )
+    points: list[dict[str, Any]] = answer["result"]["points"]
+    return points
 
 
 def _quantization(kind: Quantization) -> models.QuantizationConfig | None:
