@@ -113,19 +113,20 @@ def best_pages(
 
 def _named(points: Sequence[Found], payloads: Payloads) -> list[tuple[PageKey, float]]:
     """The pages of points, in their order; points that are gone meanwhile are left out."""
-    pages = [(named_page(id), score) for id, score in points]
-    unnamed = [id for (id, _), (page, _) in zip(points, pages, strict=True) if page is None]
-    told = payloads(unnamed) if unnamed else {}
-    found = []
-    for (id, _), (page, score) in zip(points, pages, strict=True):
-        if page is None and (payload := told.get(id)) is not None:
-            try:
-                page = payload["doc_id"], version_tag(payload["content_id"]), payload["page"]
-            except KeyError as error:
-                raise IndexDamagedError(f"A point of the search index has no {error}.") from error
-        if page is not None:
-            found.append((page, score))
-    return found
+    pages = [named_page(id) for id, _ in points]
+    if None in pages:
+        told = payloads([id for (id, _), page in zip(points, pages, strict=True) if page is None])
+        pages = [page or _told_page(told.get(id)) for (id, _), page in zip(points, pages, strict=True)]
+    return [(page, score) for page, (_, score) in zip(pages, points, strict=True) if page is not None]
+
+
+def _told_page(payload: Mapping[str, Any] | None) -> PageKey | None:
+    if payload is None:
+        return None
+    try:
+        return payload["doc_id"], version_tag(payload["content_id"]), payload["page"]
+    except KeyError as error:
+        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
 
 
 def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hit]:

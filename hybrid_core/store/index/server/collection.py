@@ -37,8 +37,10 @@ from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
+    from qdrant_client.http import exceptions
 else:
     models = require("qdrant_client.models", EXTRA)
+    exceptions = require("qdrant_client.http.exceptions", EXTRA)
 
 LAYOUT = 4
 """Of the points and of the collection; another layout is another collection."""
@@ -109,9 +111,7 @@ class CollectionStore:
             params=self._search_params(query.using),
             with_payload=False,
         )
-        points = self.server.call(lambda client: _found(client, self.name, asked))
-        scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
-        return [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
+        return self.server.call(lambda client: _found(client, self.name, asked))
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
         given: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
@@ -288,9 +288,8 @@ class CollectionStore:
         return found.count
 
 
-def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> list[dict[str, Any]]:
-    """``query_points``, of which nothing but ids and scores is wanted: making models of the points, as the client does,
-    takes half as long as the search of a shard."""
+def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> list[Found]:
+    """``query_points`` without the client's models of what comes, which take it 10 µs a point."""
     answer: dict[str, Any] = client.http.client.request(
         type_=dict,
         method="POST",
@@ -299,8 +298,12 @@ def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> list[
         headers={"Content-Type": "application/json"},
         content=asked.model_dump_json(exclude_none=True),
     )
-    points: list[dict[str, Any]] = answer["result"]["points"]
-    return points
+    try:
+        points = answer["result"]["points"]
+        scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
+        return [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise exceptions.ResponseHandlingException(error) from error
 
 
 def _quantization(kind: Quantization) -> models.QuantizationConfig | None:

@@ -78,6 +78,18 @@ def test_what_a_server_refuses(
     server.close()
 
 
+@pytest.mark.parametrize(
+    "said", ["<html>hello</html>", {"hello": "world"}, {"result": {"points": [{"id": 1}]}}, {"result": None}, [1]]
+)
+def test_an_answer_to_a_search_that_is_none(stub: Stub, library: Library, said: Any) -> None:
+    server = connect(stub.url, "secret-key")
+    index = opened(server, library)
+    stub.refuse = lambda _, path, __: (200, said) if path.endswith("/query") else None
+    with pytest.raises(StoreError, match="no Qdrant server, or one of another version"):
+        ask(index, {1: 1.0})
+    server.close()
+
+
 @pytest.mark.parametrize("key", ["", "wrong"])
 def test_a_key_that_is_not_accepted(stub: Stub, library: Library, key: str) -> None:
     with pytest.raises(StoreError, match="refused the key"):
