@@ -24,6 +24,7 @@ from hybrid_core.store.catalog.replacing import replace_content
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import ORIGINALS, advice_of
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import to_json
 from hybrid_core.types.addresses import is_address
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from hybrid_core.store.objects.bucket import BucketAddress
     from hybrid_core.store.objects.objects import Objects
     from hybrid_core.types.jobs import Advance, Fence
-
-_AT_ONCE = 500  # kept files that are looked for and deleted together
 
 
 class Catalog:
@@ -305,9 +304,8 @@ class Catalog:
 
     def _delete_unused(self, files: Collection[str]) -> None:
         """Others write in between."""
-        left = list(files)
-        for at in range(0, len(left), _AT_ONCE):
-            unused = set(some := left[at : at + _AT_ONCE]) - self._used(some)
+        for some in parts(list(files)):
+            unused = set(some) - self._used(some)
             if unused:
                 objects = self.objects
                 with self.writing() as connection:  # in which nobody comes to use one

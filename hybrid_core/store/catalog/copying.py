@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text
@@ -13,6 +12,7 @@ from sqlalchemy import Connection, Row, Table, delete, func, insert, select, tex
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import COPYING, meta, whole
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 
 _ROWS = 500  # read and written at once
@@ -89,8 +89,7 @@ def _plain(value: Any) -> Any:
 
 def _batches(read: Connection, table: Table) -> Iterator[list[Row[Any]]]:
     result = read.execution_options(yield_per=_ROWS).execute(select(table).order_by(*table.primary_key.columns))
-    while some := list(islice(result, _ROWS)):
-        yield some
+    return parts(result, _ROWS)
 
 
 def _number_on(write: Connection, table: Table) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, func, select, text
 
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into, metadata
 from hybrid_core.store.text import CleanString as String
 from hybrid_core.text.term_counts import HEADER, TermCounts
@@ -22,7 +23,6 @@ from hybrid_core.text.term_counts import HEADER, TermCounts
 Ints = npt.NDArray[np.int64]
 EVERY = -1
 """In place of a term: the row counts all pages."""
-_TERMS_AT_ONCE = 500
 _ADD_IN_POSTGRES = text(
     "INSERT INTO frequencies (library, term, pages) "
     "SELECT :library, unnest(CAST(:terms AS bigint[])), unnest(CAST(:pages AS integer[])) "
@@ -84,9 +84,9 @@ class Recount:
 
     def _drop_empty(self, library: str, terms: Sequence[int]) -> None:
         columns = frequencies.c
-        for at in range(0, len(terms), _TERMS_AT_ONCE):
-            some = columns.term.in_(terms[at : at + _TERMS_AT_ONCE])
-            self._connection.execute(delete(frequencies).where(columns.library == library, some, columns.pages == 0))
+        for some in parts(terms):
+            named = columns.library == library, columns.term.in_(some)
+            self._connection.execute(delete(frequencies).where(*named, columns.pages == 0))
 
 
 def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
@@ -102,9 +102,9 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
 def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
     """How many pages hold each term; those that none holds are left out."""
     columns, found = frequencies.c, dict[int, int]()
-    for at in range(0, len(terms), _TERMS_AT_ONCE):
-        some = columns.term.in_(terms[at : at + _TERMS_AT_ONCE])
-        rows = connection.execute(select(columns.term, columns.pages).where(columns.library == library, some))
+    for some in parts(terms):
+        named = columns.library == library, columns.term.in_(some)
+        rows = connection.execute(select(columns.term, columns.pages).where(*named))
         found |= {row.term: row.pages for row in rows}
     return found
 

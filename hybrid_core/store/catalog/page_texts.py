@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, or_, select
 
 from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.parts import parts
 from hybrid_core.types.documents import PageText
 
 _MOST = 64  # pages a statement: its parameters stay far below what any database takes
@@ -18,8 +19,7 @@ _READ = ("content_id", "number", "label", "text", "places", "described")
 def page_texts(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
     """By (content_id, number); pages that are not there are left out."""
     found: dict[tuple[str, int], PageText] = {}
-    for start in range(0, len(wanted), _MOST):
-        some = wanted[start : start + _MOST]
+    for some in parts(wanted, _MOST):
         size = 1 << (len(some) - 1).bit_length()
         asked = [*some, *[some[-1]] * (size - len(some))]
         given = {f"{name}{at}": value for at, pair in enumerate(asked) for name, value in zip("cn", pair, strict=True)}

@@ -14,6 +14,7 @@ from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.store.catalog.page_texts import page_texts
 from hybrid_core.store.catalog.trees import StoredSections, node_id
+from hybrid_core.store.parts import parts
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import (
     Change,
@@ -33,7 +34,6 @@ from hybrid_core.types.versions import StoredVersion
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
 _Key = TypeVar("_Key", str, int)
-_KEYS_AT_ONCE = 500
 
 _DOCUMENT_COLUMNS: Select[Any] = select(
     *schema.documents.c,
@@ -255,7 +255,7 @@ class Snapshot:
         if values is None:
             yield from self._connection.execute(query)
             return
-        for some in _parts(values):
+        for some in parts(values):
             yield from self._connection.execute(query.where(column.in_(some)))
 
     def _of_texts(self, column: Column[bytes], fingerprint: str, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -356,7 +356,7 @@ class Snapshot:
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
         """By content_id, what a search reads of whole documents; contents that are gone are left out."""
-        asked = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in _parts(content_ids))
+        asked = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
         return {
             row.content_id: LookedInto(
                 TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings),
@@ -383,12 +383,6 @@ class Snapshot:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
-
-
-def _parts(values: Iterable[_Key]) -> Iterator[list[_Key]]:
-    """As many at once as one statement takes."""
-    some = list(values)
-    return (some[start : start + _KEYS_AT_ONCE] for start in range(0, len(some), _KEYS_AT_ONCE))
 
 
 def _term_vector(blob: bytes) -> TermVector:

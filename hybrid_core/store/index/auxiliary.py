@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.points import SPARSE, batches, version_tag
+from hybrid_core.store.index.points import SPARSE, version_tag
 from hybrid_core.store.index.query import MOST_SENT, Query, least_equal, ranked
+from hybrid_core.store.parts import parts
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts, Uint32
@@ -52,7 +53,7 @@ class CountedDocuments:
         self._pages = 0
 
     def __iter__(self) -> Iterator[CountedDocument]:
-        for some in batches(self._doc_ids, _DOCUMENTS):
+        for some in parts(self._doc_ids, _DOCUMENTS):
             for document in self._source.counted(some, {**self._known, **self.kept}):
                 pages = document.counts.page_count
                 if document.content_id not in self.kept and self._pages + pages <= self._most:

@@ -15,8 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError, IndexMissingError, StoreError
-from hybrid_core.store.index.points import Point, PointSource, VectorName, batches
+from hybrid_core.store.index.points import Point, PointSource, VectorName
 from hybrid_core.store.index.query import Found, Query
+from hybrid_core.store.parts import parts
 
 NEW = "new"
 """Why an index is built for the first time."""
@@ -213,7 +214,7 @@ class Follower:
         self._verified = self._verified and self._store.shared
         self._note_writing(newest)
         with self._store.writing():
-            for some in batches(latest, self._store.documents_at_once):
+            for some in parts(latest, self._store.documents_at_once):
                 published = source.published(some)  # after the changes were read: what is published now, or later
                 self._store.replace(some, _points(source, published), newest)
                 self._store.advance(latest[some[-1]], more=True)  # so that a kill costs a part only

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import uuid
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +25,12 @@ LEARNED: VectorName = "learned-sparse"
 OTHER_SETTINGS = "it was made with other settings"
 """Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
-_BATCH = 250  # points a call writes
+BATCH = 250
+"""Points a call writes."""
 _NAMEABLE = re.compile("[0-9a-f]{12}")
 _MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
 PageKey = tuple[str, str, int]
 """A page of a version: doc_id, ``version_tag`` and 1-based number."""
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,13 +124,6 @@ def named_page(id: str) -> PageKey | None:
     if len(id) != 36 or id[14] != "8":
         return None
     return id[:8] + id[9:13], id[15:18] + id[20:23] + id[24], int(id[25:31], 16)
-
-
-def batches(items: Iterable[_T], size: int = _BATCH) -> Iterator[list[_T]]:
-    """The items in order, in lists of ``size`` at most."""
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
 
 
 def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:

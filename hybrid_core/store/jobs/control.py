@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, select, update
 
-from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import end, waiting
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_waiters, jobs, pauses
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 
 Scope = Literal["all", "library", "job"]
@@ -129,7 +129,7 @@ def _ended(connection: Connection, row: Row[Any], cause: str) -> list[Happening]
 
 
 def drop(connection: Connection, ids: Sequence[int]) -> None:
-    for some in rows.parts(ids):
+    for some in parts(ids):
         for column in (job_events.c.job_id, job_waiters.c.job_id, jobs.c.id):
             connection.execute(delete(column.table).where(column.in_(some)))
 
@@ -143,7 +143,7 @@ def _active(
     if subjects is None:
         return _of_ids(connection, query, ids)
     found: list[Row[Any]] = []
-    for some in rows.parts(subjects):
+    for some in parts(subjects):
         found += _of_ids(connection, query.where(jobs.c.subject.in_(some)), ids)
     return found
 
@@ -152,6 +152,6 @@ def _of_ids(connection: Connection, query: Any, ids: Sequence[int] | None) -> li
     if ids is None:
         return list(connection.execute(query))
     found: list[Row[Any]] = []
-    for some in rows.parts(ids):
+    for some in parts(ids):
         found += connection.execute(query.where(jobs.c.id.in_(some)))
     return found

@@ -14,6 +14,7 @@ from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.events import Happening
 from hybrid_core.store.jobs.tables import IS_ACTIVE, job_waiters, jobs
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import clean, to_json
 from hybrid_core.types.jobs import Enqueued, JobRequest
@@ -36,7 +37,7 @@ def enqueue(
         left = [key for key in asked if key not in outcome]
         if not left:
             break
-        for keys in rows.parts(left):
+        for keys in parts(left):
             known = _active(connection, keys)
             for key, row in known.items():
                 outcome[key], told = _met(connection, row, asked[key], detached=not waiter)

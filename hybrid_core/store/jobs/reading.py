@@ -11,6 +11,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.jobs import events, rows
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
+from hybrid_core.store.parts import parts
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus
 
 
@@ -31,7 +32,7 @@ class JobReader:
             paused = rows.Paused(connection)
             return [
                 rows.to_job(row, paused)
-                for some in rows.parts(sorted(set(ids)))
+                for some in parts(sorted(set(ids)))
                 for row in connection.execute(rows.JOBS.where(jobs.c.id.in_(some)).order_by(jobs.c.id))
             ]
 
@@ -76,7 +77,7 @@ class JobReader:
         with self._store.reading() as connection:
             return {
                 row.id: row.ahead
-                for some in rows.parts(ids)
+                for some in parts(ids)
                 for row in connection.execute(select(order).where(order.c.id.in_(some)))
             }
 

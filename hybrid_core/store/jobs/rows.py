@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.tables import jobs, pauses
 from hybrid_core.types.jobs import Fence, Job, JobEvent, Lease, Worker
-
-T = TypeVar("T")
-AT_ONCE = 500  # values in one list of a statement
 
 _PAUSES = select(pauses.c.scope, pauses.c.id)
 JOBS: Select[Any] = select(*jobs.c, db_now().label("read_at"))
@@ -63,9 +60,3 @@ def to_event(row: Row[Any]) -> JobEvent:
 
 def to_worker(row: Row[Any]) -> Worker:
     return Worker(row.id, row.host, row.pid, row.kind, words(row.abilities), row.started_at, row.heartbeat_at)
-
-
-def parts(values: Collection[T]) -> Iterable[list[T]]:
-    """As many at once as one statement takes."""
-    some = list(values)
-    return (some[start : start + AT_ONCE] for start in range(0, len(some), AT_ONCE))

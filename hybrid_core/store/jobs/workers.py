@@ -17,6 +17,7 @@ from hybrid_core.store.jobs.fencing import Retries, end
 from hybrid_core.store.jobs.queue import LEASE_MS, abandoned, release
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
+from hybrid_core.store.parts import parts
 from hybrid_core.types.jobs import Worker
 
 SESSION = "password:"
@@ -105,7 +106,7 @@ class Workers:
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
         """The jobs that they have."""
         had: list[Row[Any]] = []
-        for some in rows.parts(gone):
+        for some in parts(gone):
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(some)))
             connection.execute(delete(workers).where(workers.c.id.in_(some)))
             had += connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(some)).with_for_update())

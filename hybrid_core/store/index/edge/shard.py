@@ -19,16 +19,17 @@ import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
 from hybrid_core.store.index.points import (
+    BATCH,
     DENSE,
     LEARNED,
     SPARSE,
     Point,
     VectorName,
-    batches,
     point_id,
     vector_names,
 )
 from hybrid_core.store.index.query import Found, Query
+from hybrid_core.store.parts import parts
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
@@ -95,7 +96,7 @@ class Shard:
 
     def prepared(self, points: Iterable[Point]) -> Iterator[Batch]:
         """Whole points as the shard takes them."""
-        for some in batches(points):
+        for some in parts(points, BATCH):
             ids, vectors = [point_id(point) for point in some], [point.vectors(self.dimension) for point in some]
             numbers = sum(len(v[0]) if isinstance(v, tuple) else len(v) for held in vectors for v in held.values())
             yield Batch(
@@ -119,7 +120,7 @@ class Shard:
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
         """Delete every point of a document but those with an id in ``keep``; how many they were."""
         stale = [key for key in self._ids(doc_id) if key not in keep]
-        for some in batches(stale):
+        for some in parts(stale, BATCH):
             # By id and not by filter: replayed after a crash it cannot match anything else.
             self._update(edge.UpdateOperation.delete_points([*some]))
         return len(stale)

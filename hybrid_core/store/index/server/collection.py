@@ -27,12 +27,13 @@ import numpy as np
 
 from hybrid_core.errors import IndexMissingError, StoreError
 from hybrid_core.store.index.follower import NEW
-from hybrid_core.store.index.points import DENSE, LEARNED, SPARSE, Point, VectorName, batches, vector_names
+from hybrid_core.store.index.points import BATCH, DENSE, LEARNED, SPARSE, Point, VectorName, vector_names
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.index.server.aliases import kept_aliases
 from hybrid_core.store.index.server.connection import Quantization, Server
 from hybrid_core.store.index.server.nodes import EXTRA
 from hybrid_core.store.index.server.tenant import Tenant
+from hybrid_core.store.parts import parts
 from hybrid_core.system.extras import require
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class CollectionStore:
 
     def _write(self, points: Iterable[Point], at: int) -> None:
         """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
-        for some in batches(points):
+        for some in parts(points, BATCH):
             batch = [
                 models.PointStruct(
                     id=self.tenant.id_of(point),
@@ -268,7 +269,7 @@ class CollectionStore:
 
     def clear(self, latest: Mapping[str, int]) -> None:
         """Every replica deletes it, whatever it applied before."""
-        for some in batches(latest, self.documents_at_once):
+        for some in parts(latest, self.documents_at_once):
             old: list[models.Condition] = [
                 models.Filter(must=[_of_any([doc_id]), _range("at", lt=latest[doc_id])]) for doc_id in some
             ]
