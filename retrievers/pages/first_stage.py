@@ -190,6 +190,6 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
 
 def of_published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
     """Hits of versions that are published now (doc_id -> content_id)."""
-    ids = {doc_id: published.get(doc_id) for doc_id in {hit.doc_id for hit in hits}}
-    now = {doc_id: "" if content_id is None else version_tag(content_id) for doc_id, content_id in ids.items()}
-    return [hit for hit in hits if now[hit.doc_id] == hit.version]
+    found = {hit.doc_id for hit in hits}
+    now = {doc_id: version_tag(content) for doc_id in found if (content := published.get(doc_id)) is not None}
+    return [hit for hit in hits if now.get(hit.doc_id) == hit.version]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.snapshot import LookedInto
+from hybrid_core.store.catalog.snapshot import LookedInto, Snapshot
 from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import PageText
+
+_T = TypeVar("_T")
 
 
 class Contents:
@@ -23,22 +26,19 @@ class Contents:
 
     def looked_into(self, content_ids: Sequence[str]) -> dict[str, LookedInto]:
         """Of whole documents, their words and trees; those that are gone are left out."""
-
-        def read() -> dict[str, LookedInto]:
-            with self._catalog.snapshot() as snapshot:
-                return snapshot.looked_into(content_ids)
-
-        found = reread(read)
+        found = self._read(lambda snapshot: snapshot.looked_into(content_ids))
         self.gone.update(one for one in content_ids if one not in found)
         return found
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What is read of single pages, by (content_id, 1-based number)."""
-
-        def read() -> dict[tuple[str, int], PageText]:
-            with self._catalog.snapshot() as snapshot:
-                return snapshot.page_texts(wanted)
-
-        held = reread(read)
+        held = self._read(lambda snapshot: snapshot.page_texts(wanted))
         self.gone |= {key[0] for key in wanted if key not in held}
         return held
+
+    def _read(self, work: Callable[[Snapshot], _T]) -> _T:
+        def read() -> _T:
+            with self._catalog.snapshot() as snapshot:
+                return work(snapshot)
+
+        return reread(read)
