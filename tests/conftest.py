@@ -153,3 +153,10 @@ def program(tmp_path: Path) -> Cli:
 def postgres_url() -> Iterator[str]:
     with postgres.server() as server:
         yield server.url
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[postgres.Server]:
+    """For tests that stop it."""
+    with postgres.server() as server:
+        yield server

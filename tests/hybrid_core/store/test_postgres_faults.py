@@ -26,17 +26,10 @@ from tests.pooler import pooler
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """Of its own: it is stopped."""
-    with postgres.server() as made:
-        yield made
-
-
 @pytest.fixture
-def catalog(server: postgres.Server, tmp_path: Path) -> Iterator[Catalog]:
+def catalog(own_postgres: postgres.Server, tmp_path: Path) -> Iterator[Catalog]:
     """As a user without rights of the server's own, with a document."""
-    url = postgres.new_database(server.url)
+    url = postgres.new_database(own_postgres.url)
     known = "SELECT 1 FROM pg_roles WHERE rolname = 'app'"
     postgres.ordered(url, f"DO $$ BEGIN IF NOT EXISTS ({known}) THEN CREATE ROLE app LOGIN; END IF; END $$")
     postgres.ordered(url, "GRANT ALL ON SCHEMA public TO app")
@@ -53,10 +46,12 @@ def published(catalog: Catalog) -> set[str]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
-def test_a_server_that_restarts_costs_a_moment(server: postgres.Server, catalog: Catalog, how: signal.Signals) -> None:
+def test_a_server_that_restarts_costs_a_moment(
+    own_postgres: postgres.Server, catalog: Catalog, how: signal.Signals
+) -> None:
     assert published(catalog) == {"d1"}
-    server.stop(how)
-    starting = threading.Timer(0.5, server.start)
+    own_postgres.stop(how)
+    starting = threading.Timer(0.5, own_postgres.start)
     starting.start()
     assert published(catalog) == {"d1"}
     publish(catalog, "d2", ALPHA, None)
@@ -65,36 +60,36 @@ def test_a_server_that_restarts_costs_a_moment(server: postgres.Server, catalog:
 
 
 def test_one_that_stays_away_is_said_and_served_again_when_it_is_back(
-    server: postgres.Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    own_postgres: postgres.Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.3)
-    server.stop()
+    own_postgres.stop()
     for work in (lambda: published(catalog), lambda: publish(catalog, "d2", ALPHA, None)):
         with pytest.raises(UnreachableError, match=r"does not answer .*Try again when it does") as raised:
             work()
         assert raised.value.retryable
-    server.start()
+    own_postgres.start()
     assert published(catalog) == {"d1"}
 
 
 def test_one_without_connections_is_waited_for_and_said(
-    server: postgres.Server, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_postgres: postgres.Server, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.3)
     with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
         other._database.engine.dispose()  # type: ignore[attr-defined]
-        postgres.ordered(server.url, "ALTER ROLE app CONNECTION LIMIT 1")
+        postgres.ordered(own_postgres.url, "ALTER ROLE app CONNECTION LIMIT 1")
         with catalog.snapshot() as held:
             with pytest.raises(UnreachableError, match="too many connections") as raised:
                 published(other)
             assert raised.value.retryable and set(held.published("default")) == {"d1"}
         catalog._database.engine.dispose()  # type: ignore[attr-defined]
         assert published(other) == {"d1"}
-    postgres.ordered(server.url, "ALTER ROLE app CONNECTION LIMIT -1")
+    postgres.ordered(own_postgres.url, "ALTER ROLE app CONNECTION LIMIT -1")
 
 
-def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Catalog, tmp_path: Path) -> None:
-    postgres.ordered(server.url, "ALTER ROLE app SET default_transaction_read_only = on")
+def test_one_that_takes_no_writes_is_read(own_postgres: postgres.Server, catalog: Catalog, tmp_path: Path) -> None:
+    postgres.ordered(own_postgres.url, "ALTER ROLE app SET default_transaction_read_only = on")
     try:
         with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
             assert published(other) == {"d1"}
@@ -102,7 +97,7 @@ def test_one_that_takes_no_writes_is_read(server: postgres.Server, catalog: Cata
                 publish(other, "d2", ALPHA, None)
             assert not raised.value.retryable
     finally:
-        postgres.ordered(server.url, "ALTER ROLE app RESET default_transaction_read_only")
+        postgres.ordered(own_postgres.url, "ALTER ROLE app RESET default_transaction_read_only")
     publish(catalog, "d2", ALPHA, None)
     assert published(catalog) == {"d1", "d2"}
 
@@ -113,10 +108,10 @@ def test_whoever_opens_a_catalog_takes_no_turn_among_those_who_write(catalog: Ca
 
 
 def test_a_process_that_starts_while_the_server_does_waits_for_it(
-    server: postgres.Server, catalog: Catalog, tmp_path: Path
+    own_postgres: postgres.Server, catalog: Catalog, tmp_path: Path
 ) -> None:
-    server.stop(signal.SIGQUIT)
-    starting = threading.Timer(0.5, server.start)
+    own_postgres.stop(signal.SIGQUIT)
+    starting = threading.Timer(0.5, own_postgres.start)
     starting.start()
     with closing(Catalog(tmp_path / "another" / "catalog.sqlite", catalog.url)) as other:
         assert published(other) == {"d1"}
@@ -144,27 +139,27 @@ def test_a_reading_is_one_state_and_writes_nothing(catalog: Catalog) -> None:
 
 
 def test_writers_see_what_was_written_before_their_turn_whatever_the_server_is_set_to(
-    server: postgres.Server, catalog: Catalog
+    own_postgres: postgres.Server, catalog: Catalog
 ) -> None:
-    postgres.ordered(server.url, "ALTER ROLE app SET default_transaction_isolation = 'repeatable read'")
+    postgres.ordered(own_postgres.url, "ALTER ROLE app SET default_transaction_isolation = 'repeatable read'")
     try:
         catalog._database.engine.dispose()  # type: ignore[attr-defined]
         with ThreadPoolExecutor(6) as pool:
             for one in [pool.submit(publish, catalog, f"n{at}", ALPHA, None) for at in range(18)]:
                 one.result(60)
     finally:
-        postgres.ordered(server.url, "ALTER ROLE app RESET default_transaction_isolation")
+        postgres.ordered(own_postgres.url, "ALTER ROLE app RESET default_transaction_isolation")
     assert published(catalog) == {"d1", *(f"n{at}" for at in range(18))}
 
 
-def test_a_statement_that_took_too_long_may_be_tried_again(server: postgres.Server, catalog: Catalog) -> None:
-    postgres.ordered(server.url, "ALTER ROLE app SET statement_timeout = '50ms'")
+def test_a_statement_that_took_too_long_may_be_tried_again(own_postgres: postgres.Server, catalog: Catalog) -> None:
+    postgres.ordered(own_postgres.url, "ALTER ROLE app SET statement_timeout = '50ms'")
     try:
         catalog._database.engine.dispose()  # type: ignore[attr-defined]
         with pytest.raises(UnreachableError, match="statement timeout"), catalog.reading() as connection:
             connection.execute(text("SELECT pg_sleep(1)"))
     finally:
-        postgres.ordered(server.url, "ALTER ROLE app RESET statement_timeout")
+        postgres.ordered(own_postgres.url, "ALTER ROLE app RESET statement_timeout")
         catalog._database.engine.dispose()  # type: ignore[attr-defined]
     assert published(catalog) == {"d1"}
 
@@ -175,9 +170,11 @@ def test_a_file_of_more_than_two_gigabytes_is_remembered(catalog: Catalog) -> No
         assert [one.size for one in snapshot.documents("default") if one.doc_id == "big"] == [3_000_000_000]
 
 
-def test_behind_a_pooler_in_transaction_mode_many_threads_do_as_before(server: postgres.Server, tmp_path: Path) -> None:
+def test_behind_a_pooler_in_transaction_mode_many_threads_do_as_before(
+    own_postgres: postgres.Server, tmp_path: Path
+) -> None:
     """Each transaction may have another connection of the server: two serve eight threads of two catalogs."""
-    url = postgres.new_database(server.url)
+    url = postgres.new_database(own_postgres.url)
     with (
         pooler(url) as through,
         closing(Catalog(tmp_path / "one" / "catalog.sqlite", through)) as one,

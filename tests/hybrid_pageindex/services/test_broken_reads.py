@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from eval.runs.scripted.questions import guess
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.store.postgres import PostgresDatabase
+from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
 from tests import postgres
@@ -29,18 +30,11 @@ _SEARCHES = 10
 _FEW = 5  # statements
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """Of its own: it is stopped."""
-    with postgres.server() as made:
-        yield made
-
-
 @pytest.fixture
-def made(server: postgres.Server, tmp_path: Path) -> Iterator[Engine]:
+def made(own_postgres: postgres.Server, tmp_path: Path) -> Iterator[Engine]:
     for name in ("apples", "pears"):
         (tmp_path / f"{name}.md").write_text(f"# Of {name}\n\nIn this year {name} cost 12 pence.\n\n# More\n\nNone.\n")
-    settings = Settings(storage_path=tmp_path / "home", postgres_url=postgres.new_database(server.url))
+    settings = Settings(storage_path=tmp_path / "home", postgres_url=postgres.new_database(own_postgres.url))
     with closing(Engine(settings=settings)) as engine:
         run(engine.index([tmp_path / "apples.md", tmp_path / "pears.md"]))
         asked(engine)
@@ -66,9 +60,8 @@ def thinking(made: Engine, requests: list[Request]) -> Iterator[Engine]:
         yield engine
 
 
-def asked(engine: Engine, **options: Any) -> list[tuple[str, int]]:
-    found = run(engine.search("What do apples cost?", **options))
-    return [(page.doc_name, page.page) for page in found.results]
+def asked(engine: Engine, **options: Any) -> Sequence[PageFound]:
+    return run(engine.search("What do apples cost?", **options)).results
 
 
 @contextmanager
@@ -102,7 +95,7 @@ def broken_before(engine: Engine, url: str, statement: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("effort", ["fast", "deep"])
 def test_a_search_whose_connection_breaks_at_any_statement_is_the_same_and_asks_models_once(
-    server: postgres.Server, thinking: Engine, requests: list[Request], effort: str
+    own_postgres: postgres.Server, thinking: Engine, requests: list[Request], effort: str
 ) -> None:
     numbers = list[int]()
     with before_each_statement(thinking, lambda number, _: numbers.append(number)):
@@ -110,7 +103,7 @@ def test_a_search_whose_connection_breaks_at_any_statement_is_the_same_and_asks_
     assert expected and len(numbers) > _FEW
     for number in numbers:
         requests.clear()
-        with broken_before(thinking, server.url, number):
+        with broken_before(thinking, own_postgres.url, number):
             assert asked(thinking, effort=effort) == expected, number
         once = {repr(request.messages) for request in requests}
         assert len(once) == len(requests) and bool(once) == (effort == "deep"), number
@@ -138,18 +131,18 @@ READS: dict[str, Callable[[Engine], Coroutine[Any, Any, Any]]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 def test_whatever_is_read_when_the_connection_breaks_is_read_again(
-    server: postgres.Server, made: Engine, read: Callable[[Engine], Coroutine[Any, Any, Any]]
+    own_postgres: postgres.Server, made: Engine, read: Callable[[Engine], Coroutine[Any, Any, Any]]
 ) -> None:
     expected, numbers = run(read(made)), list[int]()
     with before_each_statement(made, lambda number, _: numbers.append(number)):
         run(read(made))
     assert numbers
     for number in numbers:
-        with broken_before(made, server.url, number):
+        with broken_before(made, own_postgres.url, number):
             assert run(read(made)) == expected, number
 
 
-def test_a_server_that_restarts_under_searches_fails_none(server: postgres.Server, made: Engine) -> None:
+def test_a_server_that_restarts_under_searches_fails_none(own_postgres: postgres.Server, made: Engine) -> None:
     expected, answers, failures = asked(made), list[object](), list[BaseException]()
 
     def search() -> None:
@@ -164,9 +157,9 @@ def test_a_server_that_restarts_under_searches_fails_none(server: postgres.Serve
         searcher.start()
     while len(answers) < _SEARCHERS:
         time.sleep(0.01)
-    server.stop()
+    own_postgres.stop()
     time.sleep(0.5)
-    server.start()
+    own_postgres.start()
     for searcher in searchers:
         searcher.join()
     assert not failures, failures
