@@ -36,6 +36,7 @@ def made(own_postgres: postgres.Server, tmp_path: Path) -> Iterator[Engine]:
         (tmp_path / f"{name}.md").write_text(f"# Of {name}\n\nIn this year {name} cost 12 pence.\n\n# More\n\nNone.\n")
     settings = Settings(storage_path=tmp_path / "home", postgres_url=postgres.new_database(own_postgres.url))
     with closing(Engine(settings=settings)) as engine:
+        heard(engine)
         run(engine.index([tmp_path / "apples.md", tmp_path / "pears.md"]))
         asked(engine)
         yield engine
@@ -56,6 +57,7 @@ def thinking(made: Engine, requests: list[Request]) -> Iterator[Engine]:
         return guess(request)
 
     with closing(Engine(settings=made.settings, chat=ChatModel(FakeEndpoint(answer)))) as engine:
+        heard(engine)
         asked(engine, effort="deep")
         yield engine
 
@@ -64,21 +66,30 @@ def asked(engine: Engine, **options: Any) -> Sequence[PageFound]:
     return run(engine.search("What do apples cost?", **options)).results
 
 
+_acts: dict[Engine, Callable[[int], None]] = {}
+
+
+def heard(engine: Engine) -> None:
+    """Before it has threads: SQLAlchemy's listeners are no others' to change while statements run."""
+    database = engine._catalog()._database
+    assert isinstance(database, PostgresDatabase)
+
+    def hear(_: Any, cursor: psycopg.Cursor[Any], *__: Any) -> None:
+        if act := _acts.get(engine):
+            act(cursor.connection.info.backend_pid)
+
+    event.listen(database.engine, "before_cursor_execute", hear)
+
+
 @contextmanager
 def before_each_statement(engine: Engine, act: Callable[[int, int], None]) -> Iterator[None]:
     """``act`` is told the number of each statement, from 0, and the process of the server that will carry it out."""
-    database = engine._catalog()._database
-    assert isinstance(database, PostgresDatabase)
     count = iter(range(10**9))
-
-    def heard(_: Any, cursor: psycopg.Cursor[Any], *__: Any) -> None:
-        act(next(count), cursor.connection.info.backend_pid)
-
-    event.listen(database.engine, "before_cursor_execute", heard)
+    _acts[engine] = lambda backend: act(next(count), backend)
     try:
         yield
     finally:
-        event.remove(database.engine, "before_cursor_execute", heard)
+        del _acts[engine]
 
 
 @contextmanager
