@@ -58,6 +58,12 @@ def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
     assert "[1/1] unchanged  a.pdf: 3 pages" in again.stderr
 
 
+def test_a_new_token_stands_alone_on_stdout(cli: Cli) -> None:
+    created = cli("token", "create", "reader", "--role", "read")
+    assert re.fullmatch(r"hpi_\w[\w-]*\n", created.stdout), "a pipe takes the token and nothing else"
+    assert created.stderr.count("\n") == 1 and "shown only now" in created.stderr and "\\" not in created.stderr
+
+
 def test_home_before_or_after_the_command_or_from_the_environment(tmp_path: Path) -> None:
     path, home = pdfs.numbered(tmp_path / "a.pdf", 1, "spits"), tmp_path / "place"
     program = [sys.executable, "-m", "hybrid_pageindex"]

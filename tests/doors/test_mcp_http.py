@@ -22,7 +22,7 @@ from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
 from hybrid_pageindex.doors.mcp.http import address
-from hybrid_pageindex.doors.mcp.install import install
+from hybrid_pageindex.doors.mcp.install import entry, install
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, http
@@ -202,3 +202,14 @@ def test_the_command_line_does_not_wait_for_fastmcp() -> None:
     """Only ``mcp`` imports it: it takes longer than a search."""
     code = "import sys, hybrid_pageindex.doors.cli.commands; sys.exit('fastmcp' in sys.modules or 'mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_installed_entry_runs_no_module_of_the_clients_folder(tmp_path: Path) -> None:
+    """Clients start the entry in a project's folder, whose files must not stand for the server's libraries."""
+    for name in ("yaml", "sqlite3", "hybrid_pageindex"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name}.py of the project ran')\n", encoding="utf-8")
+    started = entry(tmp_path / "home", [], ["--help"])
+    done = subprocess.run(
+        [started["command"], *started["args"]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "") and "--root" in done.stdout

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from dataclasses import asdict
 
 from rich.table import Table
 
 from hybrid_core.types.access import EVERYWHERE, Token
 from hybrid_pageindex.doors.cli import show
-from hybrid_pageindex.doors.cli.output import dump
+from hybrid_pageindex.doors.cli.output import dump, visible
 from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.services.jobs import at
 
@@ -26,7 +27,9 @@ def _tokens(engine: Engine, options: argparse.Namespace) -> int:
         if json:
             dump(asdict(made))
         elif made.secret:
-            show.console.print(show.escape(f"{made.secret}\nIt is shown only now. It gives {_rights(made.token)}."))
+            print(made.secret)  # alone on stdout, so that a pipe takes the token and nothing else
+            remark = f"This token is shown only now. It gives {_rights(made.token)}."
+            print(visible(remark), file=sys.stderr)
         else:
             show.console.print(show.escape(f"User {made.token.name} gets {_rights(made.token)}."))
     elif options.action == "revoke":

@@ -44,8 +44,11 @@ CLIENTS = {
 
 
 def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str, Any]:
-    """How to start the server, with absolute paths only: clients start it in any folder, with any PATH."""
-    arguments = ["-m", "hybrid_pageindex", "--home", str(home), "mcp"]
+    """Return the command that starts the server: absolute paths, since clients start it in any folder.
+
+    ``-P`` keeps the client's folder off ``sys.path``: a project's ``yaml.py`` there would run in the server.
+    """
+    arguments = ["-P", "-m", "hybrid_pageindex", "--home", str(home), "mcp"]
     for root in roots:
         arguments += ["--root", str(root)]
     return {"command": sys.executable, "args": [*arguments, *options]}
