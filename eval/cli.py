@@ -49,7 +49,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from eval.datasets.registry import SOURCES, VARIABLE, data_folder
+    from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
     from hybrid_pageindex.doors.cli.output import dump
 
@@ -63,6 +63,7 @@ def _list(options: argparse.Namespace) -> int:
             {"name": s.name, "about": s.about, "address": s.address, "licence": s.licence, "present": present[s.name]}
             for s in SOURCES.values()
         ]
+        sets += [{"name": name, "present": True} for name in (sets_of(data) if data else ())]
         dump({"data": str(data) if data else None, "sets": sets})
         return 0
     print(f"Sets in {data}:" if data else f"No folder of sets: name one with --data or {VARIABLE}.")
@@ -71,6 +72,8 @@ def _list(options: argparse.Namespace) -> int:
         if not present[source.name]:
             where = f"put it into {source.folder(data)}" if data else f"the folder is called {source.name}"
             print(f"  {'':<14}absent: get it from {source.address} ({source.layout}); {where}")
+    for name in sets_of(data) if data else ():
+        print(f"  {name}")
     print(f"  {'custom':<14}your own documents and questions: --docs DIR --questions FILE")
     return 0
 

@@ -16,8 +16,11 @@ from hybrid_pageindex.services.formats import suffixes_read
 
 def read(docs: Path, questions: Path) -> Dataset:
     """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
-    "kind"?, "group"?, "labelled"?: [{"answer", "label"}]}.
+    "kind"?, "group"?, "lang"?, "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}.
 
+    A piece of evidence says which pages are right by the first of these that it has: "page" (from 1), "turns" (numbers
+    n of turns that begin with "[n] "), "text" (pages that hold at least half of it), "section" (a title). Without any,
+    every page of the document is right. "doc" or "candidates" restrict the question to documents.
     Documents are of any format that is read, and named with or without their ending. No evidence means that the
     documents do not answer. A line of malformed JSON, an unknown document or a page below 1 is left out. Raises
     NotFoundError, and DocumentError for a file that is not UTF-8.
@@ -36,7 +39,7 @@ def read(docs: Path, questions: Path) -> Dataset:
         made = EvalQuestion(
             str(entry.get("id", line)), words(entry["question"], "question"), gold,
             answer=str(entry.get("answer", "")), kind=str(entry.get("kind", "")), group=str(entry.get("group", "")),
-            answerable=bool(gold),
+            answerable=bool(gold), within=_within(entry, named), language=str(entry.get("lang", "")),
         )  # fmt: skip
         labelled.extend(list(own(entry, made.id)))
         return made
@@ -56,8 +59,27 @@ def _names(files: tuple[Path, ...]) -> dict[str, str]:
 def _gold(entry: object, named: Mapping[str, str]) -> Gold:
     if not isinstance(entry, dict):
         raise ValueError('each piece of evidence must be {"doc", "page"}')
-    name = words(entry["doc"], "doc")
+    document = _document(entry["doc"], named)
+    if entry.get("page") is not None:
+        return Gold(document, physical(entry["page"]))
+    if turns := entry.get("turns"):
+        return Gold(document, match="turns", turns=tuple(map(int, turns)))
+    if text := str(entry.get("text") or "").strip():
+        return Gold(document, text=text, match="half")
+    if section := str(entry.get("section") or "").strip():
+        return Gold(document, match="section", section=section)
+    return Gold(document, match="document")
+
+
+def _within(entry: Mapping[str, Any], named: Mapping[str, str]) -> tuple[str, ...]:
+    candidates = entry.get("candidates") or ([entry["doc"]] if entry.get("doc") else [])
+    if not isinstance(candidates, list):
+        raise ValueError("'candidates' must be a list")
+    return tuple(_document(candidate, named) for candidate in candidates)
+
+
+def _document(value: object, named: Mapping[str, str]) -> str:
+    name = words(value, "doc")
     if not named.get(name):
         raise ValueError(f"the document '{name}' " + ("means several" if name in named else "is not in the folder"))
-    page = entry.get("page")
-    return Gold(named[name], None if page is None else physical(page))
+    return named[name]

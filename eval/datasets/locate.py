@@ -18,6 +18,9 @@ _SHORT = 20  # letters below which a text must stand as words of its own: "ip" i
 _SLACK = 600  # letters that page headers and footers may put between them
 _ALIKE = 0.85  # share of a text's words, weighted by rarity, that a page must hold to count as its place
 _FEWEST = 8  # distinct words below which likeness says nothing
+_HALF = 0.5  # share of a text's letter runs that a page must hold where half of the text is enough
+_GRAM = 12  # letters of one such run
+_WHOLE = 40  # letters up to which a text must stand on the page as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: 
     """
     asked = tuple(questions)
     needed = {gold.document for question in asked for gold in question.evidence if _is_text(gold)}
+    titled = {gold.document for question in asked for gold in question.evidence if gold.match == "section"}
+    sections: dict[str, list[tuple[str, int, int]]] = {}
     listed = [document for document in await engine.documents(library=library) if document.published]
     times = Counter(document.name for document in listed)
     pages: dict[str, int] = {}
@@ -58,13 +63,23 @@ async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: 
         if document.name in needed:
             read = await engine.pages(document.doc_id, range(1, document.pages + 1), library=library)
             texts[document.name] = [page.text for page in read]
-    return place(asked, pages, texts)
+        if document.name in titled:
+            outline = await engine.outline(document.doc_id, library=library)
+            nodes = (node.section for node in outline.nodes)
+            sections[document.name] = [(letters(node.title), node.start_page, node.end_page) for node in nodes]
+    return place(asked, pages, texts, sections)
 
 
 def place(
-    questions: Sequence[EvalQuestion], pages: Mapping[str, int], texts: Mapping[str, Sequence[str]]
+    questions: Sequence[EvalQuestion],
+    pages: Mapping[str, int],
+    texts: Mapping[str, Sequence[str]],
+    sections: Mapping[str, Sequence[tuple[str, int, int]]] | None = None,
 ) -> GoldPlacement:
-    """``locate`` on documents' page counts, and the page texts of those that hold gold which is text."""
+    """Place gold by documents' page counts and the page texts of those that hold gold which is text.
+
+    ``sections`` are (title as ``letters`` folds it, first page, last page) of those that hold gold by section.
+    """
     read = {name: PageTexts(held) for name, held in texts.items()}
     counts: Counter[str] = Counter()
     problems: list[str] = []
@@ -85,13 +100,27 @@ def place(
                 f"{question.id}: {gold.document} has no page {gold.page}, its pages are 1 to {pages[gold.document]}"
             )
             return replace(gold, page=None)
-        if not gold.text:
+        if gold.match == "document":
+            counts["document_only"] += 1
+            last = pages[gold.document]
+            return replace(gold, page=1, also=tuple(range(2, last + 1))) if last else gold
+        if gold.match == "place" and not gold.text:
             counts["document_only"] += 1
             return gold
-        how, found = read[gold.document].find(gold.text)
+        if gold.match == "section":
+            found = _pages_of(letters(gold.section), (sections or {}).get(gold.document, ()))
+            how = "exact" if found else "unplaced"
+        elif gold.match == "turns":
+            found = read[gold.document].turns(gold.turns)
+            how = "exact" if found else "unplaced"
+        elif gold.match == "half":
+            how, found = read[gold.document].halves(gold.text)
+        else:
+            how, found = read[gold.document].find(gold.text)
         counts[how] += 1
         if not found:
-            problems.append(f"{question.id}: not found in {gold.document}: {' '.join(gold.text.split())[:80]}")
+            sought = gold.text or gold.section or f"turns {gold.turns}"
+            problems.append(f"{question.id}: not found in {gold.document}: {' '.join(sought.split())[:80]}")
             return gold
         return replace(gold, page=found[0], also=found[1:])
 
@@ -110,6 +139,7 @@ class PageTexts:
         for page in folded[:-1]:
             self._starts.append(self._starts[-1] + len(page))
         self._words: list[frozenset[str]] | None = None
+        self._folded: list[str] | None = None
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]]:
         """("exact", "ends", "fuzzy" or "unplaced", the pages from 1 that the text stands on); the first place."""
@@ -126,6 +156,29 @@ class PageTexts:
             return "ends", self._span(*ends)
         page = self._by_words(text)
         return ("fuzzy", (page,)) if page else ("unplaced", ())
+
+    def turns(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the pages, from 1, that hold the beginning "[n] " of one of these turns."""
+        marks = [f"[{number}] " for number in numbers]
+        return tuple(n for n, page in enumerate(self._pages, 1) if any(mark in page for mark in marks))
+
+    def halves(self, text: str) -> tuple[str, tuple[int, ...]]:
+        """Return ("exact", "fuzzy" or "unplaced", the pages from 1 that hold at least half of the text).
+
+        Half means runs of 12 letters: a page holds at least half of the distinct ones. A short text must stand whole.
+        """
+        sought = letters(text)
+        if not sought:
+            return "unplaced", ()
+        if self._folded is None:
+            self._folded = [letters(page) for page in self._pages]
+        whole = tuple(n for n, page in enumerate(self._folded, 1) if sought in page)
+        if len(sought) <= _WHOLE:
+            return ("exact", whole) if whole else ("unplaced", ())
+        grams = {sought[at : at + _GRAM] for at in range(len(sought) - _GRAM + 1)}
+        held = [sum(gram in page for gram in grams) for page in self._folded]
+        right = tuple(n for n, count in enumerate(held, 1) if count >= _HALF * len(grams))
+        return ("exact" if whole else "fuzzy" if right else "unplaced"), right
 
     def _as_words(self, sought: str) -> int | None:
         spread = re.compile(r"(?<!\w)" + r"[\W_]*".join(map(re.escape, sought)) + r"(?!\w)")
@@ -173,5 +226,11 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
+def _pages_of(title: str, sections: Iterable[tuple[str, int, int]]) -> tuple[int, ...]:
+    """Return the pages of every section with this title, in order."""
+    spans = [range(first, last + 1) for name, first, last in sections if name == title]
+    return tuple(sorted({page for span in spans for page in span}))
+
+
 def _is_text(gold: Gold) -> bool:
-    return gold.page is None and bool(gold.text)
+    return gold.page is None and (bool(gold.text) or gold.match == "turns")

@@ -85,6 +85,8 @@ SOURCES: dict[str, Source] = {
     )
 }  # fmt: skip
 NAMES = (*SOURCES, "custom")
+_SETS = "sets"
+"""The folder of sets that share one layout; each is called sets/NAME."""
 
 
 def data_folder(given: str | Path | None = None) -> Path:
@@ -119,9 +121,9 @@ def load(
         return checked(custom.read(Path(docs), Path(questions)))
     if docs is not None or questions is not None:
         raise UsageError(f"--docs and --questions do not go with '{name}'.", "They belong to 'custom'.")
-    if name not in SOURCES:
-        raise UsageError(f"There is no data set '{name}'.", f"Known are: {', '.join(NAMES)}.")
-    source = SOURCES[name]
+    source = SOURCES.get(name) or _shared_layout(name)
+    if source is None:
+        raise UsageError(f"There is no data set '{name}'.", f"Known are: {', '.join(NAMES)}, {_SETS}/NAME.")
     root = source.folder(data_folder(folder))
     if not root.is_dir():
         raise NotFoundError(f"{root} is missing.", f"Get it from {source.address} ({source.layout}).")
@@ -129,6 +131,28 @@ def load(
         return checked(source.read(root) if wording is None else source.read(root, wording))
     except NotFoundError as error:
         raise NotFoundError(error.message, f"Complete the set from {source.address} ({source.layout}).") from error
+
+
+def sets_of(data: Path) -> tuple[str, ...]:
+    """Return the names sets/NAME of the sets below ``data`` that have documents and questions, sorted."""
+    return tuple(
+        f"{_SETS}/{file.parent.name}"
+        for file in sorted((data / _SETS).glob("*/questions.jsonl"))
+        if (file.parent / "docs").is_dir()
+    )
+
+
+def _shared_layout(name: str) -> Source | None:
+    """Return the source of sets/NAME; None for another name."""
+    folder, _, own = name.partition("/")
+    if folder != _SETS or not own or Path(own).name != own or own == "..":
+        return None
+
+    def read(root: Path) -> Dataset:
+        return replace(custom.read(root / "docs", root / "questions.jsonl"), name=name)
+
+    layout = "docs/ and questions.jsonl, as of custom"
+    return Source(name, "questions and documents of any kind", f"{_SETS}/README", "see there", layout, read)
 
 
 def checked(dataset: Dataset) -> Dataset:

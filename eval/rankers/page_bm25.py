@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eval.datasets.corpus import Corpus
-from eval.rankers.page_scores import Floats, Places, chinese, english
+from eval.rankers.page_scores import Floats, Places, chinese, english, stemmed
 from eval.records.rankings import Ranking
 from hybrid_core.system.extras import require
 
@@ -37,3 +37,41 @@ class PageBM25:
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
         return self.places.ranking(self.scores(question), documents, depth)
+
+
+class StemmedPageBM25:
+    """The same BM25 over stems: Snowball's of the question's language; character bigrams for CJK writing.
+
+    No stop words are dropped from pages or questions. Each language asked in has an index of all pages.
+    """
+
+    name = "page-bm25-stemmed"
+
+    def __init__(self, corpus: Corpus, languages: Mapping[str, str]) -> None:
+        self.options: Mapping[str, Any] = {
+            "method": "lucene", "k1": 1.2, "b": 0.75, "tokens": "Snowball stems, bigrams of CJK",
+        }  # fmt: skip
+        self.places = Places(corpus)
+        self._texts = self.places.texts(corpus)
+        self._languages = languages
+        self._indexes: dict[str, Any] = {}
+
+    def scores(self, question: str) -> Floats:
+        """Return one score for each of ``places.pages``, shape (pages,), float64; higher is better."""
+        language = self._languages.get(question, "")
+        index = self._index(language)
+        terms = [term for term in stemmed([question], language)[0] if term in index.vocab_dict]
+        if not terms:
+            return np.zeros(len(self.places.pages))
+        return np.asarray(index.get_scores(terms), dtype=np.float64)
+
+    def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
+        return self.places.ranking(self.scores(question), documents, depth)
+
+    def _index(self, language: str) -> Any:
+        if language not in self._indexes:
+            index = require("bm25s", "eval").BM25(method="lucene", k1=1.2, b=0.75)
+            rows = [row or [""] for row in stemmed(self._texts, language)]  # bm25s refuses a page without words
+            index.index(rows, show_progress=False)
+            self._indexes[language] = index
+        return self._indexes[language]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
@@ -12,6 +14,14 @@ import numpy.typing as npt
 from eval.datasets.corpus import Corpus
 from eval.records.rankings import RankedPage, Ranking
 from hybrid_core.system.extras import require
+
+_WORD = re.compile(r"[^\W_]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SNOWBALL = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hi": "hindi", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Tokens = Callable[[Sequence[str]], list[list[str]]]
@@ -61,3 +71,25 @@ def chinese(texts: Sequence[str]) -> list[list[str]]:
         with TemporaryDirectory() as jieba.dt.tmp_dir:
             jieba.initialize()
     return [[word for word in jieba.lcut(text.lower()) if any(c.isalnum() for c in word)] for text in texts]
+
+
+def stemmed(texts: Sequence[str], language: str) -> list[list[str]]:
+    """Return the stems of each text's words, lower case and NFKC, in order.
+
+    ``language`` is an ISO 639-1 code; English rules serve where Snowball has no stemmer for it. A word with Chinese,
+    Japanese or Korean characters becomes its character bigrams.
+    """
+    import Stemmer
+
+    name = _SNOWBALL.get(language, "english")
+    stemmer = Stemmer.Stemmer(name if name in Stemmer.algorithms() else "english")
+    rows = []
+    for text in texts:
+        row: list[str] = []
+        for word in _WORD.findall(unicodedata.normalize("NFKC", text.lower())):
+            if _CJK.search(word):
+                row += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+            else:
+                row.append(stemmer.stemWord(word))
+        rows.append(row)
+    return rows

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from eval.records.answers import Verdict
 from eval.records.outlines import HumanOutline
+
+GoldMatch = Literal["place", "half", "turns", "section", "document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +20,18 @@ class Gold:
     ``page`` is physical, from 1; None where only the document is known, or where ``text`` tells the place
     and its page is looked up in the indexed text (eval.datasets.locate). ``text`` is the gold text, "" where none.
     ``also`` are pages that count as this one: those that a located text runs on to.
+    ``match`` says which pages are right: "place" the one at ``page`` or where ``text`` stands, "half" those that hold
+    at least half of ``text``, "turns" those that hold one of ``turns`` ("[n] " begins each turn of a transcript),
+    "section" those of the section titled ``section``, "document" every page of the document.
     """
 
     document: str
     page: int | None = None
     text: str = ""
     also: tuple[int, ...] = ()
+    match: GoldMatch = "place"
+    turns: tuple[int, ...] = ()
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,8 @@ class EvalQuestion:
     """``kind`` is the stratum of samples; ``group`` what folds keep together (a company, a law, a contract).
 
     ``given`` are the documents of the setting «given»: those of the evidence where it is empty.
+    ``within`` are the documents that the question is about in every setting; empty where it asks the whole library.
+    ``language`` is an ISO 639-1 code, "" where the set does not tell.
     ``answerable`` is False where the library does not hold the answer; such a question has no evidence.
     """
 
@@ -41,11 +52,13 @@ class EvalQuestion:
     group: str = ""
     answerable: bool = True
     given: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    language: str = ""
 
     @property
     def documents(self) -> tuple[str, ...]:
         """The documents that the setting «given» gives."""
-        return self.given or tuple(dict.fromkeys(gold.document for gold in self.evidence))
+        return self.given or self.within or tuple(dict.fromkeys(gold.document for gold in self.evidence))
 
 
 @dataclass(frozen=True, slots=True)

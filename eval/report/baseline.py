@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="E",
         help="as of `run` (default: none and auto; repeatable)",
     )
+    add(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="R",
+        help="page-bm25, page-bm25-stemmed (default: both; repeatable)",
+    )
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions of each set")
     add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
     add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
@@ -42,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from eval.records.progress import Progress
     from eval.report.commands import out
     from eval.runs.baseline import DEFAULT_OUT, EXPERTS, SETTINGS, against_baseline, plans_of, sets_at_hand
+    from eval.runs.baseline import RANKERS as BASELINES
 
     sets = tuple(options.sets) or sets_at_hand(options.data)
     plans = plans_of(
@@ -49,10 +57,11 @@ def run(options: argparse.Namespace) -> int:
         depth=options.depth,
     )  # fmt: skip
     settings, experts = options.setting or SETTINGS, options.expert or EXPERTS
-    pairs = list(against_baseline(plans, settings, experts, options.out or DEFAULT_OUT, Progress()))
+    rankers = options.baseline or BASELINES
+    pairs = list(against_baseline(plans, settings, experts, options.out or DEFAULT_OUT, Progress(), rankers))
     data = {"pairs": [asdict(pair) | {"below": pair.below} for pair in pairs]}
     out(options, [table(pairs)], data, ())
-    fallen = [f"{p.dataset}, {p.setting}, {p.expert}: {', '.join(p.below)} below page BM25" for p in pairs if p.below]
+    fallen = [f"{p.dataset}, {p.setting}, {p.expert}: {', '.join(p.below)} below {p.ranker}" for p in pairs if p.below]
     for said in fallen:
         sys.stderr.write(f"{said}\n")
     return 1 if fallen else 0
@@ -65,13 +74,16 @@ def table(pairs: Sequence[BaselinePair]) -> Table:
 
     rows = [
         (
-            text(pair.dataset), text(pair.setting), text(pair.expert), number(pair.questions), text(name),
+            text(pair.dataset), text(pair.setting), text(pair.expert), number(pair.questions), text(pair.ranker),
+            text(name),
             share(pair.baseline[name]), share(pair.engine[name]), difference(interval),
             text("below" if name in pair.below else ""),
         )
         for pair in pairs
         for name, interval in pair.differences.items()
     ]  # fmt: skip
-    columns = ("set", "setting", "expert", "questions", "measure", "page BM25", "engine", "difference (95 %)", "")
+    columns = (
+        "set", "setting", "expert", "questions", "baseline", "measure", "value", "engine", "difference (95 %)", "",
+    )  # fmt: skip
     note = "Paired bootstrap over questions; * marks intervals without zero, «below» those wholly under it."
     return Table("The engine beside page BM25", columns, tuple(rows), note if rows else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.datasets.registry import SOURCES, data_folder, load
+from eval.datasets.registry import SOURCES, data_folder, load, sets_of
 from eval.measures.compare import compare
 from eval.measures.significance import Interval
 from eval.records.progress import Progress
@@ -17,6 +17,8 @@ from eval.runs.run import measure
 MEASURES = ("hit@1", "hit@5", "hit@10", "hit@20", "mrr", "doc@1")
 SETTINGS = ("library", "given")
 EXPERTS = ("none", "auto")
+RANKERS = ("page-bm25", "page-bm25-stemmed")
+"""The baselines, each of which the engine is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class BaselinePair:
     baseline: Mapping[str, float]
     engine: Mapping[str, float]
     differences: Mapping[str, Interval]
+    ranker: str = RANKERS[0]
 
     @property
     def below(self) -> tuple[str, ...]:
@@ -38,34 +41,41 @@ class BaselinePair:
 
 
 def sets_at_hand(data: Path | None = None) -> tuple[str, ...]:
-    """The sets whose folders are there and that ask questions."""
+    """Return the sets whose folders are there and that ask questions."""
     folder = data_folder(data)
-    return tuple(
-        name for name, source in SOURCES.items() if source.folder(folder).is_dir() and load(name, folder).questions
-    )
+    own = (name for name, source in SOURCES.items() if source.folder(folder).is_dir() and load(name, folder).questions)
+    return (*own, *sets_of(folder))
 
 
 def against_baseline(
-    plans: Sequence[Plan], settings: Sequence[str], experts: Sequence[str], out: Path, progress: Progress
+    plans: Sequence[Plan],
+    settings: Sequence[str],
+    experts: Sequence[str],
+    out: Path,
+    progress: Progress,
+    rankers: Sequence[str] = RANKERS,
 ) -> Iterator[BaselinePair]:
-    """Each of the plans, one for each set, measured in these settings with these experts; runs that ``out`` holds
-    finished are read. A setting in which none of a set's questions can be asked is left out.
+    """Yield the engine beside each baseline, for each plan (one a set), setting and expert.
+
+    Runs that ``out`` holds finished are read. A setting in which none of a set's questions can be asked is left out.
     """
     for plan in plans:
         asked = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording).questions
         for setting in settings:
             if setting != "library" and not any(question.documents for question in asked):
                 continue
-            stem = f"{plan.dataset}-{setting}"
-            lower = measure(
-                replace(plan, setting=setting, ranker="page-bm25", expert="none", out=out / f"{stem}-page-bm25"),
-                progress,
-            )
+            stem = f"{plan.label}-{setting}"
+            lower = [
+                measure(
+                    replace(plan, setting=setting, ranker=name, expert="none", out=out / f"{stem}-{name}"), progress
+                )
+                for name in rankers
+            ]
             for expert in experts:
                 engine = measure(
                     replace(plan, setting=setting, expert=expert, out=out / f"{stem}-{Path(expert).stem}"), progress
                 )
-                yield _pair(plan.dataset, setting, expert, lower, engine)
+                yield from (_pair(plan.dataset, setting, expert, baseline, engine) for baseline in lower)
 
 
 def _pair(dataset: str, setting: str, expert: str, lower: Run, engine: Run) -> BaselinePair:
@@ -76,7 +86,7 @@ def _pair(dataset: str, setting: str, expert: str, lower: Run, engine: Run) -> B
     return BaselinePair(
         dataset, setting, expert, len(compared.questions),
         {name: first[name] for name in kept}, {name: second[name] for name in kept},
-        {name: differences[name] for name in kept},
+        {name: differences[name] for name in kept}, lower.head.ranker,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from hybrid_core.types.documents import Effort, Fusion, Strategy
 from hybrid_core.types.requests import SearchFields
 
 SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
-RANKERS = ("engine", "page-bm25", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
+RANKERS = ("engine", "page-bm25", "page-bm25-stemmed", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
 MODELS = ("scripted:oracle", "scripted:reader", "scripted:random")
 VISION = ("always", "never")
 DEPTH = 20
@@ -100,6 +100,11 @@ class Plan:
         return self.answers or self.ranker == "whole-tree"
 
     @property
+    def label(self) -> str:
+        """The set's name as part of a folder's name."""
+        return self.dataset.replace("/", "-")
+
+    @property
     def options(self) -> dict[str, Any]:
         """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
@@ -121,14 +126,14 @@ class Plan:
         if self.out is not None:
             return self.out
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
-        return Path(RUNS) / f"{self.dataset}-{self.setting}-{self.ranker}-{stamp}"
+        return Path(RUNS) / f"{self.label}-{self.setting}-{self.ranker}-{stamp}"
 
     def home_folder(self, files: Sequence[Path]) -> Path:
         """The engine's home: ``home``, else one beside the runs, shared by runs over the same files and embedder."""
         if self.home is not None:
             return self.home
         listed = "\n".join(sorted(str(path.absolute()) for path in files))
-        name = f"{self.dataset}-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
+        name = f"{self.label}-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
         if self.ranker == "engine" and self.embedder:
             name += "-" + re.sub(r"[^A-Za-z0-9.]+", "-", self.embedder).strip("-")
         return self.folder().parent / "homes" / name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from eval.datasets.corpus import Corpus
@@ -27,10 +29,12 @@ def make_ranker(
     in_chinese: bool,
     cache: Path,
     progress: Progress,
+    languages: Mapping[str, str] = MappingProxyType({}),
     model: ChatModel | None = None,
 ) -> Ranker:
     """One of eval.runs.plan.RANKERS. ``search`` is what the engine is asked with. ``cache`` keeps what a baseline makes
-    slowly; ``embedder`` is a spec, "" for none; ``model`` is whole-tree's.
+    slowly; ``languages`` are the questions' (text -> ISO 639-1 code); ``embedder`` is a spec, "" for none; ``model``
+    is whole-tree's.
 
     Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
     """
@@ -42,6 +46,10 @@ def make_ranker(
         from eval.rankers.page_bm25 import PageBM25
 
         return PageBM25(corpus, in_chinese=in_chinese)
+    if name == "page-bm25-stemmed":
+        from eval.rankers.page_bm25 import StemmedPageBM25
+
+        return StemmedPageBM25(corpus, languages)
     if name == "rank-bm25":
         from eval.rankers.okapi import Okapi
 

@@ -78,9 +78,10 @@ def measure(plan: Plan, progress: Progress) -> Run:
     with closing(prepared.engine), closing(models):
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
+        languages = {q.text: q.language for q in dataset.questions}
         ranker = make_ranker(
             plan.ranker, prepared.engine, corpus, search=plan.search, embedder=plan.embedder,
-            in_chinese=dataset.chinese, cache=cache, progress=progress, model=models.tree,
+            in_chinese=dataset.chinese, languages=languages, cache=cache, progress=progress, model=models.tree,
         )  # fmt: skip
         dataset = within(dataset, corpus)
         questions, left_out = chosen(plan, dataset, corpus)
@@ -179,10 +180,12 @@ def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tup
     return tuple(
         GoldPlace(
             gold.document, gold.page,
-            corpus.section_at(gold.document, gold.page, gold.text) if gold.page is not None else "",
+            corpus.section_at(gold.document, gold.page, gold.text) if gold.page and gold.match != "document" else "",
             gold.text, gold.also,
-            () if gold.text or gold.page is None else corpus.sections_on(gold.document, gold.page),
-            lost=gold.page is None and (told.page is not None or bool(told.text)),
+            corpus.sections_on(gold.document, gold.page)
+            if gold.page and gold.match != "document" and not gold.text
+            else (),
+            lost=gold.page is None and (told.page is not None or bool(told.text) or told.match != "place"),
         )
         for told, gold in zip(question.evidence, located.evidence, strict=True)
     )  # fmt: skip

@@ -19,19 +19,21 @@ def ask(
 ) -> tuple[tuple[str, ...] | None, Ranking]:
     """The documents given (None: the whole library) and the ranking.
 
+    A question with ``within`` is asked of those documents alone in the setting «library», too.
     «oracle-section» takes away the pages outside the deepest sections that hold gold. «oracle-pages» leaves only gold
     pages, those that were not found behind the others with score 0: an upper bound, and what a reader of right pages
     gets. Raises what the ranker raises, and NotFoundError where no document that is given was indexed.
     """
-    if setting == "library":
+    if setting == "library" and not question.within:
         return None, _located(corpus, ranker.rank(question.text, None, depth))
-    given = tuple(name for name in question.documents if name in corpus.documents)
+    asked = question.within if setting == "library" else question.documents
+    given = tuple(name for name in asked if name in corpus.documents)
     if not given:
         raise NotFoundError(
             f"Question {question.id} gives no document that was indexed ({', '.join(question.documents) or 'none'}).",
             "Look at the run's problems.",
         )
-    if setting == "given":
+    if setting in ("library", "given"):
         return given, _located(corpus, ranker.rank(question.text, given, depth))
     everything = min(_MOST, max(depth, sum(corpus.documents[name].pages for name in given)))
     ranking = ranker.rank(question.text, given, everything)

@@ -82,9 +82,11 @@ def test_the_engine_beside_page_bm25(made: tuple[Path, Path, Path], cli: Cli, tm
     shown = cli(*arguments, "--json")
     assert shown.returncode == 0, shown.stderr
     pairs = json.loads(shown.stdout)["pairs"]
-    assert [(pair["setting"], pair["expert"], pair["below"]) for pair in pairs] == [
-        ("library", "none", []), ("given", "none", []),
-    ]  # fmt: skip
+    assert [(pair["setting"], pair["expert"], pair["ranker"], pair["below"]) for pair in pairs] == [
+        (setting, "none", ranker, [])
+        for setting in ("library", "given")
+        for ranker in ("page-bm25", "page-bm25-stemmed")
+    ]
     for pair in pairs:
         assert pair["differences"]["hit@5"]["mean"] == pytest.approx(
             pair["engine"]["hit@5"] - pair["baseline"]["hit@5"]

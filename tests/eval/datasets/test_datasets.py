@@ -14,6 +14,7 @@ import pytest
 
 from eval.datasets import NAMES, SOURCES, data_folder, load
 from eval.datasets.cuad import descriptions
+from eval.datasets.registry import sets_of
 from eval.records.outlines import HumanOutline
 from eval.records.questions import Gold
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
@@ -257,7 +258,42 @@ def test_custom(write: Write, tmp_path: Path) -> None:
     one, two, three = found.questions
     assert one.evidence == (Gold("Annual report.pdf", 2), Gold("notes.md", 1))
     assert (two.id, two.answer, two.kind, two.group, two.answerable) == ("7", "no", "k", "g", False)
-    assert (one.id, one.answerable, three.evidence) == ("1", True, (Gold("notes.md"),))
+    assert (one.id, one.answerable, three.evidence) == ("1", True, (Gold("notes.md", match="document"),))
+
+
+def test_sets_of_one_layout(write: Write, tmp_path: Path) -> None:
+    evidence = [
+        {"doc": "a.md", "page": None, "text": "half of this", "char": 3},
+        {"doc": "a.md", "turns": [3, 4], "text": "[3] A: yes"},
+        {"doc": "b.md", "section": "Scope"},
+        {"doc": "b.md", "page": 2, "text": "shown"},
+        {"doc": "b.md", "page": None},
+    ]
+    rows = [
+        {"id": "1", "question": "One?", "evidence": evidence, "lang": "de", "kind": "manual", "doc": "a.md"},
+        {"id": "2", "question": "Two?", "evidence": evidence[:1], "candidates": ["b.md", "a.md"]},
+        {"id": "3", "question": "Three?", "evidence": evidence[:1], "doc": "gone.md"},
+    ]
+    for name in ("a.md", "b.md"):
+        write(f"sets/manuals/docs/{name}", "# A")
+    write("sets/manuals/questions.jsonl", rows)
+    write("sets/empty/README.md", "no set")
+    assert sets_of(tmp_path) == ("sets/manuals",)
+    loaded = load("sets/manuals", tmp_path)
+    one, two = loaded.questions
+    assert loaded.name == "sets/manuals" and len(loaded.left_out) == 1 and "gone.md" in loaded.left_out[0]
+    assert one.evidence == (
+        Gold("a.md", text="half of this", match="half"),
+        Gold("a.md", match="turns", turns=(3, 4)),
+        Gold("b.md", match="section", section="Scope"),
+        Gold("b.md", 2),
+        Gold("b.md", match="document"),
+    )
+    assert (one.language, one.within, one.documents) == ("de", ("a.md",), ("a.md",))
+    assert two.within == ("b.md", "a.md")
+    for wrong in ("sets/../manuals", "sets/", "sets/a/b"):
+        with pytest.raises(UsageError, match="There is no data set"):
+            load(wrong, tmp_path)
 
 
 GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'

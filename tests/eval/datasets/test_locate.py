@@ -71,6 +71,31 @@ def test_the_first_of_several_places_counts() -> None:
     assert PageTexts(["x", CLAUSE, CLAUSE]).find(CLAUSE) == ("exact", (2,))
 
 
+def test_half_a_text_turns_sections_and_documents_mean_pages() -> None:
+    third = len(CLAUSE) // 3
+    texts = ["[3] A: yes\n[14] B: no", CLAUSE[: 2 * third], CLAUSE[2 * third :], "[4] C: so\n" + CLAUSE]
+    gold = (
+        Gold("a.md", text=CLAUSE, match="half"),
+        Gold("a.md", match="turns", turns=(4, 14)),
+        Gold("a.md", match="section", section="The Scope"),
+        Gold("a.md", match="document"),
+        Gold("a.md", text="nobody wrote this anywhere at all, in these words", match="half"),
+        Gold("a.md", match="turns", turns=(5,)),
+        Gold("a.md", match="section", section="Elsewhere"),
+    )
+    titles = [("thescope", 2, 3), ("thescope", 3, 4), ("other", 1, 1)]
+    placed = place(asked(*gold), {"a.md": 4}, {"a.md": texts}, {"a.md": titles})
+    pages = [(one.page, one.also) for one in placed.questions[0].evidence]
+    assert pages[:4] == [(2, (4,)), (1, (4,)), (2, (3, 4)), (1, (2, 3, 4))]
+    assert pages[4:] == [(None, ())] * 3
+    assert (placed.exact, placed.document_only, placed.unplaced, len(placed.problems)) == (3, 1, 3, 3)
+
+
+def test_a_short_text_stands_whole_where_half_would_do() -> None:
+    assert PageTexts(["in 1901 and", "in 19", "IN 1901."]).halves("in 1901") == ("exact", (1, 3))
+    assert PageTexts(["x"]).halves("…") == ("unplaced", ())
+
+
 def test_in_an_indexed_library(library: Engine, tmp_path: Path) -> None:
     documents = {document.name: document for document in run(library.documents())}
     name, document = next(iter(documents.items()))

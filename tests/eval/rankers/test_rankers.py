@@ -15,8 +15,8 @@ import pytest
 from eval.datasets.corpus import Corpus, offset, stretches
 from eval.rankers.chunk_dense import OVERLAP, WORDS, ChunkDense, chunks
 from eval.rankers.okapi import Okapi
-from eval.rankers.page_bm25 import PageBM25
-from eval.rankers.page_scores import chinese
+from eval.rankers.page_bm25 import PageBM25, StemmedPageBM25
+from eval.rankers.page_scores import chinese, stemmed
 from eval.records.progress import Progress
 from eval.records.rankings import Ranker
 from eval.runs.plan import RANKERS
@@ -69,7 +69,7 @@ def test_rankers_answer_alike(name: str, library: Engine, corpus: Corpus, tmp_pa
     assert ranker.options
 
 
-@pytest.mark.parametrize("name", ["engine", "page-bm25", "rank-bm25"])
+@pytest.mark.parametrize("name", ["engine", "page-bm25", "page-bm25-stemmed", "rank-bm25"])
 def test_words_that_nobody_wrote_find_nothing(name: str, library: Engine, corpus: Corpus, tmp_path: Path) -> None:
     assert made(name, library, corpus, tmp_path).rank("qwxzv zzyqx", None, 5).pages == ()
 
@@ -105,9 +105,28 @@ def test_chinese_questions_are_cut_into_words() -> None:
     assert chinese(["劳动合同的期限,2024年。"]) == [["劳动合同", "的", "期限", "2024", "年"]]
 
 
+def test_stems_follow_the_language_of_the_question() -> None:
+    assert stemmed(["The Ships' harbours", "Kündigungen"], "en") == [["the", "ship", "harbour"], ["kündigungen"]]
+    assert stemmed(["Kündigungen der Häuser"], "de") == [["kundig", "der", "haus"]]
+    assert stemmed(["検索は2つ", "한국어 문서"], "ja") == [["検索", "索は", "は2", "2つ"], ["한국", "국어", "문서"]]
+    assert stemmed(["languages"], "xx") == stemmed(["languages"], "en"), "English rules serve an unknown language"
+
+
+def test_a_question_is_stemmed_in_its_language(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "haus.md").write_text("Das Haus am Hafen.", encoding="utf-8")
+    (tmp_path / "boot.md").write_text("Das Boot am Ufer.", encoding="utf-8")
+    run(engine.index([tmp_path / "haus.md", tmp_path / "boot.md"]))
+    places = {}
+    for language in ("de", "en"):
+        ranker = StemmedPageBM25(Corpus(engine), {"Häuser": language})
+        places[language] = [page.document for page in ranker.rank("Häuser", None, 5).pages]
+    assert places == {"de": ["haus.md"], "en": []}
+
+
 def test_okapi_survives_a_library_of_empty_pages(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(pdfs.one_blank_page(tmp_path / "blank.pdf")))
     assert Okapi(Corpus(engine), in_chinese=False).rank("anything at all", None, 5).pages == ()
+    assert StemmedPageBM25(Corpus(engine), {}).rank("anything at all", None, 5).pages == ()
 
 
 def test_chunks_cover_every_word_and_know_their_page() -> None:
