@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -599,6 +600,23 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 
+    @asynccontextmanager
+    async def lent_original(self, document: str, *, library: str | None = None) -> AsyncIterator[Path]:
+        """Lend the file of ``original`` to be passed on to somebody else, as it was indexed.
+
+        Raises DocumentError where it is gone, or is not the one that was indexed.
+        """
+        from hybrid_pageindex.services.opening import lent_original
+
+        name, parts = arguments.library(library, self.settings.library), self._parts
+        stack = ExitStack()
+        try:
+            yield await stoppable(
+                lambda _: stack.enter_context(lent_original(self._catalog(), parts().pages, name, document))
+            )
+        finally:
+            await asyncio.to_thread(stack.close)
+
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
         """A URL of the bucket that gives the file to anybody for five minutes; None where it is not in a bucket, or the
         setting ``objects_links`` is "proxied".
@@ -955,7 +973,7 @@ class Engine:
         from hybrid_pageindex.services.transfer import export_library
 
         name = arguments.library(library, self.settings.library)
-        return await stoppable(lambda _: export_library(self._catalog(), name, Path(file)))
+        return await stoppable(lambda _: export_library(self._catalog(), self._parts().pages, name, Path(file)))
 
     async def import_library(self, file: str | Path, *, name: str | None = None) -> Imported:
         """Make a new library of such a file, by default of its own name: workers index what is in it.

@@ -87,10 +87,12 @@ class Originals:
 
         with ExitStack() as removing:
             seen = _told(at)
+            if at == file and found.sha256 and at.stat().st_size != found.size:  # it may be large: no need to read it
+                raise _changed(file)
             folder = removing.enter_context(scratch_folder(self._scratch))
             made = removing.enter_context(private_copy(file, folder, at))
             if made.sha256 != found.sha256:
-                raise DocumentError(f"{file}: it has changed since it was indexed.", "Index it again.")
+                raise _changed(file)
             return _Copy(made.path, made.sha256, seen, removing.pop_all())
 
     def _given_back(self, copy: _Copy, at: Path, *, keep: bool) -> None:
@@ -135,6 +137,10 @@ class Originals:
             ]
         for copy in gone:
             copy.removing.close()
+
+
+def _changed(file: Path) -> DocumentError:
+    return DocumentError(f"{file}: it has changed since it was indexed.", "Index it again, or update its library.")
 
 
 def _told(at: Path) -> tuple[int, ...]:

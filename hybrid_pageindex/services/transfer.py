@@ -24,8 +24,9 @@ from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.types.addresses import containers, is_upload
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services import opening
 from hybrid_pageindex.services.exported_vectors import matching, take_vectors, write_vectors
+from hybrid_pageindex.services.opening import lent_original
+from hybrid_pageindex.services.page_work import PageWork
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.taking_in import Upload
 from hybrid_pageindex.services.upkeep import clear
@@ -42,14 +43,14 @@ _LONGEST = 100_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """``left_out`` are documents whose original is gone, with the reason."""
+    """``left_out`` are documents whose original is gone or has changed, with the reason."""
 
     file: Path
     documents: int
     left_out: tuple[tuple[str, str], ...]
 
 
-def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
+def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) -> Exported:
     """Raises NotFoundError for an unknown library."""
     with catalog.snapshot() as snapshot:
         known = snapshot.library(library)
@@ -60,8 +61,8 @@ def export_library(catalog: Catalog, library: str, file: Path) -> Exported:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bundle:
         for document in documents:
             try:
-                original = opening.original(catalog, known.name, document.doc_id)
-                bundle.write(original, _FILES + names[document.doc_id])
+                with lent_original(catalog, pages, known.name, document.doc_id) as original:
+                    bundle.write(original, _FILES + names[document.doc_id])
             except (PageIndexError, OSError) as error:
                 left_out.append((document.path, str(error)))
                 continue

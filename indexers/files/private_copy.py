@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 from hybrid_core.errors import ChangedError, DocumentError
 from hybrid_core.types.files import FileStamp
@@ -135,9 +136,11 @@ def size(file: Path) -> int:
 def _read(file: Path, at: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
     digest, buffer = hashlib.sha256(), memoryview(bytearray(_CHUNK))
     with _readable(file):
-        stream = at.open("rb", buffering=0)
+        stream = open(at, "rb", buffering=0, opener=_opened)  # noqa: SIM115 - as a context below
     with stream:
         found = os.fstat(stream.fileno())
+        if not S_ISREG(found.st_mode):
+            raise DocumentError(f"{file}: not a regular file.")
         while True:
             with _readable(file):
                 got = stream.readinto(buffer)
@@ -161,6 +164,11 @@ def _readable(file: Path) -> Iterator[None]:
 
 def _identity(stat: os.stat_result) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _opened(path: str, flags: int) -> int:
+    """Do not wait for a writer where a pipe has taken the place of the file."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _ignored(_: memoryview) -> None:

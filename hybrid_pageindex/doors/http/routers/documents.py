@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
@@ -125,8 +128,10 @@ async def original(request: Request, server: At, library: Read, document: Docume
         distant = await server.engine.distant_original(found.doc_id, library=library.name)
         if distant and (part := await part_of(distant, asked, headers)):
             return part
-    file = await server.engine.original(found.doc_id, library=library.name)
-    return FileResponse(file, media_type="application/octet-stream", headers=headers)
+    async with AsyncExitStack() as stack:
+        lent = server.engine.lent_original(found.doc_id, library=library.name)
+        file = await stack.enter_async_context(lent)
+        return _Lent(file, stack.pop_all(), headers)
 
 
 @router.get("/{document}/briefing", response_model=Briefing)
@@ -156,3 +161,15 @@ async def outline(
         "full": made.to_dict,
     }
     return tagged(request, shapes[shape]())
+
+
+class _Lent(FileResponse):
+    """A file that is given back once it was sent, or the client went away."""
+
+    def __init__(self, file: Path, lent: AsyncExitStack, headers: Mapping[str, str]) -> None:
+        super().__init__(file, media_type="application/octet-stream", headers=headers)
+        self._lent = lent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._lent:
+            await super().__call__(scope, receive, send)
