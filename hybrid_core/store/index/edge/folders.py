@@ -5,8 +5,9 @@
     FOLDER/shard            the library's own shard
     FOLDER/state.json       what it holds (shard_state.py)
     FOLDER/owner.lock       held for life by the handle that owns the shard
+    FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
     FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
-    FOLDER/private/<name>/  shard/ and a lock file, of every further handle, until its process is gone
+    FOLDER/private/<name>/  shard/, loading and a lock file, of every further handle, until its process is gone
     FOLDER/private.lock     held while private folders are made and removed
 
 All locks are flock: the system drops them when their process dies, however it dies.
@@ -20,7 +21,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
@@ -29,6 +30,7 @@ from hybrid_core.store.home import make_folder
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
+_LOADING = "loading"
 
 
 class FolderLock:
@@ -92,6 +94,32 @@ class ShardPlace:
     def state(self) -> Path:
         """The record of what the library's own shard holds."""
         return self._folder / "state.json"
+
+    @property
+    def suspect(self) -> bool:
+        """Whether a process died while it loaded the library's shard or a copy of it.
+
+        Call it as the owner or within ``whole``: then nobody else is loading the library's own shard.
+        """
+        return (self._folder / _LOADING).exists()
+
+    def accuse(self) -> None:
+        """Leave word for the next opener that loading the library's shard ends a process."""
+        _mark(self._folder / _LOADING)
+
+    def acquit(self) -> None:
+        """Take that word back: the shard, or a copy of it, was loaded or is gone."""
+        (self._folder / _LOADING).unlink(missing_ok=True)
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Mark this handle's folder while its shard is loaded, which may end the process."""
+        marker = self._home / _LOADING
+        _mark(marker)
+        try:
+            yield
+        finally:
+            marker.unlink(missing_ok=True)
 
     @property
     def handles(self) -> tuple[int, ...]:
@@ -160,11 +188,18 @@ def _remove_abandoned(private: Path) -> None:
         lock = FolderLock(home / "lock")
         try:
             if lock.acquire():
+                if (home / _LOADING).exists():  # it died over a copy of the library's shard
+                    _mark(private.parent / _LOADING)
                 shutil.rmtree(home, ignore_errors=True)
         except OSError:
             continue  # not ours to remove, or vanishing; the next opener looks again
         finally:
             lock.release()
+
+
+def _mark(path: Path) -> None:
+    with suppress(OSError):  # on a full disk the shard is loaded without
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def copy_shard(source: Path, target: Path) -> None:
@@ -191,3 +226,15 @@ def _copy_sparse(source: Path, target: Path) -> None:
 def allocated_bytes(folder: Path) -> int:
     """Bytes on the disk (not counting holes) of all files below a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def fingerprint(shard: Path) -> str:
+    """Size and time of the id trackers of a shard, which change with a flush only.
+
+    Two wrong bytes in one can make Edge abort the process that loads it, so those that others wrote are tried first.
+    """
+    trackers = sorted(shard.glob("segments/*/*id_tracker*"))
+    return " ".join(
+        f"{path.parent.name}/{path.name}:{held.st_size}:{held.st_mtime_ns}"
+        for path, held in ((path, path.stat()) for path in trackers)
+    )

@@ -15,7 +15,8 @@ from hybrid_core.store.home import close_to_others
 class ShardState:
     """What the shard holds. While ``writing``, it may hold more than ``position`` and ``count`` say.
 
-    ``churn`` is how many points were written or deleted since the shard was last optimised.
+    ``churn`` is how many points were written or deleted since the shard was last optimised. ``files`` is the
+    fingerprint of its id trackers (folders.py), "" where it was not taken.
     """
 
     manifest: Mapping[str, str | int]
@@ -23,6 +24,7 @@ class ShardState:
     count: int
     churn: int = 0
     writing: bool = False
+    files: str = ""
 
 
 def read_state(path: Path) -> ShardState | None:
@@ -39,7 +41,7 @@ def read_state(path: Path) -> ShardState | None:
         return None
     numbers = (state.position, state.count, state.churn)
     sound = isinstance(state.manifest, dict) and all(type(n) is int and n >= 0 for n in numbers)
-    return state if sound and isinstance(state.writing, bool) else None
+    return state if sound and isinstance(state.writing, bool) and isinstance(state.files, str) else None
 
 
 def write_state(path: Path, state: ShardState) -> None:

@@ -18,10 +18,11 @@ from typing import Any
 
 from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
 from hybrid_core.store.home import close_below
-from hybrid_core.store.index.edge.folders import allocated_bytes, claim, copy_shard
+from hybrid_core.store.index.edge.folders import allocated_bytes, claim, copy_shard, fingerprint
 from hybrid_core.store.index.edge.optimize import optimize_in_child
 from hybrid_core.store.index.edge.shard import LAYOUT, Shard, require_space
 from hybrid_core.store.index.edge.state import ShardState, forget_state, read_state, write_state
+from hybrid_core.store.index.edge.trial import try_in_child
 from hybrid_core.store.index.follower import NEW, translated
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import OTHER_SETTINGS, Point, PointSource, VectorName, vectors_manifest
@@ -142,6 +143,8 @@ class EdgeStore:
                 forget_state(self._place.state)
                 self._recorded = None
             shutil.rmtree(self._place.shard, ignore_errors=True)
+            if not self.private:
+                self._place.acquit()
             self._position = self._churn = 0
             shard = self._shard = Shard.create(self._place.shard, self.dimension, self.learned)
             for batch in shard.prepared(points):
@@ -186,9 +189,9 @@ class EdgeStore:
             if self._churn > _optimize_above(state.count, hurried):
                 with self.writing():
                     self._let_go()
-                    self._optimize()
+                    optimized = self._optimize()
                     try:
-                        self._load(state)
+                        self._load(state, doubtful=not optimized)
                         self._record(self._state(writing=False))
                     except IndexDamagedError as error:
                         self.amiss = error.message
@@ -237,10 +240,11 @@ class EdgeStore:
         if state is None or reason:
             return reason
         self._churn = state.churn
-        if state.writing or state.churn > _optimize_above(state.count, hurried):
-            self._optimize()  # what a killed writer left is put in order before it is used
+        doubtful = self._place.suspect or fingerprint(self._place.shard) != state.files
+        if (state.writing or state.churn > _optimize_above(state.count, hurried)) and self._optimize():
+            doubtful = False  # what a killed writer left is put in order before it is used
         try:
-            self._load(state)
+            self._load(state, doubtful)
         except IndexDamagedError as error:
             return error.message
         return ""
@@ -273,7 +277,11 @@ class EdgeStore:
                 raise IndexDamagedError("it changed while it was copied") from error
             if read_state(self._place.state) != state:
                 raise IndexDamagedError("it changed while it was copied")
-        self._load(state)
+            suspect = self._place.suspect
+            doubtful = suspect or fingerprint(self._place.own_shard) != state.files
+        self._load(state, doubtful)
+        if suspect:
+            self._place.acquit()
 
     def _distrusted(self, state: ShardState | None, newest: int) -> str:
         if state is None:
@@ -284,28 +292,45 @@ class EdgeStore:
             return "it is ahead of the catalog"
         return ""
 
-    def _load(self, state: ShardState) -> None:
-        self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
+    def _load(self, state: ShardState, doubtful: bool) -> None:
+        if doubtful:
+            self._try()
+        with self._place.loading():
+            self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
+            count = self._shard.count()
         close_below(self._place.shard)
         self._position = state.position
-        if not state.writing and (count := self._shard.count()) != state.count:
+        if not state.writing and count != state.count:
             self._let_go()
             raise IndexDamagedError(f"it holds {count} vectors and not {state.count}")
 
-    def _optimize(self) -> None:
+    def _try(self) -> None:
+        try:
+            try_in_child(self._place.shard, self.dimension, self.learned, self._place.handles)
+        except IndexDamagedError as error:
+            self._place.accuse()  # until it was built anew
+            _log.warning("the search index %s is damaged: %s", self._place.shard, error.message)
+            raise
+
+    def _optimize(self) -> bool:
+        """Optimise the closed shard in a child process; whether that was done."""
         try:
             # Optimising writes the shard a second time beside the first.
             require_space(self._place.shard, 2 * allocated_bytes(self._place.shard) + _SPARE_BYTES)
         except StoreError as error:
             _log.warning("the search index was not optimised: %s", error)
-            return
-        if optimize_in_child(self._place.shard, self._place.handles):
+            return False
+        optimized = optimize_in_child(self._place.shard, self._place.handles)
+        if optimized:
             self._churn = 0
         close_below(self._place.shard)
+        return optimized
 
     def _state(self, writing: bool) -> ShardState:
-        count = 0 if writing else self._open_shard().count()
-        return ShardState(self._manifest, self._position, count, self._churn, writing)
+        if writing:
+            return ShardState(self._manifest, self._position, 0, self._churn, writing)
+        count, files = self._open_shard().count(), fingerprint(self._place.shard)
+        return ShardState(self._manifest, self._position, count, self._churn, files=files)
 
     def _record(self, state: ShardState) -> None:
         if not self.private:
