@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.types.addresses import WEB
-from indexers.formats.members import clean_name
+from indexers.formats.members import own_name
 from indexers.formats.registry import of_suffix
 
 _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
@@ -113,7 +113,7 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
 
 
 def _name(parts: SplitResult, said: str, url: str) -> str:
-    path = PurePosixPath(clean_name(unquote(parts.path)) or "index")
+    path = PurePosixPath(own_name(unquote(parts.path).strip("/")) or "index")
     kind = said.partition(";")[0].strip().lower()
     suffix = path.suffix if kind in _UNTOLD else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
     format = of_suffix(suffix)
@@ -121,7 +121,7 @@ def _name(parts: SplitResult, said: str, url: str) -> str:
         raise DocumentError(f"{url}: files of the type {kind or 'of which nothing is said'} are not read.")
     if of_suffix(path.suffix) is not format:
         path = path.with_name(path.name + suffix)
-    query = clean_name(unquote(parts.query).replace("/", "_"))
+    query = own_name(unquote(parts.query).replace("/", "_"))
     return f"{WEB}{parts.netloc}/{path.with_name(f'{path.stem}?{query}{path.suffix}') if query else path}"
 
 

@@ -65,7 +65,7 @@ def uploads_of(given: Sequence[str | Path]) -> list[Upload]:
         for root in inside.roots:
             beside = root.parent
             found += [
-                Upload(str(file.relative_to(beside)), file, stays=True)
+                Upload(file.relative_to(beside).as_posix(), file, stays=True)
                 for file in inside.files
                 if file == root or file.is_relative_to(root)
             ]
@@ -105,9 +105,9 @@ def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> st
 
 
 def _file_name(name: str) -> str:
-    from indexers.formats.members import clean_name
+    from indexers.formats.members import own_name
 
-    cleaned = clean_name(name)
+    cleaned = own_name(name)
     if not cleaned or len(cleaned) > _LONGEST:
         raise UsageError(f"'{name[:100]}' is no name.", "Name what is indexed, for example notes.md.")
     return cleaned

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
 
 from indexers.formats.limits import ParseLimits
 
@@ -31,6 +32,19 @@ def clean_name(name: str) -> str:
     """A member's name as a part of its address: no way up, no odd separators, nothing that cannot be shown."""
     parts = (_CONTROLS.sub("_", part).strip() for part in name.replace("\\", "/").split("/"))
     return "/".join(_short(part.replace("!", "_") if part.endswith("!") else part) for part in parts if part.strip("."))
+
+
+def own_name(name: str) -> str:
+    """Clean a name as ``clean_name`` does, and mark one that cleaning changed by a hash of what it was.
+
+    So two names that differ stay two: «a/../b.md» is not «b.md», nor is one cut name another.
+    """
+    cleaned = clean_name(name)
+    if not cleaned or cleaned == name:
+        return cleaned
+    path = PurePosixPath(cleaned)
+    mark = "~" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12] + path.suffix
+    return str(path.with_name(path.stem[: max(0, _LONGEST - len(mark))] + mark))
 
 
 def is_hidden(name: str) -> bool:

@@ -16,6 +16,7 @@ from hybrid_core.errors import DocumentError, LimitError, UsageError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.services.fetching import fetch, is_public
+from hybrid_pageindex.services.taking_in import Upload
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.formats.test_archives import mail
@@ -46,7 +47,7 @@ def test_bytes_are_a_document_until_it_is_removed(engine: Engine) -> None:
 def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# A\n")
-    run(engine.index(bytes(mail(("report.md", "text/markdown", _NOTES))), name="../odd/offer.eml"))
+    run(engine.index(bytes(mail(("report.md", "text/markdown", _NOTES))), name="odd/offer.eml"))
     run(engine.index(tmp_path / "docs", prune=True))
     names = [document.name for document in run(engine.documents())]
     assert names == ["a.md", "offer.eml", "offer.eml!/report.md"]
@@ -173,3 +174,28 @@ def test_open_shows_the_original_at_its_page(tmp_path: Path, program: Cli, monke
     assert program("open", "kelp.pdf", "--page", 9).returncode != 0
     file.unlink()
     assert "the original is gone" in program("open", "kelp.pdf").stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("n" * 300 + "1.md", "n" * 300 + "2.md"),
+        ("f" * 200 + "1/a.md", "f" * 200 + "2/a.md"),
+        ("b.md", "../b.md"),
+        ("a/b.md", "a/../b.md"),
+        ("a/b.md", "a//b.md"),
+        ("a/b.md", "a\\b.md"),
+        ("a\u202eb.md", "a_b.md"),
+    ],
+)
+def test_names_that_differ_never_replace_each_other(engine: Engine, first: str, second: str) -> None:
+    run(engine.index(b"# First\n\nOf dunlins.\n", name=first))
+    run(engine.index(b"# Second\n\nOf plovers.\n", name=second))
+    assert len(run(engine.documents())) == 2
+    assert run(engine.search("dunlins")).results and run(engine.search("plovers")).results
+    run(engine.index(b"# First again\n\nOf godwits.\n", name=first))
+    assert len(run(engine.documents())) == 2, "the same name still replaces"
+    assert run(engine.search("godwits")).results
+    for document in run(engine.documents()):
+        name = document.path.removeprefix("upload:/")
+        assert Upload(name, b"").address == document.path, "an exported name is kept where it is imported"

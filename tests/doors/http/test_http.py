@@ -52,7 +52,7 @@ def test_one_file_as_a_body_keeps_its_folder(served: Serving) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "raw"})
         answered = client.post(
-            "/libraries/raw/documents", params={"name": "../a/b/notes.md"}, content=MILL.encode(),
+            "/libraries/raw/documents", params={"name": "a/b/notes.md"}, content=MILL.encode(),
             headers={"Content-Type": "application/octet-stream"},
         )  # fmt: skip
         [file] = answered.json()["files"]
