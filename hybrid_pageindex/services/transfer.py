@@ -1,4 +1,6 @@
-"""A library as one file: its documents as files, its alias and its notes. Whoever imports it indexes them.
+"""A library as one file: its documents as files, and what people made: alias, corrections, notes, feedback.
+
+Whoever imports it indexes the files.
 
 What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at. Only
 vectors go along, which cost the most, and are known by their texts.
@@ -8,21 +10,26 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hybrid_core.errors import DocumentError, PageIndexError
+from hybrid_core.cards.corrections import FIELDS, correction
+from hybrid_core.errors import DocumentError, PageIndexError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.correcting import expect
 from hybrid_core.store.catalog.libraries import create_library
 from hybrid_core.store.notes.store import FeedbackStore, NoteStore
 from hybrid_core.store.scratch import scratch_folder
-from hybrid_core.types.addresses import containers, is_upload
+from hybrid_core.types.addresses import containers, is_upload, member_address
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import Feedback, Note
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.exported_vectors import matching, take_vectors, write_vectors
 from hybrid_pageindex.services.opening import lent_original
@@ -30,6 +37,7 @@ from hybrid_pageindex.services.page_work import PageWork
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.taking_in import Upload
 from hybrid_pageindex.services.upkeep import clear
+from indexers.files.identity import new_id
 
 _MANIFEST, _FILES, _KIND = "library.json", "files/", "hybrid-pageindex library 1"
 _MOST_FILES = 100_000
@@ -39,6 +47,8 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedE
 _UNPACKED = 5  # times the size of an upload
 _AT_ONCE = 50  # files
 _LONGEST = 100_000  # characters
+_LONGEST_INSIDE = 4_000  # characters of a place inside a document
+_LAST = 1 << 53  # ms since 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,11 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
     """Raises NotFoundError for an unknown library."""
     with catalog.snapshot() as snapshot:
         known = snapshot.library(library)
-        documents = [one for one in snapshot.documents(known.id) if not containers(one.path)]
+        everything = snapshot.documents(known.id)
+    documents, ids = (
+        [one for one in everything if not containers(one.path)],
+        {one.path: one.doc_id for one in everything},
+    )
     names = dict(_named(documents))
     left_out: list[tuple[str, str]] = []
     packed: list[dict[str, Any]] = []
@@ -67,11 +81,20 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
                 left_out.append((document.path, str(error)))
                 continue
             packed.append({"name": names[document.doc_id], "path": document.path, "doc_id": document.doc_id})
+        places = _places(everything, {one.path: names[one.doc_id] for one in documents})
         vectors = write_vectors(catalog, known.id, bundle)
         manifest = {
             "kind": _KIND, "name": known.name, "alias": known.alias, "documents": packed, "vectors": vectors,
-            "left_out": left_out, "notes": [asdict(one) for one in NoteStore(catalog).all(known.id, most=_MOST_FILES)],
-            "feedback": [asdict(one) for one in FeedbackStore(catalog).all(known.id)],
+            "left_out": left_out,
+            "notes": [
+                asdict(one) | {"place": places.get(one.doc_id)}
+                for one in NoteStore(catalog).all(known.id, most=_MOST_FILES)
+            ],
+            "feedback": [
+                asdict(one) | {"place": places.get(ids.get(one.document, ""))}
+                for one in FeedbackStore(catalog).all(known.id)
+            ],
+            "corrections": _corrections(everything, places),
         }  # fmt: skip
         bundle.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
     return Exported(file, len(packed), tuple(left_out))
@@ -109,21 +132,80 @@ def import_library(
         try:
             if isinstance(said := manifest.get("vectors"), dict):
                 taken, note = _vectors(parts, settings, made.id, said, file)
+            places = _Places(catalog, made.id, manifest)
+            places.correct(_entries(manifest, "corrections"))
             while some := list(islice(uploads, _AT_ONCE)):
                 ask(made.name, some)
                 count += len(some)
         except PageIndexError:  # all of it or nothing
             clear(catalog, parts.cache, parts.indexes, settings.storage_path, made.name)
             raise
-    notes, store = _entries(manifest, "notes"), NoteStore(catalog)
-    for one in notes:
-        store.add(made.id, _said(one, "author"), _said(one, "title"), _said(one, "text"))
-    feedback, judged = _entries(manifest, "feedback"), FeedbackStore(catalog)
-    for one in feedback:
-        page = one.get("page") if isinstance(one.get("page"), int) else 0
-        names = (_said(one, "author"), _said(one, "question"), _said(one, "document"))
-        judged.add(made.id, *names, max(0, min(int(page or 0), 10**6)), right=bool(one.get("right")))
+    notes, feedback = _entries(manifest, "notes"), _entries(manifest, "feedback")
+    NoteStore(catalog).restore([_note(one, made.id, places) for one in notes])
+    FeedbackStore(catalog).restore([_feedback(one, made.id, places) for one in feedback])
     return Imported(made.name, count, len(notes), len(feedback), taken, note)
+
+
+class _Places:
+    """Where the documents of an exported library lie in the one that is made of it."""
+
+    def __init__(self, catalog: Catalog, library: str, manifest: Mapping[str, Any]) -> None:
+        self._catalog, self._library = catalog, library
+        packed = _entries(manifest, "documents")
+        self._names = {one.get(key): one.get("name") for one in packed for key in ("doc_id", "path")}
+
+    def address(self, entry: Mapping[str, Any], otherwise: str) -> str:
+        """Return the path of an entry's document, "" for none; of older files it is known by ``otherwise``."""
+        place = entry.get("place") or [self._names.get(otherwise), ""]
+        if not isinstance(place, list) or len(place) != 2 or not all(isinstance(one, str) for one in place):
+            return ""
+        name, inside = place
+        try:
+            outer = Upload(name, b"").address
+        except UsageError:
+            return ""
+        return member_address(outer, inside[:_LONGEST_INSIDE]) if inside else outer
+
+    def doc_id(self, address: str) -> str:
+        return new_id(self._catalog, self._library, Path(address)) if address else ""
+
+    def correct(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record corrections before the documents are indexed, which leaves them as they are."""
+        for one in entries:
+            if address := self.address(one, ""):
+                given = one.get("corrections")
+                fields = _fields(given) if isinstance(given, dict) else {}
+                expect(self._catalog, self._library, self.doc_id(address), address, fields)
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for name in FIELDS:
+        with suppress(UsageError):  # of a newer version, or nobody's
+            if isinstance(value := given.get(name), str):
+                fields[name] = correction(name, value)
+    return fields
+
+
+def _note(entry: Mapping[str, Any], library: str, places: _Places) -> Note:
+    doc_id = places.doc_id(places.address(entry, _said(entry, "doc_id")))
+    page = _number(entry, "page", 10**6) if doc_id else 0
+    texts = (_said(entry, "author"), _said(entry, "title"), _said(entry, "text"))
+    times = (_number(entry, "created_at", _LAST), _number(entry, "changed_at", _LAST))
+    return Note(secrets.token_hex(8), library, *texts, doc_id, page, *times)
+
+
+def _feedback(entry: Mapping[str, Any], library: str, places: _Places) -> Feedback:
+    before = _said(entry, "document")
+    document = places.address(entry, before) or before
+    texts = (_said(entry, "author"), _said(entry, "question"), _said(entry, "answer"))
+    page, at = _number(entry, "page", 10**6), _number(entry, "at", _LAST)
+    return Feedback(secrets.token_hex(8), library, *texts, document, page, bool(entry.get("right")), at)
+
+
+def _number(entry: Mapping[str, Any], name: str, most: int) -> int:
+    value = entry.get(name)
+    return max(0, min(value, most)) if isinstance(value, int) else 0
 
 
 def _vectors(parts: Parts, settings: Settings, library: str, said: Mapping[str, Any], file: Path) -> tuple[int, str]:
@@ -204,6 +286,26 @@ def _named(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
             name = f"{PurePosixPath(name).parent}/{len(taken)}-{PurePosixPath(name).name}".removeprefix("./")
         taken.add(name)
         yield one.doc_id, name
+
+
+def _places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """By id: the name under which a document, or what it lies in, is packed, and its place inside."""
+    places: dict[str, list[str]] = {}
+    for one in documents:
+        outer = next(iter(containers(one.path)), one.path)
+        if outer in names:
+            places[one.doc_id] = [names[outer], one.path[len(member_address(outer, "")) :]]
+    return places
+
+
+def _corrections(documents: Sequence[Document], places: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    """Those that have some, and their copies that have none, which would take them over otherwise."""
+    shared = {one.content_id for one in documents if one.corrections and one.content_id}
+    return [
+        {"place": places[one.doc_id], "corrections": dict(one.corrections)}
+        for one in documents
+        if (one.corrections or one.content_id in shared) and one.doc_id in places
+    ]
 
 
 def _unfit() -> DocumentError:

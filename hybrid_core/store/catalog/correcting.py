@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import select, update
 
-from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog import originals, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.rows import now
+from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import to_json
 
 if TYPE_CHECKING:
@@ -40,3 +42,15 @@ def correct(
         )
         log_changes(connection, [Changed(row.library, doc_id, row.content_id)])
     return "done"
+
+
+def expect(catalog: Catalog, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
+    """Record what a document that is still to be indexed was corrected to elsewhere."""
+    with catalog.writing() as connection:
+        values = {
+            "doc_id": doc_id, "library": library, "path": path,
+            "name": originals.document_name(connection, library, path), "content_id": None, "card": "{}",
+            "corrections": to_json(dict(corrections)), "size": 0, "mtime": 0.0, "indexed_at": now(),
+            "error": "It waits to be indexed.",
+        }  # fmt: skip
+        connection.execute(insert_into(connection, schema.documents).values(**values).on_conflict_do_nothing())

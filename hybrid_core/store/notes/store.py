@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 
 from sqlalchemy import delete, insert, select, update
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.jobs.store import JobStore as Store
 from hybrid_core.store.notes.tables import feedback, notes
+from hybrid_core.store.parts import parts
 from hybrid_core.types.notes import Feedback, Note
 
 
@@ -24,6 +26,13 @@ class NoteStore:
             values = {name: getattr(made, name) for name in Note.__slots__}
             connection.execute(insert(notes).values(**values))
         return made
+
+    def restore(self, given: Sequence[Note]) -> None:
+        """Add notes as they were written elsewhere, with their times."""
+        rows = [{name: getattr(one, name) for name in Note.__slots__} for one in given]
+        with self._store.writing() as connection:
+            for some in parts(rows):
+                connection.execute(insert(notes), some)
 
     def change(self, library: str, id: str, title: str, text: str) -> Note:
         """Raises NotFoundError."""
@@ -63,6 +72,13 @@ class FeedbackStore:
             values = {name: getattr(made, name) for name in Feedback.__slots__}
             connection.execute(insert(feedback).values(**values | {"right": int(right)}))
         return made
+
+    def restore(self, given: Sequence[Feedback]) -> None:
+        """Add feedback as it was given elsewhere, with its times."""
+        rows = [{name: getattr(one, name) for name in Feedback.__slots__} | {"right": int(one.right)} for one in given]
+        with self._store.writing() as connection:
+            for some in parts(rows):
+                connection.execute(insert(feedback), some)
 
     def remove(self, library: str, id: str) -> None:
         """Raises NotFoundError."""
