@@ -114,6 +114,7 @@ class IndexSettings:
     max_bookmarks: int = setting(20_000, "where a file has more, they are ignored", least=1)
     max_entries: int = setting(20_000, "a package (DOCX, EPUB …) with more files inside is refused", least=1)
     max_expanded_bytes: int = setting(500 * 10**6, "a package that is larger unpacked is refused", least=1, size=True)
+    max_nesting: int = setting(3, "archives and mails inside one another that are opened", least=1)
     fetch_web: Literal["never", "public"] = setting(
         "never", "whether index fetches web addresses, from public hosts only", advice="Choose never or public."
     )

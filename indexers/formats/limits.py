@@ -25,6 +25,7 @@ class ParseLimits:
     that needs more, up to MAX_SLOW_PAGES of a file. ``max_bookmarks``: bookmarks in all;
     where there are more, or where they are nested deeper than MAX_BOOKMARK_DEPTH, all are ignored.
     ``max_entries``, ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their size unpacked.
+    ``max_nesting``: containers inside one another, each of which may multiply what lies in the one around it.
     ``max_cells``: of a sheet, counting empty ones between filled ones. ``max_pixels``: of a picture.
     """
 
@@ -36,6 +37,7 @@ class ParseLimits:
     seconds_per_page: float = 15.0
     max_entries: int = 20_000
     max_expanded_bytes: int = 500_000_000
+    max_nesting: int = 3
     max_cells: int = 5_000_000
     max_pixels: int = 100_000_000
 

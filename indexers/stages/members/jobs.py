@@ -9,6 +9,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import exclusions
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
+from hybrid_core.types.priorities import BEHIND, WANTED
 from indexers.files.discover import left_out
 from indexers.stages.members.keeper import MemberKeeper, Members
 from indexers.stages.turn import Turn
@@ -44,8 +45,8 @@ class MemberJobs:
             job,
             [
                 JobRequest(
-                    turn.library, "index", path, "parse", options=job.options, needs=job.needs, priority=job.priority,
-                    owner=job.owner, version=sha256,
+                    turn.library, "index", path, "parse", options=job.options, needs=job.needs,
+                    priority=min(job.priority, WANTED) - BEHIND, owner=job.owner, version=sha256,
                 )
                 for path in found.paths
                 if path not in away

@@ -20,8 +20,6 @@ from indexers.stages.parsing import Parser
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import UnpackTask
 
-_DEEPEST = 4  # containers inside one another: an archive of mails with archives of mails
-
 
 def holds_members(catalog: Catalog, library: str, path: str, format: Format | None) -> bool:
     """Whether what lies in a file is to be taken out: what lies in a member comes with its outermost container."""
@@ -69,6 +67,7 @@ class _Opening:
         self._pool, self._limits, self._allowance = pool, limits, pool.allowance()
         self.members = Members()
         self.originals: list[Original] = []
+        self._full = False  # no further file may lie in it
 
     def open(self, address: str, file: Path, folder: Path, depth: int) -> None:
         task = UnpackTask(file, folder, self._limits)
@@ -80,6 +79,7 @@ class _Opening:
             path = member_address(address, member.name)
             self.members.paths.append(path)
             self.originals.append(Original(path, address, member.file, member.sha256))
+        self._full = self._limits.max_entries <= len(unpacked.members)
         self._limits = replace(
             self._limits,
             max_entries=max(1, self._limits.max_entries - len(unpacked.members)),
@@ -91,9 +91,11 @@ class _Opening:
 
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
         try:
-            if depth == _DEEPEST:
+            self._limits.check("max_nesting", depth + 1, f"{file}: it lies in {depth} others, and is not opened")
+            if self._full:
                 raise LimitError(
-                    f"it lies in {depth - 1} others, and what is in it is not read.", "Unpack it yourself."
+                    "more files lie in its outermost archive than are read of one.",
+                    "Raise the setting max_entries, or unpack it yourself.",
                 )
             folder.mkdir()
             self.open(address, file, folder, depth + 1)

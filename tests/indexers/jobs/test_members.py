@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import zipfile
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from hybrid_core.types.priorities import BEHIND, WANTED, WATCHED
 from hybrid_pageindex import Engine, run
 from tests.indexers.formats.packages import packed
 from tests.indexers.formats.test_archives import mail
@@ -120,8 +123,35 @@ def test_archives_in_archives_end_somewhere(engine: Engine, docs: Path) -> None:
         inner = outer
     report = run(engine.index(docs))
     (told,) = [file.note for file in report.files if file.note]
-    assert "2.zip in it could not be read: it lies in 3 others" in told
-    assert len(paths(engine, docs)) == 5
+    assert "3.zip in it could not be read: it lies in 3 others" in told
+    assert "max_nesting" in told
+    assert len(paths(engine, docs)) == 4
+
+
+def test_no_more_archives_are_opened_once_the_outermost_is_full(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEINDEX_MAX_ENTRIES", "5")
+    inner = zipped(docs / "in.zip", {"deep.md": "# Deep\n"}).read_bytes()
+    (docs / "in.zip").unlink()
+    archive = zipped(docs / "all.zip", {f"{at}.zip": inner for at in range(4)})
+    engine = Engine(tmp_path / "home")
+    report = run(engine.index(archive))
+    engine.close()
+    told = next(file.note for file in report.files if file.path.endswith("all.zip"))
+    assert "more files lie in its outermost archive than are read of one" in told
+    assert sum("deep.md" in file.path for file in report.files) == 1
+
+
+def test_members_wait_behind_what_was_asked_for(engine: Engine, docs: Path) -> None:
+    archive = zipped(docs / "all.zip", {f"{at}.md": f"# Number {at}\n" for at in range(3)})
+    run(engine.index(archive))
+    engine.close()
+    with closing(sqlite3.connect(engine.home / "catalog.sqlite")) as catalog:
+        rows = catalog.execute("SELECT subject, priority FROM jobs WHERE kind = 'index'").fetchall()
+    urgency = {Path(subject).name: priority for subject, priority in rows}
+    assert {urgency[f"{at}.md"] for at in range(3)} == {WANTED - BEHIND}
+    assert urgency["all.zip"] == WANTED and WATCHED < WANTED - BEHIND
 
 
 def test_what_cannot_be_read_inside_is_told(tmp_path: Path, docs: Path) -> None:
