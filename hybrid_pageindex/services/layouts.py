@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
+from itertools import chain
 from typing import cast
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
@@ -22,6 +25,7 @@ from hybrid_pageindex.services.reading import PageRead
 _VERSION = "layout-1"
 """Of what tells where things stand: raising it has them told again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
+_WORD = re.compile(r"\w+|[()%+\-–−]")
 _LEFT_OUT = "…"  # between the parts of a snippet
 
 
@@ -89,9 +93,27 @@ class Layouts:
             tables = self._told(library, read.doc_id, read.page, None).tables
         except (DocumentError, UsageError) as error:
             return replace(read, note=f"tables are shown as lines: {error}")
-        for table in sorted(tables, key=lambda table: -table.lines[0]):
-            lines[slice(*table.lines)] = _lines_of(table)
-        return replace(read, text="\n".join(lines))
+        return replace(read, text="\n".join(lines_with_tables(lines, tables)))
+
+
+def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:
+    """Return the lines of a page with tables in Markdown in place of the lines they are made of.
+
+    Lines with a word that their table's cells do not hold stay as they are: a reader must not miss any.
+    """
+    written: list[str] = []
+    end = 0
+    for table in sorted(tables, key=lambda table: table.lines):
+        first, last = table.lines
+        if end <= first < last and _words(lines[first:last]) <= _words(chain(*table.rows)):
+            written += [*lines[end:first], *_lines_of(table)]
+            end = last
+    return [*written, *lines[end:]]
+
+
+def _words(texts: Iterable[str]) -> Counter[str]:
+    """Count words, figures with the marks on them, whatever stands between them."""
+    return Counter(word for text in texts for word in _WORD.findall(text))
 
 
 def _lines(page: Page) -> tuple[PlacedLine, ...]:

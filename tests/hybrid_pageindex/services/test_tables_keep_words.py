@@ -1,0 +1,85 @@
+"""A page that is read with its tables holds every word that it holds without them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pymupdf
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core.types.layouts import TableBox
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.services.layouts import lines_with_tables
+
+FILINGS = Path(os.environ.get("PAGEINDEX_EVAL_DATA", "-")) / "financebench" / "pdfs"
+BALANCE_SHEETS = [
+    ("NETFLIX_2015_10K", 43),
+    ("NETFLIX_2017_10K", 45),
+    ("BESTBUY_2019_10K", 52),
+    ("AMD_2015_10K", 58),
+    ("CORNING_2022_10K", 60),
+]
+LINES = st.lists(st.lists(st.sampled_from(["Cash", "Debt", "1,204", "(7)", "net", "|"]), max_size=4), max_size=8)
+BOX = (0.0, 0.0, 0.0, 0.0)
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text))
+
+
+@st.composite
+def tables(draw: st.DrawFn, lines: list[list[str]]) -> TableBox:
+    """A table of some of the lines, at times without some of their words."""
+    first = draw(st.integers(0, len(lines)))
+    last = draw(st.integers(first, len(lines)))
+    held = [word for line in lines[first:last] for word in line]
+    cells = [word for word in held if draw(st.integers(0, 9))] if draw(st.booleans()) else held
+    return TableBox(BOX, tuple((cell, "") for cell in cells or [""]), draw(st.integers(0, 1)), (first, last))
+
+
+@given(st.data(), LINES)
+def test_no_word_of_a_page_is_lost_to_its_tables(data: st.DataObject, lines: list[list[str]]) -> None:
+    texts = ["  ".join(line) for line in lines]
+    found = data.draw(st.lists(tables(lines), max_size=3))
+    written = "\n".join(lines_with_tables(texts, found))
+    assert words("\n".join(texts)) <= words(written)
+
+
+def test_a_table_that_holds_its_lines_takes_their_place_and_one_that_does_not_leaves_them() -> None:
+    lines = ["Assets", "Cash  7", "Debt  (8)", "Total  9"]
+    whole = TableBox(BOX, (("Cash", "7"), ("Debt", "(8)")), 0, (1, 3))
+    assert lines_with_tables(lines, [whole]) == [
+        "Assets",
+        "| | |",
+        "|---|---|",
+        "| Cash | 7 |",
+        "| Debt | (8) |",
+        lines[3],
+    ]
+    for rows in ((("Cash", "7"),), (("Cash", "7"), ("Debt", "8"))):
+        assert lines_with_tables(lines, [TableBox(BOX, rows, 0, (1, 3))]) == lines
+    beyond = TableBox(BOX, (("Debt", "(8)"), ("Total", "9")), 0, (2, 4))
+    assert lines_with_tables(lines, [beyond, whole])[-1] == "Total  9"  # they overlap: the first has its lines
+
+
+def test_balance_sheets_of_filings_are_read_with_every_word(engine: Engine, tmp_path: Path) -> None:
+    if not FILINGS.is_dir():
+        pytest.skip("PAGEINDEX_EVAL_DATA names no folder with financebench/pdfs")
+    (tmp_path / "shelf").mkdir()
+    for name, number in BALANCE_SHEETS:
+        path = FILINGS / f"{name}.pdf"
+        if path.is_file():
+            with pymupdf.open(stream=path.read_bytes()) as filing:
+                filing.select([number - 1])
+                filing.save(tmp_path / "shelf" / path.name)
+    run(engine.index(tmp_path / "shelf"))
+    read = [run(engine.pages(one.doc_id, 1))[0] for one in run(engine.documents())]
+    assert read
+    for page in read:
+        lost = words(page.text) - words(run(engine.with_tables(page)).text)
+        assert not lost, f"{page.doc_name} loses {lost}"
