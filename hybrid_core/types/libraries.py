@@ -18,8 +18,8 @@ class Library:
     alias: str = ""
 
     def called(self, name: str) -> bool:
-        """Whether a name or the alias is this one, whatever its case and width."""
-        return folded(name) in (folded(self.name), folded(self.alias))
+        """Whether a name or the alias is this one, whatever its case and width; "" is none."""
+        return name != "" and folded(name) in (folded(self.name), folded(self.alias))
 
     def fits(self, part: str) -> bool:
         """Whether the name or the alias holds this, whatever its case and width."""
@@ -32,11 +32,11 @@ def folded(name: str) -> str:
 
 
 def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
-    """The library of a name or alias; as it is written before other cases and widths of it.
+    """The library of a name or alias, None for ""; as it is written before other cases and widths of it.
 
     Raises UsageError where older homes hold several that differ in these alone.
     """
-    known = list(libraries)
+    known = list(libraries) if name else []  # most libraries have the alias "": it names none of them
     found = [one for one in known if name in (one.name, one.alias)] or [one for one in known if one.called(name)]
     if len(found) > 1:
         raise UsageError(f"'{name}' means several libraries.", f"Write one of {', '.join(one.name for one in found)}.")

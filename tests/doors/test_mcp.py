@@ -67,6 +67,29 @@ def test_questions_go_on_from_each_other(served: Stdio) -> None:
     assert "No conversation" in refusal(served.call("ask", question="x", conversation="none"))
 
 
+def test_in_a_home_of_several_libraries_an_empty_name_means_the_default_one(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    for library, word in (("default", "kelp"), ("scratch", "reeds"), ("scratch2", "moss")):
+        run(engine.index(pdfs.numbered(tmp_path / f"{word}.pdf", 2, word), library=library))
+    engine.close()
+    with stdio(engine.home) as client:
+        for names in ({}, {"library": ""}):
+            asked = answer(client.call("ask", question="Where is kelp?", **names))
+            assert {one["document"] for one in asked["sources"]} == {"kelp.pdf"}
+            listed = answer(client.call("list_documents", **names))["documents"]
+            assert [one["document"] for one in listed] == ["kelp.pdf"]
+            assert answer(client.call("read", document="kelp.pdf", pages="1", **names))["pages"]
+            assert answer(client.call("outline", document="kelp.pdf", **names))
+            assert len(answer(client.call("index_status", **names))["libraries"]) == 3
+            found = answer(client.call("search", question="kelp", **names))["results"]
+            assert {one["document"] for one in found} == {"kelp.pdf"}
+            for action in ("list", "pause", "resume"):
+                answer(client.call("jobs", action=action, **names))
+        found = answer(client.call("ask", question="Where are reeds?", library="scratch"))
+        assert {one["document"] for one in found["sources"]} == {"reeds.pdf"}
+        assert "No library" in refusal(client.call("ask", question="Where are reeds?", library="nowhere"))
+
+
 def test_search_then_follow_the_hint_to_the_text(served: Stdio) -> None:
     found = answer(served.call("search", question=QUESTION))
     best = found["results"][0]

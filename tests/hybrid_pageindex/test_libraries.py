@@ -13,6 +13,7 @@ import pytest
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
+from hybrid_core.types.libraries import Library, library_called
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, run
 from tests import pdfs
@@ -49,6 +50,13 @@ def test_several_libraries_rank_as_one(homes: tuple[Engine, Engine], question: s
     shape = found.to_dict()
     assert shape["library"] == "c, a, b" and {page["library"] for page in shape["results"]} <= {"a", "b", "c"}
     assert not any("library" in page for page in expected.to_dict()["results"])
+
+
+def test_no_library_is_called_by_an_empty_name() -> None:
+    known = [Library("1", "reports"), Library("2", "letters", "post")]
+    for some in (known, known[:1], []):
+        assert library_called("", some) is None
+    assert library_called("POST", known) == known[1]
 
 
 def test_a_page_is_read_where_its_result_says(homes: tuple[Engine, Engine]) -> None:

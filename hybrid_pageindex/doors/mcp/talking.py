@@ -28,7 +28,7 @@ def register(server: FastMCP, door: Door) -> None:
         if conversation:
             talk = await _own(door, conversation)
         else:
-            talk = await kept.create(libraries=library, owner=asking().owner)
+            talk = await kept.create(libraries=library or (), owner=asking().owner)
         begun = await kept.ask(talk.id, short("question", question))
         said = await kept.wait(begun.id)
         return quoted("answer", "quote") | {"conversation": talk.id} | _answer(said, door) | {

@@ -196,6 +196,16 @@ def test_notes_and_feedback_become_a_question_set(served: Serving, tmp_path: Pat
         ]  # fmt: skip
 
 
+def test_jobs_of_an_empty_library_are_those_of_all(served: Serving) -> None:
+    with served.client() as client:
+        for name in ("first", "second"):
+            client.post("/libraries", json={"name": name})
+        assert client.get("/jobs?library=").status_code == 200
+        for action in ("pause", "resume"):
+            assert client.post(f"/jobs/{action}", json={"everything": True, "library": ""}).status_code == 200
+        assert client.post("/jobs/pause", json={"library": ""}).status_code == 400  # neither jobs nor all of them
+
+
 def test_a_library_goes_on_as_one_file(served: Serving) -> None:
     with served.client() as client:
         client.post("/libraries", json={"name": "moved", "alias": "搬"})

@@ -34,7 +34,7 @@ async def list_jobs(
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """What runs first, then what waits in its order, then what has ended."""
-    if library is not None:
+    if library:
         one = await find_library(request, library, "read")
         return said(await server.engine.jobs(library=one.name, status=status, most=most))
     if caller.may("read", EVERYWHERE):
@@ -50,7 +50,7 @@ async def follow_jobs(
     """What happens to jobs, as it happens. It begins with the state as it is, or after ``Last-Event-ID`` (or
     ``?after=``), where what happened since is still kept.
     """
-    if library is not None:
+    if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
     else:
         ids = None if caller.may("read", EVERYWHERE) else [one.id for one in await visible(request)]
@@ -85,7 +85,7 @@ async def decide_about_jobs(
     request: Request, server: At, action: Literal["pause", "resume", "cancel", "retry", "forget"], body: JobsChosen
 ) -> Response:
     """About several jobs, those of a library, or all."""
-    if body.library is not None:
+    if body.library:
         one = await find_library(request, body.library, "write")
         decided = await getattr(server.engine, action)(*body.jobs, library=one.name, everything=body.everything)
     else:
