@@ -55,6 +55,10 @@ class StoreError(PageIndexError):
     """The home cannot be read or written."""
 
 
+class DiskFullError(StoreError):
+    """What the call writes has no room until somebody frees some."""
+
+
 class SchemaError(StoreError):
     """The store was written by a newer version of this software."""
 

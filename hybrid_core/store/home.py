@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
 from pathlib import Path
 from urllib.parse import quote
 
-from hybrid_core.errors import StoreError
+from hybrid_core.errors import DiskFullError, StoreError
 
 CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
 FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp"})
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -89,6 +92,28 @@ def advice_of(reason: str, folder: Path, otherwise: str) -> str:
         if "full" in reason or "No space" in reason or shutil.disk_usage(folder).free < _ROOM:
             return f"Free some space: the disk of {folder} is full."
     return otherwise
+
+
+def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
+    """Return what a full disk was the reason of as such, None for every other error.
+
+    ``folder`` is the one that is written to where the error names none. What a worker or a server tells has its
+    errors as text only.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DiskFullError):
+            return cause
+        numbered = isinstance(cause, OSError) and cause.errno in _FULL
+        if numbered or any(sign in str(cause) for sign in _FULL_SIGNS):
+            break
+        cause = cause.__cause__
+    lacking = isinstance(error, (OSError, StoreError)) and bool(advice_of("", folder, ""))
+    if cause is None and not lacking:
+        return None
+    if not isinstance(error, StoreError):
+        return DiskFullError(f"The disk of {folder} is full.", "Free some space.")
+    return DiskFullError(error.message, error.advice if "Free" in error.advice else "Free some space.")
 
 
 def _is_ours(entry: Path) -> bool:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, Operati
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from hybrid_core.errors import BrokenReadError, BusyError, StoreError, UnreachableError, UsageError
+from hybrid_core.errors import BrokenReadError, BusyError, DiskFullError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.system.extras import require
 
@@ -172,7 +172,7 @@ class PostgresDatabase:
             if state == _READ_ONLY:
                 raise StoreError(f"{self}: the server takes no writes ({reason}).", "Name its primary.") from error
             if state == _FULL:
-                raise StoreError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
+                raise DiskFullError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
             if state == _LOCKED:
                 said = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
                 raise BusyError(said, "Try again.") from error

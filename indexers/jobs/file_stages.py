@@ -9,6 +9,7 @@ from pathlib import Path
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLostError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import disk_full
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.addresses import is_address
@@ -146,6 +147,8 @@ class FileStages:
         except (Cancelled, LeaseLostError):
             raise
         except (DocumentError, NotFoundError) as error:
+            if full := disk_full(error, self._place.folder):
+                raise full from error
             message = str(error).removeprefix(f"{turn.file}: ")
             doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
             self._catalog.record_failure(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
+from hybrid_core.store.home import disk_full
 from hybrid_core.types.jobs import Advance, Job, JobStage
 from indexers.jobs.workplace import Workplace
 from indexers.stages.turn import Turn
@@ -130,13 +131,20 @@ class Runner:
                 return
             advance = Advance("cancelled", cause="It was cancelled.")
             self._queue.advance(fence, advance)
-        except PageIndexError as error:  # of the settings or the store, not of what the job is about
-            with suppress(StoreError):
-                self._queue.release(fence) if self._for_caller else self._queue.fail(fence, str(error))
-            if self._for_caller:
-                raise
-            return
-        except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+        except Exception as error:
+            full = disk_full(error, self._place.folder)
+            told = full or error
+            if isinstance(told, PageIndexError):  # of the settings or the store, not of what the job is about
+                with suppress(StoreError):
+                    if self._for_caller:
+                        self._queue.release(fence)
+                    else:
+                        self._queue.fail(fence, str(told), passing=full is not None)
+                if self._for_caller:
+                    if told is error:
+                        raise
+                    raise told from error
+                return
             advance = Advance("failed", cause=f"{type(error).__name__}: {error}")
             self._queue.advance(fence, advance)
         self._over(turn, advance)

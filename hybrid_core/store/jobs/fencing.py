@@ -79,12 +79,19 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
     return end(connection, row, status, advance.cause, values)
 
 
-def fail_job(connection: Connection, row: Row[Any], cause: str, retries: Retries, *, final: bool) -> list[Happening]:
-    """One more try of a job failed: it waits and is tried again, unless that is ``final`` or was the last one."""
+def fail_job(
+    connection: Connection, row: Row[Any], cause: str, retries: Retries, *, final: bool, passing: bool = False
+) -> list[Happening]:
+    """One more try of a job failed: it waits and is tried again, unless that is ``final`` or was the last one.
+
+    What is ``passing`` lies with the machine and not with the job: its last try is never used up.
+    """
     attempts = row.attempts + 1
+    if passing:
+        attempts = min(attempts, max(retries.attempts - 1, row.attempts))
     if row.cancel_requested:
         return end(connection, row, "cancelled", row.cause or cause, {"attempts": attempts})
-    if final or attempts >= retries.attempts:
+    if not passing and (final or attempts >= retries.attempts):
         return end(connection, row, "failed", cause, {"attempts": attempts})
     wait = retries.wait_ms(attempts)
     _write(connection, row.id, waiting(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})

@@ -148,13 +148,16 @@ class JobQueue:
         with self._store.writing() as connection:
             log(connection, advance_job(connection, fence, advance))
 
-    def fail(self, fence: Fence, cause: str, *, final: bool = False) -> None:
+    def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
         """A try failed: the job waits to be tried again, or fails where that is ``final`` or was its last one.
+
+        What is ``passing`` (a full disk) is tried again until it has passed, however often.
 
         Raises LeaseLostError.
         """
         with self._store.writing() as connection:
-            log(connection, fail_job(connection, held(connection, fence), cause, self._retries, final=final))
+            row = held(connection, fence)
+            log(connection, fail_job(connection, row, cause, self._retries, final=final, passing=passing))
 
     def release(self, fence: Fence, cause: str = "") -> None:
         """Give a job back as it was taken: for a pause, or by a worker that ends. Raises LeaseLostError."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import qdrant_edge as edge
 
-from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
+from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, StoreError
 from hybrid_core.store.index.points import (
     BATCH,
     DENSE,
@@ -196,11 +196,11 @@ class Shard:
 
 
 def require_space(folder: Path, need: int) -> None:
-    """Raise ``StoreError`` where the disk of ``folder`` has fewer than ``need`` bytes free."""
+    """Raise ``DiskFullError`` where the disk of ``folder`` has fewer than ``need`` bytes free."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(there).free
     if free < need:
-        raise StoreError(
+        raise DiskFullError(
             f"The search index needs {need >> 20} MB and the disk of {folder} has {free >> 20} MB free.",
             f"Free at least {(need - free >> 20) + 1} MB.",
         )

@@ -249,6 +249,19 @@ def test_a_job_that_keeps_failing_is_given_up_with_its_history(store: Store, clo
     assert JobControl(store).retry() == [made.job] and claimed(store).attempts == 0
 
 
+def test_what_passes_is_tried_again_however_often(store: Store, clock: Clock) -> None:
+    queue = JobQueue(store, Retries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
+    [made] = queue.enqueue([request()])
+    clock.stop()
+    waits = []
+    for _ in range(5):
+        queue.fail(claimed(store).fence, "The disk is full.", passing=True)
+        job = JobReader(store).job(made.job)
+        waits.append(round((job.not_before - job.read_at) / 1000))
+        clock.seconds += 10
+    assert waits == [1, 4, 4, 4, 4] and (job.status, job.cause) == ("waiting", "The disk is full.")
+
+
 def test_a_stage_that_ends_well_begins_the_next_with_all_its_tries(store: Store) -> None:
     queue = JobQueue(store, Retries(attempts=2, first_ms=0))
     queue.enqueue([request()])
