@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -213,17 +213,15 @@ def test_all_of_it_by_keyboard_and_what_was_asked_is_there_again(at: Any) -> Non
 def test_back_leads_to_where_one_was_among_the_hits(at: Any) -> None:
     choose(at, library="reports")
     ask(at, "What was the capital expenditure in fiscal 2025?")
-    at.locator(".hit").nth(4).wait_for()
+    at.locator(".found[aria-busy=false] .hit").first.wait_for()
     at.set_viewport_size({"width": 1000, "height": 500})
-    at.locator(".hit-head > a").nth(4).scroll_into_view_if_needed()
+    at.locator(".hit-head > a").last.scroll_into_view_if_needed()
     before = at.evaluate("scrollY")
     assert before > 0
-    at.locator(".hit-head > a").nth(4).click()
+    at.locator(".hit-head > a").last.click()
     at.wait_for_url("**/#/doc/**")
     at.go_back()
-    at.locator(".hit").nth(4).wait_for()
-    at.wait_for_timeout(200)
-    assert abs(at.evaluate("scrollY") - before) < 60
+    at.wait_for_function("before => Math.abs(scrollY - before) < 60", arg=before)
 
 
 def test_a_passage_is_kept_as_a_note_and_rated(at: Any, library: Serving) -> None:
@@ -314,3 +312,76 @@ def reasons(library: Serving) -> list[str]:
                 for part in (one["receipt"]["verdict"], one["receipt"]["routing_reason"])
             ]
     return sorted({one for one in said if one})
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "no-locks"])
+def test_one_stream_serves_all_tabs_and_none_a_hidden_one(library: Serving, window: Any, locks: bool) -> None:
+    """A browser has six connections to a server of HTTP/1.1, and a stream holds one."""
+    context = window.new_context(locale="en-GB")
+    context.set_default_timeout(60_000)
+    if not locks:  # as where the page comes over http from another machine
+        context.add_init_script("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
+    streams: set[Any] = set()
+    context.on("request", lambda one: one.url.endswith("/jobs/events") and streams.add(one))
+    context.on("requestfailed", lambda one: streams.discard(one))
+    context.on("requestfinished", lambda one: streams.discard(one))
+    tabs = []
+    for _ in range(10):
+        tabs.append(context.new_page())
+        tabs[-1].goto(f"{library.url}/#token={START}" if len(tabs) == 1 else f"{library.url}/#/search")
+        tabs[-1].locator("main").wait_for()
+        if not locks:
+            for one in tabs[:-1]:
+                show(one, "hidden")
+            wait(tabs[-1], lambda: len(streams) == 1)
+    for tab in tabs:
+        if not locks:
+            for one in tabs:
+                show(one, "visible" if one is tab else "hidden")
+        tab.goto(f"{library.url}/#/search")
+        ask(tab, QUESTION)
+        tab.locator(".hit").first.wait_for()
+    wait(tabs[-1], lambda: len(streams) == 1)
+    if locks:
+        [first] = streams
+        leader = first.frame.page
+        leader.close()
+        tabs.remove(leader)
+        wait(tabs[0], lambda: len(streams - {first}) == 1)
+        for tab in tabs:
+            show(tab, "hidden")
+        wait(tabs[0], lambda: not streams - {first})
+        show(tabs[0], "visible")
+        wait(tabs[0], lambda: len(streams - {first}) == 1)
+        with library.client() as client:
+            client.post("/libraries", json={"name": "tabs"})
+            for tab in tabs:
+                show(tab, "visible")
+                tab.goto(f"{library.url}/#/library/tabs")
+                tab.get_by_role("heading", name="tabs").first.wait_for()
+            upload(client, "tabs", ebb="# Ebb\n\nThe ebb is slow.\n")
+            for tab in tabs:
+                tab.get_by_text("Ebb").first.wait_for()
+            client.delete("/libraries/tabs")
+    context.close()
+
+
+def show(page: Any, state: str) -> None:
+    """As a browser tells a page that its tab is looked at, or is not any more."""
+    page.evaluate(
+        """(state) => {
+        if (document.visibilityState === state) return;
+        Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }""",
+        state,
+    )
+
+
+def wait(page: Any, true: Callable[[], object]) -> None:
+    """While what the browser tells of its requests is listened to."""
+    for _ in range(600):
+        if true():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not come to be")

@@ -30,8 +30,8 @@ export function whenOnline(listener) {
 
 const AGAIN = 2000; // ms until a server that does not answer is asked again
 
-/** @param {boolean} now */
-function reach(now) {
+/** @param {boolean} now whether the server answers */
+export function reach(now) {
   if (now === online) return;
   online = now;
   listeners.forEach((tell) => tell(now));

@@ -1,5 +1,6 @@
 // Libraries as they are now: what is in them, and what is still to be indexed.
-import { follow, get } from "./api.js";
+import { get } from "./api.js";
+import { followJobs } from "./feed.js";
 import { useEffect, useRef, useState } from "./ui.js";
 
 const SOON = 400, SELDOM = 5000; // ms in which what happens is looked at together: to counts, to what is shown
@@ -11,7 +12,7 @@ export function useLibraries() {
     const look = () => get("/libraries").then(setLibraries, () => null); // the frame says that the server is away
     let timer = 0;
     look();
-    const stop = follow("/jobs/events", (kind) => {
+    const stop = followJobs((kind) => {
       if (kind === "progress" || timer) return;
       timer = setTimeout(() => { timer = 0; look(); }, SOON);
     });

@@ -135,4 +135,4 @@ _LAST = frozenset({"done", "failed", "cancelled"})
 
 
 def _said(event: JobEvent) -> dict[str, Any]:
-    return {"job": event.job, "at": at(event.at), "kind": event.kind, **event.detail}
+    return {"job": event.job, "library": event.library, "at": at(event.at), "kind": event.kind, **event.detail}

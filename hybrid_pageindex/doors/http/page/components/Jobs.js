@@ -1,5 +1,6 @@
 // What is being indexed, waits or has ended, in all libraries, and what can be done about it.
-import { follow, get, post } from "../api.js";
+import { get, post } from "../api.js";
+import { followJobs } from "../feed.js";
 import { t } from "../i18n.js";
 import { useRights } from "../rights.js";
 import { html, useCallback, useEffect, useState } from "../ui.js";
@@ -19,7 +20,7 @@ export function Jobs() {
   }, []);
   const again = useSeldom(load, 400);
   useEffect(() => void load(), [load]);
-  useEffect(() => follow("/jobs/events", again), [again]);
+  useEffect(() => followJobs(again), [again]);
   const decide = async (/** @type {string} */ action, /** @type {any} */ job) => {
     setWrong("");
     await post(`/jobs/${job.id}/${action}`).catch((error) => setWrong(error.message));

@@ -1,5 +1,6 @@
 // All libraries: what they hold, a search over all, a new one, and files for any of them.
-import { follow, get, post } from "../../api.js";
+import { get, post } from "../../api.js";
+import { followJobs } from "../../feed.js";
 import { t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
 import { html, useCallback, useEffect, useState } from "../../ui.js";
@@ -36,7 +37,7 @@ export function Home() {
   useEffect(() => void look(), []);
   useEffect(() => {
     let timer = 0;
-    const stop = follow("/jobs/events", () => {
+    const stop = followJobs(() => {
       clearTimeout(timer);
       timer = setTimeout(look, SOON);
     });

@@ -1,5 +1,6 @@
 // The documents of a library as they are now, and what is being made of them.
-import { at, follow, get, query } from "../../api.js";
+import { at, get, query } from "../../api.js";
+import { followJobs } from "../../feed.js";
 import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
 
 /**
@@ -82,19 +83,20 @@ export function useDocuments(library) {
 /** @param {string} library @param {() => void} published something of the library may have changed */
 export function useWork(library, published) {
   const [work, setWork] = useState(/** @type {Work | null} */ (null));
+  const id = useRef("");
   const load = useCallback(async () => {
+    if (!id.current) get(at("libraries", library)).then((one) => (id.current = one.id), () => null);
     const asked = query({ library, status: ["waiting", "running", "failed"], most: SHOWN });
     await get("/jobs" + asked).then(setWork, () => null); // the frame says that the server is away
   }, [library]);
   const again = useSeldom(load, 300);
   useEffect(() => {
     load();
-    let begun = false;
-    return follow("/jobs/events" + query({ library }), (kind, data) => {
+    return followJobs((kind, data) => {
+      if (data?.library && id.current && data.library !== id.current) return;
       if (kind === "progress") return setWork((now) => now && advanced(now, data));
       again();
-      if (begun && ["stage", "done", "failed"].includes(kind)) published();
-      begun = true;
+      if (["stage", "done", "failed"].includes(kind)) published();
     });
   }, [library, load, again, published]);
   return { work, load };
