@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, upload
+from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 
@@ -116,6 +116,33 @@ def test_chosen_documents_alone_are_searched_and_the_talk_is_exported(at: Any, t
         coming.value.save_as(tmp_path / form)
         assert "What was built in 1702?" in (tmp_path / form).read_text("utf-8")
         at.locator(".menu summary").click()
+
+
+def test_sources_are_chosen_beside_a_file_that_failed(at: Any, talking: Serving) -> None:
+    with talking.client() as client:
+        client.post("/libraries", json={"name": "torn"})
+        texts = {name: f"# {name}\n\nThe {name} is of oak.\n" for name in ("Axle", "Beam", "Cog")}
+        upload(client, "torn", **texts)
+        sent = client.post("/libraries/torn/documents", files={"file": ("torn.pdf", b"%PDF-1.7 torn")}).json()
+        [job] = wait_for_jobs(client, [sent["files"][0]["job"]])
+        assert job["status"] == "failed"
+        talk = client.post("/conversations", json={"libraries": ["torn"]}).json()["id"]
+        at.goto(f"{talking.url}/#/conversation/{talk}")
+        at.get_by_text("All of 3 are searched").wait_for()
+        assert at.get_by_role("checkbox", name="torn.pdf").is_disabled()
+        at.get_by_role("checkbox", name="Axle").uncheck()
+        at.get_by_text("2 documents are searched").wait_for()
+        at.get_by_role("checkbox", name="Axle").check()
+        at.get_by_text("All of 3 are searched").wait_for()
+        at.get_by_role("checkbox", name="All documents").uncheck()
+        at.get_by_text("Check the documents to search").wait_for()
+        assert not at.get_by_role("checkbox", name="Beam").is_checked()
+        at.get_by_role("checkbox", name="Beam").check()
+        at.get_by_text("1 document is searched").wait_for()
+        [beam] = [one["doc_id"] for one in client.get("/libraries/torn/documents").json()["documents"]
+                  if one["name"] == "Beam.md"]  # fmt: skip
+        assert client.get(f"/conversations/{talk}").json()["scope"]["documents"] == [beam]
+        assert client.delete("/libraries/torn").is_success
 
 
 def test_conversations_are_found_called_otherwise_and_deleted(at: Any) -> None:

@@ -7,44 +7,48 @@ const MOST = 200; // documents that are listed at once
 /** What the conversation is about: documents as check boxes; those that are checked are searched from the next question on. */
 export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const names = scope.libraries.length ? scope.libraries.map((id) => libraries.get(id)).filter(Boolean) : [...libraries.values()];
-  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [least, setLeast] = useState(false);
+  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [none, setNone] = useState(false);
+  const [picked, setPicked] = useState(/** @type {string[]} */ (scope.documents)); // `none`: all are searched until one is checked
+  useEffect(() => setPicked(scope.documents), [scope.documents.join()]);
   useEffect(() => {
     let here = true;
     const timer = setTimeout(() => Promise.all(names.map((name) => get(`${at("libraries", name, "documents")}${query({ find: words, most: MOST })}`).then((one) => ({ name, ...one }), () => ({ name, documents: [], total: 0 }))))
       .then((all) => here && setFound(all)), words ? 200 : 0);
     return () => { here = false; clearTimeout(timer); };
   }, [names.join("\n"), words, state]);
-  const chosen = new Set(scope.documents), everything = chosen.size === 0;
+  const chosen = new Set(picked), everything = chosen.size === 0 && !none;
   const all = (found || []).flatMap((one) => one.documents.filter((document) => document.published).map((document) => document.doc_id));
-  const total = (found || []).reduce((sum, one) => sum + one.total, 0);
-  const set = (documents) => {
-    setLeast(documents !== null && !documents.length);
-    if (documents === null) onNarrow([]);
-    else if (documents.length) onNarrow(documents.length === total && !words ? [] : documents);
+  const total = (found || []).reduce((sum, one) => sum + one.total, 0), listed = (found || []).reduce((sum, one) => sum + one.documents.length, 0);
+  const partly = total > listed, searched = total - listed + all.length; // those that could not be read are listed, and not searched
+  const set = (documents, bare = !documents.length) => {
+    setNone(bare);
+    setPicked(documents);
+    onNarrow(documents).then((done) => done || setPicked(scope.documents));
   };
   const toggle = (id, on) => {
     const before = everything ? all : [...chosen];
-    set(on ? [...before, id] : before.filter((one) => one !== id));
+    const after = on ? [...before, id] : before.filter((one) => one !== id);
+    if (after.length === all.length && !partly && !words) set([], false);
+    else set(after);
   };
-  const partly = total > all.length;
   return html`<section class="sources" aria-label=${t("conversation.sources")}>
     <h2>${t("conversation.sources")}</h2>
     <input type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(event) => setWords(event.target.value)} />
-    <label class="row all"><input type="checkbox" checked=${everything} onChange=${(event) => (event.target.checked ? set(null) : (event.target.checked = everything))} />${t("conversation.all")}</label>
-    <p class="how-many" role="status">${least ? t("conversation.one_least") : !found ? "" : everything ? (words ? "" : t("conversation.all_searched", { n: total })) : t("conversation.chosen", { n: chosen.size })}</p>
+    <label class="row all"><input type="checkbox" checked=${everything} onChange=${(event) => set([], !event.target.checked)} />${t("conversation.all")}</label>
+    <p class="how-many" role="status">${none && !chosen.size ? t("conversation.one_least") : !found ? "" : everything ? (words ? "" : t("conversation.all_searched", { n: searched })) : t("conversation.chosen", { n: chosen.size })}</p>
     <div class="source-list">
       ${!found && html`<div class="lines" aria-hidden="true"><i /><i /><i /></div>`}
       ${found && !total && !words && html`<p class="muted small">${t("conversation.no_sources")}</p>`}
       ${(found || []).map(({ name, documents }) => html`<div key=${name} role="group" aria-label=${name}>
         ${names.length > 1 && documents.length > 0 && html`<h3>${name}</h3>`}
         ${documents.map((document) => html`<div class="source-line" key=${document.doc_id}>
-          <input type="checkbox" id=${`source-${document.doc_id}`} checked=${everything || chosen.has(document.doc_id)} disabled=${!document.published || (everything && partly)}
+          <input type="checkbox" id=${`source-${document.doc_id}`} checked=${document.published && (everything || chosen.has(document.doc_id))} disabled=${!document.published || (everything && partly)}
             aria-label=${document.title || document.name} onChange=${(event) => toggle(document.doc_id, event.target.checked)} />
           <button type="button" class="source-open" onClick=${() => onRead(name, document.doc_id)}><span>${document.title || document.name}</span>
             <small>${document.published ? t("conversation.pages", { n: document.pages }) : document.error}</small></button>
         </div>`)}
       </div>`)}
-      ${partly && html`<p class="muted small">${t("conversation.more", { n: total - all.length })}</p>`}
+      ${partly && html`<p class="muted small">${t("conversation.more", { n: total - listed })}</p>`}
     </div>
   </section>`;
 }
