@@ -202,7 +202,7 @@ class Clusters:
     def _cluster(self, subjects: Sequence[Subject]) -> Cluster:
         about = (doc_id for one in subjects for doc_id in self._about[one.written()])
         documents = sorted(about, key=self._order.__getitem__)
-        names = list(dict.fromkeys(name for subject in subjects for name in subject.names))
+        names = list(dict.fromkeys(name for one in subjects for name in (*one.names, one.recurring) if name))
         keys: dict[str, float] = {}
         for name in names:
             for key, strength in name_keys(name, self._scoring):

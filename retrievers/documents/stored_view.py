@@ -14,7 +14,7 @@ from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
 
-VERSION = 2  # of what is made of cards: how names are compared, which words of titles count, what is kept
+VERSION = 3  # of what is made of cards: how names are compared, which words of titles count, what is kept
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:

@@ -22,13 +22,15 @@ from hybrid_core.types.scoring import EntityLinking
 class Subject(NamedTuple):
     """What a document's card says of whom it is about; documents that are alike in this are of one cluster.
 
-    ``alone`` is the document where no name has a key: it is never of one cluster with another.
+    ``alone`` is the document where no name has a key: it is never of one cluster with another. ``recurring`` is a
+    name that it answers to beside its own, but that joins it with no other.
     """
 
     names: tuple[str, ...]
     symbols: tuple[str, ...] = ()
     organisation: bool = False  # the document is of a kind that organisations issue about themselves
     alone: str = ""
+    recurring: str = ""
 
     @property
     def links(self) -> set[str]:
@@ -42,15 +44,25 @@ class Subject(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def subject_written(text: str) -> Subject:
-    names, symbols, organisation, alone = json.loads(text)
-    return Subject(tuple(names), tuple(symbols), organisation, alone)
+    names, symbols, *others = json.loads(text)
+    return Subject(tuple(names), tuple(symbols), *others)
 
 
 def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
-    """``recurring`` is a name that counts beside those of the card, "" where there is none."""
-    names = (*card.names, recurring) if recurring else card.names
+    """Return whom a document is about. ``recurring`` is a name on most of its pages, "" where there is none.
+
+    It is the document's name where the card has none. Words of law recur in documents of many organisations
+    («Securities»), so it joins none that names its own, and those that are surely issued by one lack it.
+    """
     issued = bool(card.symbols) or (card.type in document_types() and document_types()[card.type].covers != "")
-    return Subject(names, card.symbols, issued, "" if any(join_keys(name)[0] for name in names) else doc_id)
+    own = any(join_keys(name)[0] for name in card.names)
+    names = card.names
+    if recurring and not own and not card.symbols:
+        names, recurring = (*names, recurring), ""
+    elif own and issued:
+        recurring = ""
+    alone = "" if any(join_keys(name)[0] for name in names) else doc_id
+    return Subject(names, card.symbols, issued, alone, recurring)
 
 
 def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
