@@ -16,6 +16,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.priorities import WANTED, WATCHED
@@ -103,11 +104,19 @@ class Engine:
         self._chat, self._stages = chat, stages
         self._lock = threading.Lock()
         self._opened: Parts | None = None
+        self._reach: Reach | None = None
         self._conversations: Conversations | None = None
 
     @property
     def home(self) -> Path:
         return self.settings.storage_path
+
+    def confine(self, roots: Sequence[Path]) -> None:
+        """Follow no link out of these folders, which are free of links themselves: what a server does."""
+        with self._lock:
+            self._reach = Reach(tuple(roots))
+            if self._opened is not None:
+                self._opened.reach = self._reach
 
     async def index(
         self,
@@ -225,7 +234,8 @@ class Engine:
             def indexed(known: Library, files: Sequence[Path], options: Options) -> IndexReport:
                 return index(known.name, files, stop, **wishes_of(options))
 
-            return update(self._catalog(), self.home, name, wishes, self.settings.own_machine, indexed)
+            machine = self.settings.own_machine
+            return update(self._catalog(), self.home, name, wishes, machine, indexed, self._reach)
 
         return await stoppable(work)
 
@@ -324,7 +334,14 @@ class Engine:
                 return enqueue(known.name, files, stop, **wishes_of(options))
 
             watch_sources(
-                self._catalog(), self.home, name, self.settings.own_machine, found, on_event or _not_told, stop
+                self._catalog(),
+                self.home,
+                name,
+                self.settings.own_machine,
+                found,
+                on_event or _not_told,
+                stop,
+                reach=self._reach,
             )
 
         if not work:
@@ -1159,6 +1176,7 @@ class Engine:
         with self._lock:
             if self._opened is None:
                 self._opened = Parts(self.settings, self._chat, self._stages)
+                self._opened.reach = self._reach
             return self._opened
 
 

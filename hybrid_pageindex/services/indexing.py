@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.system.reach import Reach
 from hybrid_core.text.plural import counted
 from hybrid_core.types.libraries import library_called
 from hybrid_core.types.priorities import WANTED
@@ -79,13 +80,15 @@ def index_paths(
         told = bool(libraries)  # what is done without is said once in a home, unless it was asked for
     options = replace(
         options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
-        notes=() if told and not call.wished else without,
+        notes=() if told and not call.wished else without, reach=parts.reach,
     )  # fmt: skip
     if known is None:
         check_name(library)
     library_id = known.id if known else new_id(library, [one.id for one in libraries])
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
+    if parts.reach is not None:  # whoever works for this server reaches no further
+        asked["roots"] = list(map(str, parts.reach.roots))
     if known is not None and settings.own_machine:
         check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
     taken, lost = take_in(catalog, library_id, paths, settings)
@@ -145,6 +148,7 @@ def index_options(
         enrich_needs=model_needs(asked["models"] if asked else names),
         job_limits=settings.part(JobLimits),
         models=models,
+        reach=Reach(tuple(map(Path, asked["roots"]))) if asked and "roots" in asked else None,
     ), without
 
 

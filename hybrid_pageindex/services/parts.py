@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG
+from hybrid_core.system.reach import Reach
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
@@ -43,6 +44,8 @@ class Parts:
     def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
         self._lock = threading.Lock()
         self._workers = 0
+        self.reach: Reach | None = None
+        """How far a server reads on the disk; None where the user asks, who may read everything of theirs."""
         self.leaving = threading.Event()
         """Whether this process ends: jobs that it stops waiting for stay."""
         self.catalog = Catalog(settings.storage_path / CATALOG, settings.postgres_url, bucket=bucket_of(settings))

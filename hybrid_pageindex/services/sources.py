@@ -18,6 +18,7 @@ from hybrid_core.store.catalog.sources import (
     remember,
     set_watch,
 )
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.libraries import Library, library_called
 from hybrid_core.types.sources import Source
 
@@ -110,7 +111,13 @@ def unwatch_folder(catalog: Catalog, library: str, folder: str | Path, *, forget
 
 
 def update(
-    catalog: Catalog, home: Path, library: str | None, wishes: Mapping[str, Any], machine: str, index: IndexFiles
+    catalog: Catalog,
+    home: Path,
+    library: str | None,
+    wishes: Mapping[str, Any],
+    machine: str,
+    index: IndexFiles,
+    reach: Reach | None = None,
 ) -> list[LibraryUpdate]:
     """Bring the sources of a machine in a library, or in all, up to date. ``wishes`` stand above what was remembered.
 
@@ -118,7 +125,7 @@ def update(
     """
     said = {key: wish for key, wish in wishes.items() if wish is not None}
     done = [
-        _updated(catalog, home, known, [replace(one, options={**one.options, **said}) for one in mine], index)
+        _updated(catalog, home, known, [replace(one, options={**one.options, **said}) for one in mine], index, reach)
         for known in chosen(catalog, library)
         if (mine := [one for one in all_sources(catalog, known.id) if one.belongs_to(machine)])
     ]
@@ -129,7 +136,7 @@ def update(
 
 
 def _updated(
-    catalog: Catalog, home: Path, library: Library, mine: Sequence[Source], index: IndexFiles
+    catalog: Catalog, home: Path, library: Library, mine: Sequence[Source], index: IndexFiles, reach: Reach | None
 ) -> LibraryUpdate:
     from indexers.stages.report import FileResult, IndexReport
     from indexers.watch.scan import scan
@@ -138,7 +145,7 @@ def _updated(
     report = IndexReport(())
     gone: dict[str, str] = {}
     for options in _different([one.options for one in mine]):
-        found = scan(catalog, [one for one in mine if one.options == options], home)
+        found = scan(catalog, [one for one in mine if one.options == options], home, reach)
         done = index(library, found.files, options) if found.files else IndexReport(())
         with catalog.snapshot() as snapshot:  # a file that has moved is gone from nowhere
             still = snapshot.paths(library.id)

@@ -14,6 +14,7 @@ from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.jobs import Job
 from hybrid_core.types.sources import Source
 from hybrid_pageindex.services.sources import IndexFiles, chosen
@@ -44,6 +45,7 @@ def watch_sources(
     tell: Callable[[WatchEvent], None],
     stop: threading.Event,
     times: WatchTimes = WatchTimes(),
+    reach: Reach | None = None,
 ) -> None:
     """Until ``stop``. ``enqueue`` asks for files to be indexed, and does not wait for it."""
     only = None if library is None else chosen(catalog, library)[0].id
@@ -66,7 +68,7 @@ def watch_sources(
 
     hearing = threading.Thread(target=found.hear, args=(stop,), name="watch-results", daemon=True)
     hearing.start()
-    watch(catalog, home, act, stop, library=only, machine=machine, times=times)
+    watch(catalog, home, act, stop, library=only, machine=machine, times=times, reach=reach)
     hearing.join()
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from hybrid_core.errors import ChangedError, DocumentError
+from hybrid_core.system.reach import OUTSIDE, Reach
 from hybrid_core.types.files import FileStamp
 from indexers.formats.nearby import local_links, pictures_beside
 from indexers.formats.registry import of_suffix
@@ -23,16 +24,18 @@ from indexers.formats.registry import of_suffix
 _CHUNK = 2**20
 
 
-def fingerprint(file: Path, at: Path | None = None) -> tuple[FileStamp, str]:
+def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) -> tuple[FileStamp, str]:
     """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own. The
     hash of one that shows pictures beside it is of these too; the stamp of one that may proves nothing.
+    What is read later must have this hash, so that ``reach`` is kept here alone.
 
-    Raises DocumentError where it cannot be read, ChangedError where it does not hold still.
+    Raises DocumentError where it cannot be read or is out of reach, ChangedError where it does not hold still.
     """
     began = time.time()
-    stat, sha256 = _read(file, at or file, _ignored)
+    reach = reach if at in (None, file) else None  # else its bytes are kept in the home
+    stat, sha256 = _read(file, at or file, _ignored, reach)
     links = _links(file, at, at or file)
-    beside = [(name, _read(file, place, _ignored)[1]) for name, place in pictures_beside(file.parent, links)]
+    beside = [(name, _read(file, place, _ignored, reach)[1]) for name, place in pictures_beside(file.parent, links)]
     return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, beside)
 
 
@@ -133,7 +136,9 @@ def size(file: Path) -> int:
     return 0 if found is None else found.st_size
 
 
-def _read(file: Path, at: Path, write: Callable[[memoryview], object]) -> tuple[os.stat_result, str]:
+def _read(
+    file: Path, at: Path, write: Callable[[memoryview], object], reach: Reach | None = None
+) -> tuple[os.stat_result, str]:
     digest, buffer = hashlib.sha256(), memoryview(bytearray(_CHUNK))
     with _readable(file):
         stream = open(at, "rb", buffering=0, opener=_opened)  # noqa: SIM115 - as a context below
@@ -141,6 +146,8 @@ def _read(file: Path, at: Path, write: Callable[[memoryview], object]) -> tuple[
         found = os.fstat(stream.fileno())
         if not S_ISREG(found.st_mode):
             raise DocumentError(f"{file}: not a regular file.")
+        if reach is not None and not reach.allows_open(at, stream.fileno()):
+            raise DocumentError(f"{file}: {OUTSIDE}")
         while True:
             with _readable(file):
                 got = stream.readinto(buffer)

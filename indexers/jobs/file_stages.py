@@ -103,7 +103,7 @@ class FileStages:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(turn.library, [doc_id]):
                     return replace(before, unread=0, note="it was removed while its pages were read by OCR")
-            stamp, sha256 = fingerprint(turn.file, turn.source)
+            stamp, sha256 = fingerprint(turn.file, turn.source, self._options.reach)
             seconds = self._options.ocr_seconds * 2**turn.job.turn
             return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, _untold)
 
@@ -161,7 +161,7 @@ class FileStages:
 
     def _parsed(self, turn: Turn) -> FileResult:
         file, library = turn.file, turn.library
-        stamp, sha256 = fingerprint(file, turn.source)
+        stamp, sha256 = fingerprint(file, turn.source, self._options.reach)
         format = format_of(turn.source)
         wanted = self._stored.of_format(sha256, format)
         known = document_at(self._catalog, library, file)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hybrid_core.store.jobs.limits import JobLimits
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.versions import Kind
 from indexers.build.chunks import ChunkSize
 from indexers.formats.limits import ParseLimits
@@ -41,7 +42,7 @@ class IndexOptions:
     ``machine``: whose files are read by their paths, "" where no other can be asked.
     ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
     that is empty; ``job_limits`` are kept by all processes. ``models`` are those of this process that improve files.
-    ``notes`` are told with the run's.
+    ``notes`` are told with the run's. ``reach`` is that of the server that asks, None for whoever may read everything.
     """
 
     workers: int = 0
@@ -65,6 +66,7 @@ class IndexOptions:
     job_limits: JobLimits = JobLimits()
     models: ModelPlan | None = None
     notes: tuple[str, ...] = ()
+    reach: Reach | None = None
 
     @property
     def worker_limits(self) -> WorkerLimits:

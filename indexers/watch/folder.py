@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import note_mounts
+from hybrid_core.system.reach import OUTSIDE, Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.sources import Source
 from indexers.files.private_copy import system_stat
@@ -50,9 +51,12 @@ class Findings:
 class FolderWatch:
     """Compares a source with its library's documents, in looks that the caller times."""
 
-    def __init__(self, source: Source, catalog: Catalog, home: Path, times: WatchTimes) -> None:
+    def __init__(
+        self, source: Source, catalog: Catalog, home: Path, times: WatchTimes, reach: Reach | None = None
+    ) -> None:
         """Nothing below ``home`` is taken: the engine's own files lie there."""
         self.source, self._catalog, self._home, self._times = source, catalog, home, times
+        self._reach = reach
         self.events = False  # whether somebody tells of changes, so that scans are rarely needed
         self.away = False
         self._mounts = dict(source.mounts)
@@ -82,7 +86,7 @@ class FolderWatch:
             self._missing.clear()
             self._due = now + self._times.poll
             return Findings(notes=self._new([f"{self.source.root} is not there; its documents stay as they are"]))
-        found = scan(self._catalog, [replace(self.source, mounts=self._mounts)], self._home)
+        found = scan(self._catalog, [replace(self.source, mounts=self._mounts)], self._home, self._reach)
         with self._catalog.snapshot() as snapshot:
             stamps = snapshot.stamps(self.source.library)
         by_path = {path: stamps[doc_id] for doc_id, path in found.documents.items() if doc_id in stamps}
@@ -92,8 +96,9 @@ class FolderWatch:
         over = {doc_id: found.gone[doc_id] for doc_id, end in until.items() if end <= now}
         self._due = min(self._due, *(end for end in until.values() if end > now), self._due)
         self._remember_mounts(str(file) for file in found.files if str(file) in by_path)
+        refused = (f"{path}: {why}" for path, why in found.problems if why == OUTSIDE)
         self._rested = now + _SHARE * (time.monotonic() - began)
-        return Findings(ready, over, self._new(tuple(out_of_reach(found.doubtful.values()))))
+        return Findings(ready, over, self._new((*out_of_reach(found.doubtful.values()), *refused)))
 
     def _taken(self, files: Iterable[Path], now: float, stamps: dict[str, FileStamp] | None = None) -> tuple[Path, ...]:
         """Which of the files hold still and are not what their documents were made of, nor what was found before."""

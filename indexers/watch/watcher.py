@@ -10,6 +10,7 @@ from pathlib import Path
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import watched_sources
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.sources import Source
 from indexers.watch.folder import Findings, FolderWatch, WatchTimes
 from indexers.watch.gone import missing
@@ -32,6 +33,7 @@ def watch(
     library: str | None = None,
     machine: str = "",
     times: WatchTimes = WatchTimes(),
+    reach: Reach | None = None,
 ) -> None:
     """Watch the sources of a library, or of all, until ``stop``: those that are added meanwhile too."""
     running: dict[tuple[str, ...], tuple[threading.Event, threading.Thread]] = {}
@@ -42,7 +44,7 @@ def watch(
                 running.pop(key)[0].set()
             for key in watched.keys() - running.keys():
                 ended = threading.Event()
-                folder = FolderWatch(watched[key], catalog, home, times)
+                folder = FolderWatch(watched[key], catalog, home, times, reach)
                 thread = threading.Thread(
                     target=_follow, args=(folder, home, act, ended, times.poll), name="watch", daemon=True
                 )

@@ -94,6 +94,7 @@ class Listening:
 def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     """The application, and what its routes share."""
     limits = engine.settings
+    engine.confine(listening.access.roots)
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
         Turns(_READS, _WAITING), Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),

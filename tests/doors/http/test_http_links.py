@@ -30,10 +30,12 @@ class Place:
         documents = self.client.get("/libraries/mills/documents").json()["documents"]
         return {one["name"] for one in documents if one["published"]}
 
-    def secrets(self) -> list[str]:
-        """The texts of what a search for the secret finds."""
-        question = {"question": "outsidesecretword", "libraries": ["mills"]}
-        return [one["text"] for one in self.client.post("/search", json=question).json()["results"]]
+    def leaked(self) -> bool:
+        """Whether a search gives anything of the secret."""
+        question = {"question": "outsidesecretword accountant payroll", "libraries": ["mills"]}
+        found = self.client.post("/search", json=question)
+        assert found.status_code == 200, found.text
+        return any("accountant" in str(one) for one in found.json()["results"])
 
     def original(self, name: str) -> httpx.Response:
         documents = self.client.get("/libraries/mills/documents").json()["documents"]
@@ -42,7 +44,7 @@ class Place:
 
     def idle(self) -> bool:
         jobs = self.client.get("/jobs").json()["jobs"]
-        return all(one["state"] in ("done", "failed", "cancelled") for one in jobs)
+        return all(one["status"] in ("done", "failed", "cancelled") for one in jobs)
 
 
 @pytest.fixture
@@ -99,3 +101,41 @@ def test_an_export_packs_only_what_was_indexed(place: Place) -> None:
     assert [text for name, text in packed.items() if name.startswith("files/")] == [PAGE]
     assert "outsidesecretword" not in "".join(packed.values())
     assert "has changed since it was indexed" in packed["library.json"]
+
+
+def test_an_update_follows_no_link_out_of_the_root(place: Place) -> None:
+    swap_file(place)
+    swap_folder(place)
+    (place.shared / "link.md").symlink_to(place.outside / "s.md")
+    (place.shared / "more").symlink_to(place.outside)
+    (place.shared / "new.md").write_text("# A new page\n\nThe newword is here.\n")
+    updated = place.client.post("/libraries/mills/update", json={})
+    assert updated.status_code == 202 and "leads out of the folders" in updated.text
+    until(lambda: "new.md" in place.names() and place.idle())
+    assert place.names() == {"a.md", "b.md", "new.md"} and not place.leaked()
+
+
+def test_a_rebuild_follows_no_link_out_of_the_root(place: Place) -> None:
+    swap_file(place)
+    swap_folder(place)
+    assert place.client.post("/libraries/mills/rebuild").status_code == 202
+    until(place.idle)
+    assert not place.leaked()
+
+
+def test_a_folder_that_became_a_link_itself_is_not_looked_at(place: Place) -> None:
+    shutil.rmtree(place.shared)
+    place.shared.symlink_to(place.outside)
+    updated = place.client.post("/libraries/mills/update", json={})
+    assert "leads out of the folders" in updated.text and "s.md" not in updated.text
+    until(place.idle)
+    assert place.names() == {"a.md", "b.md"} and not place.leaked()
+
+
+def test_a_watched_folder_gives_nothing_from_outside(place: Place) -> None:
+    assert place.client.post("/libraries/mills/sources", json={"folder": str(place.shared)}).status_code == 201
+    swap_file(place)
+    (place.shared / "link.md").symlink_to(place.outside / "s.md")
+    (place.shared / "new.md").write_text("# A new page\n\nThe newword is here.\n")
+    until(lambda: "new.md" in place.names() and place.idle())
+    assert place.names() == {"a.md", "b.md", "new.md"} and not place.leaked()
