@@ -88,6 +88,13 @@ def test_keys_lead_everywhere(served: Serving, page: Any, places: list[str]) -> 
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Help").wait_for()
     page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Help").wait_for(state="detached")
+    page.get_by_role("navigation").get_by_role("link", name="Notes").press("Enter")
+    page.wait_for_url("**/#/notes")
+    page.get_by_role("heading", name="Notes").wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip", "as after each change of the place"
+    page.get_by_role("link", name="Hybrid PageIndex").press("Enter")
     page.get_by_role("searchbox").or_(page.get_by_role("combobox")).first.focus()
     page.keyboard.type("How many people are employed?")
     page.keyboard.press("Enter")

@@ -22,6 +22,8 @@ export function Frame({ here, online, children }) {
     return () => removeEventListener("keydown", keys);
   }, []);
   useEffect(() => document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" }), [here.name]); // of a narrow screen
+  const at = [here.name, ...here.parts.slice(0, 2)].join("/"); // pages of a document are one place
+  useEffect(fromTheTop, [at]);
   return html`<a class="skip" href="#main" onClick=${toMain}>${t("frame.skip")}</a>
     <header class="bar">
       <a class="brand" href="#/"><img src="/web/icon.svg" alt="" width="24" height="24" /><span>Hybrid PageIndex</span></a>
@@ -35,6 +37,16 @@ export function Frame({ here, online, children }) {
     ${!online && html`<p class="offline" role="alert">${t("frame.offline")}</p>`}
     <main id="main" tabindex="-1">${children}</main>
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
+}
+
+/** The first Tab in another place leads to the skip link; what has the focus within the place keeps it. */
+function fromTheTop() {
+  if (document.querySelector("main :focus, dialog :focus")) return;
+  const top = /** @type {HTMLElement} */ (document.getElementById("app"));
+  top.tabIndex = -1;
+  top.focus({ preventScroll: true });
+  top.blur(); // browsers go on from where the focus was last
+  top.removeAttribute("tabindex");
 }
 
 function Appearance() {
