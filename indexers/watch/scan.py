@@ -61,8 +61,9 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach |
     files = [Path(path) for path in dict.fromkeys((*map(str, found.files), *also)) if path not in out]
     if reach is not None:
         within = _Within(reach, sources)
-        refused += [str(file) for file in files if not within.allows(file)]
-        files = [file for file in files if str(file) not in set(refused)]
+        outside = {file for file in files if not within.allows(file)}
+        refused += sorted(map(str, outside))
+        files = [file for file in files if file not in outside]
     named = {one.path for one in sources if one.kind == "file"}
     return SourceScan(
         tuple(file for file in files if home not in file.parents), documents, gone, doubtful,
