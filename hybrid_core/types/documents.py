@@ -310,11 +310,16 @@ class StoredEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a library's change log. ``content_id`` is None where the document was removed."""
+    """One entry of a library's change log. ``content_id`` is None where the document was removed.
+
+    ``mark`` is a random number of its transaction, 0 where an older version wrote it. A log that was restored and went
+    on has the same ``seq`` again, but not the same mark.
+    """
 
     seq: int
     doc_id: str
     content_id: str | None
+    mark: int = 0
 
 
 class Hit(NamedTuple):

@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 25
+SCHEMA_VERSION = 26
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -206,6 +206,7 @@ changes = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the library's counter
     Column("doc_id", String, nullable=False),
     Column("content_id", String),  # NULL: removed
+    Column("mark", BigInteger, nullable=False, server_default="0"),  # random: unlike seq never used twice
     sqlite_with_rowid=False,
 )  # fmt: skip
 

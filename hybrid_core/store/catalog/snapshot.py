@@ -133,13 +133,20 @@ class Snapshot:
         """The newest change of a library; 0 where there is none."""
         return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
+    def mark(self, library: str, seq: int) -> int | None:
+        """The mark of a change, 0 for that before the first; None where there is no such change."""
+        changes = schema.changes.c
+        query = select(changes.mark).where(changes.library == library, changes.seq == seq)
+        found: int | None = self._connection.scalar(query) if seq else 0
+        return found
+
     def changes(self, library: str, after: int) -> list[Change]:
         found = self._connection.execute(
-            select(schema.changes.c.seq, schema.changes.c.doc_id, schema.changes.c.content_id)
+            select(*(schema.changes.c[name] for name in ("seq", "doc_id", "content_id", "mark")))
             .where(schema.changes.c.library == library, schema.changes.c.seq > after)
             .order_by(schema.changes.c.seq)
         )
-        return [Change(row.seq, row.doc_id, row.content_id) for row in found]
+        return [Change(*row) for row in found]
 
     def changed_documents(self, library: str, after: int) -> frozenset[str]:
         """The ids of those with a change after this one, each once."""

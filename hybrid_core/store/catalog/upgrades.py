@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Column, Connection, LargeBinary, MetaData, Row, Table, text
+from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Row, Table, text
 
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.ddl import add_column
@@ -322,4 +322,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     22: (add_column("sources", "machine", CleanString, ""),),
     23: (_pack_trees,),
     24: (_widen_sizes,),
+    25: (add_column("changes", "mark", BigInteger, "0"),),
 }

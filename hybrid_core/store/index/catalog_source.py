@@ -30,6 +30,10 @@ class CatalogSource:
         with self._catalog.snapshot() as snapshot:
             return snapshot.position(self._library)
 
+    def mark(self, seq: int) -> int | None:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.mark(self._library, seq)
+
     def changes(self, after: int) -> Iterable[Change]:
         with self._catalog.snapshot() as snapshot:
             return snapshot.changes(self._library, after)

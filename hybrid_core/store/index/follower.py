@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from hybrid_core.errors import IndexDamagedError, IndexMissingError, StoreError
-from hybrid_core.store.index.points import Point, PointSource, VectorName
+from hybrid_core.store.index.points import OTHER_HISTORY, Point, PointSource, VectorName
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.parts import parts
 
@@ -49,6 +49,10 @@ class PointStore(Protocol):
         """Up to which change everything is applied. Raises ``IndexMissingError`` where it was never filled."""
         ...
 
+    def stand(self) -> tuple[int, int]:
+        """The position, and the mark of the change there. Raises as ``position`` does."""
+        ...
+
     def writing(self) -> AbstractContextManager[None]:
         """Held around every write. Raises ``BusyError`` where another process keeps us from it."""
         ...
@@ -57,12 +61,15 @@ class PointStore(Protocol):
         """Let these be the documents' only points; they are what the source had at ``at`` or later."""
         ...
 
-    def refill(self, points: Iterable[Point], at: int) -> None:
-        """Let these be the only points at all."""
+    def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
+        """Let these be the only points at all; ``anew``: no number recorded with the old ones means anything."""
         ...
 
-    def advance(self, position: int, *, more: bool = False) -> None:
-        """Record durably that everything up to a position is applied; with ``more`` to come, only now and then."""
+    def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
+        """Record durably that everything up to a position is applied; with ``more`` to come, only now and then.
+
+        ``mark`` is that of the change at this position.
+        """
         ...
 
     def nearest(self, query: Query) -> list[Found]:
@@ -104,11 +111,14 @@ class Follower:
         self._verified = False  # whether the count was compared with the source since the last write (shared: ever)
         self._stale: int | None = None  # position from which changes may have made old what this handle wrote
 
-    def resume(self) -> bool:
+    def resume(self, source: PointSource) -> bool:
         """Go on from what the store has recorded, without applying anything; False where that cannot be trusted."""
         try:
             if not self._store.amiss:
-                self._reach(self._store.position())
+                position, mark = self._store.stand()
+                if source.mark(position) != mark:
+                    return False
+                self._reach(position)
         except IndexDamagedError:
             return False
         return not self._store.amiss
@@ -192,10 +202,12 @@ class Follower:
     def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:
         """Apply the log until it stands still, or a few times; False where it was ``enough`` before."""
         for _round in range(_ROUNDS):
-            recorded = self._store.position()  # before the source is asked, or it could look as if it were ahead
+            recorded, mark = self._store.stand()  # before the source is asked, or it could look as if it were ahead
             newest = source.position()
             if newest < recorded:
                 raise IndexDamagedError("it is ahead of the catalog")
+            if source.mark(recorded) != mark:
+                raise IndexDamagedError(OTHER_HISTORY)
             self._reach(recorded)
             start = recorded if self._stale is None else min(recorded, self._stale)
             if start == newest:
@@ -207,9 +219,11 @@ class Follower:
 
     def _apply(self, source: PointSource, start: int, newest: int, enough: Callable[[], bool]) -> bool:
         latest: dict[str, int] = {}
+        marks: dict[int, int] = {}
         for change in source.changes(start):
             latest.pop(change.doc_id, None)  # so that the rest stays in order of seq
             latest[change.doc_id] = change.seq
+            marks[change.seq] = change.mark
             newest = max(newest, change.seq)
         self._verified = self._verified and self._store.shared
         self._note_writing(newest)
@@ -217,12 +231,13 @@ class Follower:
             for some in parts(latest, self._store.documents_at_once):
                 published = source.published(some)  # after the changes were read: what is published now, or later
                 self._store.replace(some, _points(source, published), newest)
-                self._store.advance(latest[some[-1]], more=True)  # so that a kill costs a part only
-                self._reach(max(self.position, latest[some[-1]]))
-                if latest[some[-1]] < newest and enough():
-                    self._store.advance(latest[some[-1]])
+                at = latest[some[-1]]
+                self._store.advance(at, marks[at], more=True)  # so that a kill costs a part only
+                self._reach(max(self.position, at))
+                if at < newest and enough():
+                    self._store.advance(at, marks[at])
                     return False
-            self._store.advance(newest)
+            self._store.advance(newest, marks.get(newest, 0))
         self._reach(newest)
         self._stale = newest
         return True
@@ -238,8 +253,8 @@ class Follower:
         self._verified, self._store.amiss = False, reason  # until it is filled to the end
         self._note_writing(newest)
         with self._store.writing():
-            self._store.refill(_points(source, source.published()), newest)
-            self._store.advance(newest)
+            self._store.refill(_points(source, source.published()), newest, anew=reason == OTHER_HISTORY)
+            self._store.advance(newest, source.mark(newest) or 0)
         self._stale, self._store.amiss, self.rebuilt = newest, "", "" if reason == NEW else reason
         self._apply_log(source)
 

@@ -40,9 +40,9 @@ class VectorIndex:
         """``Follower.follow``; calling it again, or replaying, changes nothing."""
         self._follower.follow(source, until, enough, fill=fill)
 
-    def resume(self) -> bool:
+    def resume(self, source: PointSource) -> bool:
         """``Follower.resume``."""
-        return self._follower.resume()
+        return self._follower.resume(source)
 
     def search(self, query: Query) -> list[Hit]:
         """The best pages, ordered by (−score, doc_id, page); nothing where the index has no such vectors.

@@ -24,6 +24,8 @@ LEARNED: VectorName = "learned-sparse"
 """The names of the vectors, the same in every backend."""
 OTHER_SETTINGS = "it was made with other settings"
 """Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
+OTHER_HISTORY = "it is of another history of the catalog"
+"""Why an index is rebuilt whose catalog was restored from a backup and went on from there."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 BATCH = 250
 """Points a call writes."""
@@ -71,6 +73,10 @@ class PointSource(Protocol):
 
     def position(self) -> int:
         """Newest ``seq`` of the change log, 0 when it is empty."""
+        ...
+
+    def mark(self, seq: int) -> int | None:
+        """The mark of the change with this ``seq``, 0 for 0; None where there is no such change."""
         ...
 
     def changes(self, after: int) -> Iterable[Change]:

@@ -54,6 +54,9 @@ class Library:
     def position(self) -> int:
         return self.log[-1].seq if self.log else 0
 
+    def mark(self, seq: int) -> int | None:
+        return 0 if seq <= self.position() else None
+
     def changes(self, after: int) -> Iterable[Change]:
         return (change for change in self.log if change.seq > after)
 

@@ -191,6 +191,7 @@ def test_either_database_is_brought_up_from_the_first_version_that_both_had(cata
         connection.exec_driver_sql("DROP TABLE trees")
         connection.exec_driver_sql("CREATE TABLE sections (content_id VARCHAR, position INTEGER)")
         connection.exec_driver_sql("ALTER TABLE sources DROP COLUMN machine")
+        connection.exec_driver_sql("ALTER TABLE changes DROP COLUMN mark")
         connection.exec_driver_sql("UPDATE meta SET value = '20' WHERE key = 'schema'")
     catalog.close()
     with closing(Catalog(catalog.path, catalog.url)) as opened:
@@ -233,6 +234,7 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
     with sqlite3.connect(path) as direct:
         unpack_trees(direct)
         direct.execute("ALTER TABLE sources DROP COLUMN machine")
+        direct.execute("ALTER TABLE changes DROP COLUMN mark")
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
         for index in ("pages_unread", "contents_by_version"):  # what came after
             direct.execute(f"DROP INDEX {index}")

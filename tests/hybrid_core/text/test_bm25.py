@@ -70,6 +70,9 @@ class Passages:
     def position(self) -> int:
         return 1
 
+    def mark(self, seq: int) -> int | None:
+        return 0 if seq <= self.position() else None
+
     def changes(self, after: int) -> list[Change]:
         return [Change(1, "doc", "content")] if after < 1 else []
 

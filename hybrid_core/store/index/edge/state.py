@@ -16,7 +16,8 @@ class ShardState:
     """What the shard holds. While ``writing``, it may hold more than ``position`` and ``count`` say.
 
     ``churn`` is how many points were written or deleted since the shard was last optimised. ``files`` is the
-    fingerprint of its id trackers (folders.py), "" where it was not taken.
+    fingerprint of its id trackers (folders.py), "" where it was not taken. ``mark`` is that of the change at
+    ``position``, 0 where an older version recorded it.
     """
 
     manifest: Mapping[str, str | int]
@@ -25,6 +26,7 @@ class ShardState:
     churn: int = 0
     writing: bool = False
     files: str = ""
+    mark: int = 0
 
 
 def read_state(path: Path) -> ShardState | None:
@@ -39,7 +41,7 @@ def read_state(path: Path) -> ShardState | None:
         state = ShardState(**raw)
     except TypeError:
         return None
-    numbers = (state.position, state.count, state.churn)
+    numbers = (state.position, state.count, state.churn, state.mark)
     sound = isinstance(state.manifest, dict) and all(type(n) is int and n >= 0 for n in numbers)
     return state if sound and isinstance(state.writing, bool) and isinstance(state.files, str) else None
 

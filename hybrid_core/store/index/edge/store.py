@@ -62,11 +62,11 @@ def open_edge(
     try:
         with translated():
             store.open(source.position, hurried=not follow)
-        if follow or not index.resume():
+        if follow or not index.resume(source):
             index.catch_up(source)
         with translated():
             store.settle(hurried=not follow)
-        if follow or not index.resume():
+        if follow or not index.resume(source):
             index.catch_up(source)
     except BaseException:
         index.close()
@@ -89,7 +89,7 @@ class EdgeStore:
         self.closed = False
         self._lock = threading.Lock()  # around every use of the shard, which is not thread-safe
         self._manifest = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
-        self._position = 0
+        self._position = self._mark = 0
         self._churn = 0  # points written or deleted since the shard was optimised
         self._unsaved = 0
         self._recorded: ShardState | None = None
@@ -117,6 +117,9 @@ class EdgeStore:
     def position(self) -> int:
         return self._position
 
+    def stand(self) -> tuple[int, int]:
+        return self._position, self._mark
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         if self.private:
@@ -136,7 +139,7 @@ class EdgeStore:
             deleted = sum(shard.delete_others(doc_id, keep=written) for doc_id in doc_ids)
         self._touched(len(written) + deleted)
 
-    def refill(self, points: Iterable[Point], at: int) -> None:
+    def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
         with self._lock:
             self._let_go()
             if not self.private:
@@ -145,16 +148,16 @@ class EdgeStore:
             shutil.rmtree(self._place.shard, ignore_errors=True)
             if not self.private:
                 self._place.acquit()
-            self._position = self._churn = 0
+            self._position = self._mark = self._churn = 0
             shard = self._shard = Shard.create(self._place.shard, self.dimension, self.learned)
             for batch in shard.prepared(points):
                 shard.upsert(batch)
                 self._touched(len(batch.ids))
 
-    def advance(self, position: int, *, more: bool = False) -> None:
+    def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
         if not more or self._unsaved >= _CHECKPOINT_POINTS:
             with self._lock:
-                self._save(position, more=more)
+                self._save(position, mark, more=more)
 
     def nearest(self, query: Query) -> list[Found]:
         with self._lock:
@@ -197,7 +200,7 @@ class EdgeStore:
                         self.amiss = error.message
             elif state != self._recorded:
                 with self.writing():
-                    self._save(self._position)
+                    self._save(self._position, self._mark)
 
     def close(self) -> None:
         """Give the shard and its folder back; safe to call twice."""
@@ -225,11 +228,11 @@ class EdgeStore:
         self._churn += points
         self._unsaved += points
 
-    def _save(self, position: int, *, more: bool = False) -> None:
+    def _save(self, position: int, mark: int, *, more: bool = False) -> None:
         """Make everything written durable, then record it as at ``position`` (``more``: writing goes on)."""
         self._open_shard().flush()
         close_below(self._place.shard)  # Edge makes files as the umask lets it
-        self._position, self._unsaved = position, 0
+        self._position, self._mark, self._unsaved = position, mark, 0
         self._record(self._state(writing=more))
 
     def _open_own(self, newest: Callable[[], int], hurried: bool) -> str:
@@ -299,7 +302,7 @@ class EdgeStore:
             self._shard = Shard.load(self._place.shard, self.dimension, self.learned)
             count = self._shard.count()
         close_below(self._place.shard)
-        self._position = state.position
+        self._position, self._mark = state.position, state.mark
         if not state.writing and count != state.count:
             self._let_go()
             raise IndexDamagedError(f"it holds {count} vectors and not {state.count}")
@@ -328,9 +331,9 @@ class EdgeStore:
 
     def _state(self, writing: bool) -> ShardState:
         if writing:
-            return ShardState(self._manifest, self._position, 0, self._churn, writing)
+            return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
         count, files = self._open_shard().count(), fingerprint(self._place.shard)
-        return ShardState(self._manifest, self._position, count, self._churn, files=files)
+        return ShardState(self._manifest, self._position, count, self._churn, files=files, mark=self._mark)
 
     def _record(self, state: ShardState) -> None:
         if not self.private:

@@ -77,6 +77,12 @@ class CollectionStore:
             raise IndexMissingError(NEW)
         return position
 
+    def stand(self) -> tuple[int, int]:
+        record = self._record()  # both at once: another process may move it
+        if record.get("position", -1) < 0:
+            raise IndexMissingError(NEW)
+        return record["position"], record.get("mark", 0)
+
     def begin(self) -> None:
         """Let it be there, filled or not: what it lacks is applied like any other change."""
         if self.recorded() is None:
@@ -90,10 +96,10 @@ class CollectionStore:
         self._write(points, at)
         self._delete_older(at, doc_ids)
 
-    def refill(self, points: Iterable[Point], at: int) -> None:
+    def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
         """Over what it holds: others' searches go on meanwhile."""
         recorded = self.recorded()
-        if recorded is not None and recorded > at:
+        if recorded is not None and (anew or recorded > at):
             with kept_aliases(self.server, self.name):
                 self.drop()  # of a catalog that was put back to an earlier state
                 self.create()
@@ -198,28 +204,27 @@ class CollectionStore:
 
     def recorded(self) -> int | None:
         """The position up to which everything is applied, None where the collection is not built."""
-        position: int | None = self._record("position")
+        position: int | None = self._record().get("position")
         return position if position is not None and position >= 0 else None
 
     def used(self) -> float | None:
         """When somebody last opened or wrote the collection (Unix time), None where nothing says."""
-        used: float | None = self._record("used")
+        used: float | None = self._record().get("used")
         return used
 
-    def _record(self, key: str) -> Any:
+    def _record(self) -> Mapping[str, Any]:
         try:
             found = self.server.call(
                 lambda client: client.retrieve(self.name, [self.tenant.record], with_payload=True, with_vectors=False)
             )
         except IndexMissingError:  # no such collection
-            return None
-        return (found[0].payload or {}).get(key) if found else None
+            return {}
+        return (found[0].payload or {}) if found else {}
 
-    def advance(self, position: int, *, more: bool = False) -> None:
+    def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
         """Record that everything up to a position is applied, unless a later one is recorded."""
-        record = models.PointStruct(
-            id=self.tenant.record, vector={}, payload=self.tenant.payload(position=position, used=time.time())
-        )
+        payload = self.tenant.payload(position=position, mark=mark, used=time.time())
+        record = models.PointStruct(id=self.tenant.record, vector={}, payload=payload)
         self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
 
     def _touch(self) -> None:

@@ -69,7 +69,7 @@ def open_server(
     index = VectorIndex(store)
     if not follow:
         store.begin()
-    if follow or not index.resume():
+    if follow or not index.resume(source):
         index.catch_up(source)
     drop_collections(server, collection, lambda other: other.name == name or not unused(other), tenant)
     return index

@@ -51,6 +51,9 @@ class Library:
     def position(self) -> int:
         return int(str(self._all("select coalesce(max(seq), 0) from log")[0][0]))
 
+    def mark(self, seq: int) -> int | None:
+        return 0 if seq <= self.position() else None
+
     def changes(self, after: int) -> Iterable[Change]:
         return [Change(*row) for row in self._all("select * from log where seq > ? order by seq", after)]  # type: ignore[arg-type]
 

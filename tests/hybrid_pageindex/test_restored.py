@@ -1,0 +1,110 @@
+"""A catalog that was restored from a backup beside an index that went on, and then written before any search."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.store.home import CATALOG
+from hybrid_core.store.index.edge.state import read_state, write_state
+from hybrid_core.store.index.points import OTHER_HISTORY
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.services.indexes import index_folder
+
+NAMES = ("alder", "birch", "cedar", "elm", "fir", "larch")
+
+
+def edit(engine: Engine, folder: Path, *names: str) -> None:
+    """Index files that hold a word of their own now, and are as long as before."""
+    for name in names:
+        (folder / f"{name}.md").write_text(f"# The {name}\n\nIt is known for {name}word.\n")
+    run(engine.index(folder))
+
+
+def named(engine: Engine, word: str) -> list[str]:
+    return [page.doc_name for page in engine.search_now(word).results]
+
+
+def restore(home: Path, backup: Path) -> None:
+    """As the page on operating has it: the index stays."""
+    for file in home.glob("catalog.sqlite*"):
+        file.unlink()
+    shutil.copy(backup, home / CATALOG)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Six files of one page."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / f"{name}.md").write_text(f"# The {name}\n\nIt is known for nothing.\n")
+    return folder
+
+
+@pytest.fixture
+def backup(tmp_path: Path, files: Path) -> Path:
+    """Of a catalog at which the index stood, too."""
+    made = tmp_path / "backup.sqlite"
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(files))
+        assert named(engine, "larch")
+        with closing(sqlite3.connect(tmp_path / "home" / CATALOG)) as live:
+            live.execute("VACUUM INTO ?", [str(made)])
+    return made
+
+
+@pytest.mark.parametrize("disk", ["files as they were", "files as they are"])
+@pytest.mark.parametrize("later", ["cedar", "cedar elm", "cedar birch", "cedar elm fir", "elm fir cedar larch"])
+def test_an_index_of_what_was_lost_is_not_taken_for_that_of_what_came_after(
+    later: str, disk: str, tmp_path: Path, files: Path, backup: Path
+) -> None:
+    home, before = tmp_path / "home", {file: file.read_bytes() for file in files.iterdir()}
+    with closing(Engine(home)) as engine:
+        edit(engine, files, "alder", "birch")
+        assert named(engine, "alderword") and named(engine, "birchword")
+    restore(home, backup)
+    expected = set(later.split())
+    if disk == "files as they were":
+        for file, data in before.items():
+            file.write_bytes(data)
+    else:
+        expected |= {"alder", "birch"}
+    with closing(Engine(home)) as engine:
+        edit(engine, files, *later.split())
+    with closing(Engine(home)) as engine:
+        found = {name: named(engine, f"{name}word") for name in NAMES}
+        assert found == {name: [f"{name}.md"] if name in expected else [] for name in NAMES}
+
+
+def test_an_index_that_an_older_version_recorded_is_used_and_knows_its_history_from_the_next_change_on(
+    tmp_path: Path, files: Path, backup: Path
+) -> None:
+    home = tmp_path / "home"
+    record = index_folder(home, "default") / "state.json"
+    with closing(sqlite3.connect(home / CATALOG)) as catalog, catalog:
+        catalog.execute("UPDATE changes SET mark = 0")  # as the upgrade leaves them
+    state = read_state(record)
+    assert state is not None and state.mark
+    write_state(record, type(state)(state.manifest, state.position, state.count, state.churn))
+    with closing(Engine(home)) as engine:
+        assert named(engine, "larch")
+        assert engine._indexes().ready("default").rebuilt == ""
+        edit(engine, files, "alder")
+        assert named(engine, "alderword")
+        assert engine._indexes().ready("default").rebuilt == ""
+    found = read_state(record)
+    assert found is not None and found.mark
+
+
+def test_an_index_whose_last_change_is_gone_from_the_log_is_made_anew(tmp_path: Path, backup: Path) -> None:
+    home = tmp_path / "home"
+    with closing(sqlite3.connect(home / CATALOG)) as catalog, catalog:
+        catalog.execute("UPDATE changes SET seq = seq + 1 WHERE seq = (SELECT max(seq) FROM changes)")
+    with closing(Engine(home)) as engine:
+        assert named(engine, "larch")
+        assert engine._indexes().ready("default").rebuilt == OTHER_HISTORY
