@@ -33,8 +33,12 @@ _SECONDS = 10.0  # until the process ends by force
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
-    """``options`` are those of the parser's command ``serve``. Raises UsageError for what would not be safe."""
+    """``options`` are those of the parser's command ``serve``. Raises UsageError for what would not be safe, and
+    StoreError where the home cannot be opened.
+    """
     listening = listening_of(engine, options)
+    if not engine.settings.postgres_url:  # a server may come back; a folder that is not to be written stays so
+        await asyncio.to_thread(lambda: engine.tokens)
     bound = _bound(listening)
     listening = replace(listening, port=bound.getsockname()[1])
     app, server = build_app(engine, listening)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -173,3 +175,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def test_a_home_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "catalog.sqlite").mkdir()
+    command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--home", str(tmp_path), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    [line] = done.stderr.splitlines()
+    assert done.returncode and "catalog.sqlite: cannot be opened" in line
