@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_pageindex import Engine
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli import main
 from hybrid_pageindex.doors.cli.progress import Pace, embed_progress
 from indexers.build.embed import EmbedProgress
@@ -196,6 +196,18 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     unsure = cli("clear")
     assert unsure.returncode == 2 and "--yes" in unsure.stderr
     assert cli("clear", "--library", "other", "--yes").returncode == 1
+    engine = Engine(tmp_path / "home")
+    run(engine.conversations.create(libraries="default"))
+    engine.close()
+    unsure = cli("clear", "--library", "default")
+    assert unsure.returncode == 2 and "conversations stay" in unsure.stderr
+    cleared = cli("clear", "--library", "default", "--yes")
+    assert "1 conversation about it stays" in cleared.stdout and "chat remove ID" in " ".join(cleared.stdout.split())
+    assert "nothing was asked" in cli("chat", "list").stdout
+    cli("index", tmp_path / "b.pdf")
+    again = json.loads(cli("clear", "--library", "default", "--yes", "--json").stdout)
+    assert again == {"cleared": ["default"], "conversations_kept": 1}
+    cli("index", tmp_path / "b.pdf")
     assert json.loads(cli("clear", "--yes", "--json").stdout) == {"cleared": ["default"]}
     assert (tmp_path / "b.pdf").exists() and "No library" in cli("libraries").stdout
 

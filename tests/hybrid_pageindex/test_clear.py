@@ -158,8 +158,14 @@ def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     catalog = catalog_of(engine.home)
     assert [one.title for one in ConversationReader(catalog).listed()] == [SECRET]
     catalog.close()
+    assert run(engine.conversations.about("default")) == 1
     run(engine.clear(library="default"))
-    assert rows(engine.home / "catalog.sqlite")["messages"] == 0
+    [conversation] = run(engine.conversations.listed())
+    assert conversation.title == SECRET and conversation.scope.libraries == ("default",)
+    answer = run(engine.conversations.messages(conversation.id))[-1]
+    assert answer.text == f"It flew, the {SECRET}."
+    assert [(one.state, one.quote) for one in answer.citations] == [("gone", f"The {SECRET}.")]
+    assert run(engine.conversations.place(answer.id, 1)).note.startswith("the document is gone")
 
 
 def test_a_watch_goes_on_after_a_clear(engine: Engine, tmp_path: Path) -> None:

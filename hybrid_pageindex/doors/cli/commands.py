@@ -302,9 +302,16 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     library = _library(options)
     what = f"library '{library}'" if library else "all libraries"
     if not options.yes:
-        raise UsageError(f"This deletes {what} in {engine.home} (original files stay).", "Add --yes to do it.")
+        stay = "original files and conversations stay" if library else "original files stay"
+        raise UsageError(f"This deletes {what} in {engine.home} ({stay}).", "Add --yes to do it.")
+    about = await engine.conversations.about(library) if library else 0
     cleared = await engine.clear(library=library)
-    dump({"cleared": cleared}) if _json(options) else show.removed([f"library {name}" for name in cleared])
+    if _json(options):
+        dump({"cleared": cleared} | ({"conversations_kept": about} if library else {}))
+        return 0
+    show.removed([f"library {name}" for name in cleared])
+    if about:
+        show.conversations_left(about)
     return 0
 
 

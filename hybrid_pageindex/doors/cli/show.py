@@ -355,6 +355,15 @@ def removed(names: Sequence[str]) -> None:
         console.print("nothing to remove")
 
 
+def conversations_left(number: int) -> None:
+    """Say what a library leaves behind, and how to be rid of it."""
+    stay = "stays, with what it quotes" if number == 1 else "stay, with what they quote"
+    console.print(
+        f"{counted(number, 'conversation')} about it {stay}; the sources are named as gone. "
+        "«chat list» shows them, «chat remove ID» deletes one."
+    )
+
+
 def library(one: Library) -> None:
     alias = f", also called {one.alias}" if one.alias else ""
     console.print(f"library {escape(one.name)}{escape(alias)}")

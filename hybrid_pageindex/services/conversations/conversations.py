@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Unpack
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.store.conversations.forgetting import conversations_about
 from hybrid_core.store.conversations.reading import ConversationReader
 from hybrid_core.store.conversations.turns import Turns
 from hybrid_core.store.conversations.writing import ConversationWriter
@@ -229,6 +230,20 @@ class Conversations:
 
         await asyncio.to_thread(made)
         return await self.get(id)
+
+    async def about(self, library: str) -> int:
+        """Count the conversations about a library, or with an answer that cites it: they stay when it goes.
+
+        Raises NotFoundError for an unknown library.
+        """
+
+        def counted() -> int:
+            with self._catalog.snapshot() as snapshot:
+                id = snapshot.library(library).id
+            with self._catalog.reading() as connection:
+                return conversations_about(connection, id)
+
+        return await asyncio.to_thread(counted)
 
     async def remove(self, id: str) -> Conversation:
         """With all that was said; an answer that is being made ends."""

@@ -71,7 +71,8 @@ async def name_library(server: At, library: Owned, body: LibraryNames) -> Respon
 @router.delete("/{library}")
 async def delete_library(server: At, library: Owned) -> Response:
     """Original files stay, but for those that were uploaded."""
-    return said({"deleted": await server.engine.clear(library=library.name)})
+    about = await server.engine.conversations.about(library.name)
+    return said({"deleted": await server.engine.clear(library=library.name), "conversations_kept": about})
 
 
 @router.post("/{library}/embed", status_code=202)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from hybrid_core.errors import BusyError, LeaseLostError, NotFoundError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.conversations import events, rows
-from hybrid_core.store.conversations.forgetting import forget_library
+from hybrid_core.store.conversations.forgetting import conversations_about, forget_library
 from hybrid_core.store.conversations.reading import ConversationReader
 from hybrid_core.store.conversations.tables import messages
 from hybrid_core.store.conversations.turns import Turns
@@ -185,19 +185,19 @@ def test_a_name_that_a_user_gave_stays(reader: ConversationReader, writer: Conve
         writer.name("nobody's", "x", "user")
 
 
-def test_what_was_said_goes_with_its_library(
+def test_what_was_said_stays_when_its_library_goes(
     reader: ConversationReader, writer: ConversationWriter, turns: Turns, store: Store
 ) -> None:
     alone, both, everything = (writer.create(ConversationScope(one)) for one in (("a",), ("a", "b"), ()))
     fence = turns.begin(alone.id, "What?", "w")
-    turns.cite(fence, [CITED])
+    turns.end(fence, "complete", "That.", found=[replace(CITED, library="a")])
     with store.writing() as connection:
+        assert conversations_about(connection, "a") == 2 and conversations_about(connection, "b") == 1
         forget_library(connection, "a")
-    assert {one.id: one.scope.libraries for one in reader.listed()} == {both.id: ("b",), everything.id: ()}
-    with pytest.raises(NotFoundError):
-        reader.message(fence.message)
-    with pytest.raises(LeaseLostError):
-        turns.keep(fence)
+    scopes = {one.id: one.scope.libraries for one in reader.listed()}
+    assert scopes == {alone.id: ("a",), both.id: ("b",), everything.id: ()}, "none is about everything now"
+    assert reader.message(fence.message).text == "That."
+    assert [one.state for one in reader.message(fence.message).citations] == ["gone"]
 
 
 def test_a_citation_says_what_became_of_its_document(
