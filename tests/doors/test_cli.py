@@ -210,6 +210,9 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     cli("index", tmp_path / "b.pdf")
     assert json.loads(cli("clear", "--yes", "--json").stdout) == {"cleared": ["default"]}
     assert (tmp_path / "b.pdf").exists() and "No library" in cli("libraries").stdout
+    cli("token", "create", "reader", "--role", "read")
+    assert "config.yaml stays" in cli("clear", "--yes").stdout
+    assert "reader" not in cli("token", "list").stdout
 
 
 USAGE = [

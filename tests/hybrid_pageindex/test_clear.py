@@ -24,6 +24,7 @@ from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.store.notes.tables import feedback, notes
+from hybrid_core.store.usage.tables import model_usage
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.conversations import Citation, ConversationScope, Summary
 from hybrid_core.types.jobs import JobRequest, Worker
@@ -80,6 +81,11 @@ def said(catalog: Catalog) -> None:
 
 def kept(catalog: Catalog) -> None:
     TokenStore(catalog).create("a program", {"default": "read", EVERYWHERE: "read"})
+    TokenStore(catalog).create("an administrator", {EVERYWHERE: "admin"}, kind="user")
+    day = {"day": "2026-01-01", "model": "m", "input_tokens": 1, "output_tokens": 1, "unpriced": 0, "seconds": 1}
+    with catalog.writing() as connection:
+        connection.execute(insert(model_usage).values(library=SECRET, who="a program", calls=2, cost=1.0, **day))
+        connection.execute(insert(model_usage).values(library="default", who="", calls=1, cost=0.5, **day))
     AuditLog(catalog).add("a program", "search", SECRET, SECRET, 200)
     with catalog.writing() as connection:
         note = {"library": SECRET, "author": "a", "created_at": 1, "changed_at": 1, "doc_id": "", "page": 0}
@@ -112,10 +118,11 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
         "meta",
         "counters",
         "sqlite_sequence",
-        "tokens",
-        "grants",
-    }
-    assert now["grants"] == 1, "those of a library went with it: another one may get its id"
+        "model_usage",
+    }, "no token, user, session or right is left"
+    with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
+        [used] = direct.execute("SELECT library, who, calls, cost FROM model_usage")
+        assert used == ("", "", 3, 1.5), "a month's limit holds on, without a name"
     with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
         assert {name for (name,) in direct.execute("SELECT name FROM counters")} <= {"enqueue", "job events"}
     assert sum(rows(engine.home / "cache.sqlite").values()) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table
 
-from hybrid_core.store.tables import STAYS, metadata
+from hybrid_core.store.tables import metadata
 from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 
@@ -18,7 +18,6 @@ tokens = Table(
     Column("created_at", BigInteger, nullable=False),  # ms since 1970, as all times here
     Column("expires_at", BigInteger, nullable=False),  # 0: never
     Column("used_at", BigInteger, nullable=False, server_default="0"),
-    info={STAYS: True},
 )  # fmt: skip
 
 grants = Table(
@@ -26,7 +25,6 @@ grants = Table(
     Column("token", String, ForeignKey("tokens.id", ondelete="CASCADE"), primary_key=True),
     Column("library", String, primary_key=True),  # an id, «*» for all
     Column("role", String, nullable=False),
-    info={STAYS: True},
     sqlite_with_rowid=False,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.jobs.store import JobStore as Store
-from hybrid_core.types.access import EVERYWHERE, Role, Token
+from hybrid_core.types.access import Role, Token
 
 _SECRET = "hpi_"  # tools that look for leaked secrets find it by this
 _MOST_SESSIONS = 1000
@@ -108,10 +108,9 @@ class TokenStore:
             return None if row is None else (_with_grants(connection, [row])[0], row.parent)
 
 
-def forget_grants(connection: Connection, library: str | None = None) -> None:
-    """Of a library that goes, or of all: another one may get its id."""
-    which = grants.c.library != EVERYWHERE if library is None else grants.c.library == library
-    connection.execute(delete(grants).where(which))
+def forget_grants(connection: Connection, library: str) -> None:
+    """Of a library that goes: another one may get its id."""
+    connection.execute(delete(grants).where(grants.c.library == library))
 
 
 def _valid(now: int) -> Any:

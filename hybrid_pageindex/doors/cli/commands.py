@@ -302,7 +302,11 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     library = _library(options)
     what = f"library '{library}'" if library else "all libraries"
     if not options.yes:
-        stay = "original files and conversations stay" if library else "original files stay"
+        stay = (
+            "original files and conversations stay"
+            if library
+            else "with conversations, notes, tokens and users; original files stay"
+        )
         raise UsageError(f"This deletes {what} in {engine.home} ({stay}).", "Add --yes to do it.")
     about = await engine.conversations.about(library) if library else 0
     cleared = await engine.clear(library=library)
@@ -312,6 +316,8 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     show.removed([f"library {name}" for name in cleared])
     if about:
         show.conversations_left(about)
+    if not library:
+        show.home_cleared(engine.home)
     return 0
 
 

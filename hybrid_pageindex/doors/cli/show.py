@@ -364,6 +364,14 @@ def conversations_left(number: int) -> None:
     )
 
 
+def home_cleared(home: Path | str) -> None:
+    """Say what clearing everything leaves behind, and how to be rid of that."""
+    console.print(
+        "Tokens, users, conversations and notes are gone, too. config.yaml stays, and how much models were used, "
+        f"without names, for the limits of the month. Delete {escape(str(home))} to remove these."
+    )
+
+
 def library(one: Library) -> None:
     alias = f", also called {one.alias}" if one.alias else ""
     console.print(f"library {escape(one.name)}{escape(alias)}")
