@@ -163,7 +163,7 @@ class PostgresDatabase:
                 "Try again, with less at once.",
             ) from error
         except UNREADABLE as error:
-            raise StoreError(f"{self}: not a catalog, or damaged ({error}).", "Restore it, or index again.") from error
+            raise StoreError(f"{self}: not a catalog, or damaged ({error}).", "Restore your backup of it.") from error
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DEFECTS):
                 raise

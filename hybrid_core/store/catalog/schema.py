@@ -229,7 +229,11 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
             url, lambda opened: _ready(opened, path), lambda opened: _prepare(opened, path)
         )
     else:
-        mend = "Move it away and index again."
+        mend = (
+            "Restore your backup of it. Without one, «sqlite3 catalog.sqlite .recover | sqlite3 saved.sqlite» saves "
+            "what can be read. Do not just move it away: notes, corrections, conversations, rights and the names of "
+            "uploads are in it alone."
+        )
         made = SqliteFile(path, "a catalog", mend, lambda opened: _prepare_file(opened, path))
     with made.reading() as connection:
         half = connection.scalar(select(meta.c.value).where(meta.c.key == COPYING)) is not None
