@@ -35,6 +35,7 @@ from indexers.enrich.rebuild import rebuilt, within
 from indexers.enrich.sections import summarise_sections
 from indexers.enrich.steps import Stage, StepDone, StepName
 from indexers.enrich.tree import improve_tree
+from indexers.formats.defects import plain_reason
 from indexers.formats.page_look import PageLook
 
 T = TypeVar("T")
@@ -231,7 +232,7 @@ class _Work:
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
-            reason = error.message if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
+            reason = error.message if isinstance(error, PageIndexError) else plain_reason(error, name)
             made = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
         self.unfinished = self.unfinished or made.failed > made.refused
         self.refused = self.refused or made.refused > 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
 from hybrid_core.store.home import disk_full
 from hybrid_core.types.jobs import Advance, Job, JobStage
+from indexers.formats.defects import plain_reason
 from indexers.jobs.workplace import Workplace
 from indexers.stages.turn import Turn
 
@@ -145,7 +146,7 @@ class Runner:
                         raise
                     raise told from error
                 return
-            advance = Advance("failed", cause=f"{type(error).__name__}: {error}")
+            advance = Advance("failed", cause=f"This could not be done: {plain_reason(error, turn.job.subject)}.")
             self._queue.advance(fence, advance)
         self._over(turn, advance)
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.system.extras import require
+from indexers.formats.defects import plain_reason
 from indexers.formats.limits import out_of_memory
 from indexers.ocr.engine import ReadLine, Word, sureness
 
@@ -63,7 +64,7 @@ class RapidOcr:
                 raise LimitError(
                     "it needs more memory than OCR may use", "Raise the setting max_ocr_memory."
                 ) from error
-            raise DocumentError(f"RapidOCR failed ({type(error).__name__}: {error})") from error
+            raise DocumentError(f"RapidOCR failed ({plain_reason(error, 'RapidOCR')})") from error
         if said.txts is None or said.boxes is None:
             return []
         split = said.word_results if said.word_results and len(said.word_results) == len(said.txts) else None

@@ -15,6 +15,7 @@ from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types.documents import ParsedPage
 from indexers.build.content import build_content
 from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
+from indexers.formats.defects import plain_reason
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import out_of_memory
 from indexers.formats.registry import format_of, misnamed, open_file
@@ -189,7 +190,7 @@ def work(idle: float | None = None) -> None:
         except PageIndexError as error:
             reply = Reply("failed", portable(error, task))
         except Exception as error:  # noqa: BLE001 - a defect in one file must not end the worker
-            reply = Reply("failed", portable(_explained(error), task))
+            reply = Reply("failed", portable(_explained(error, task), task))
         send(replies, reply)
 
 
@@ -198,7 +199,7 @@ def _asked(tasks: BinaryIO, idle: float | None) -> bool:
     return bool(select.select([tasks], [], [], idle)[0])
 
 
-def _explained(error: Exception) -> DocumentError:
+def _explained(error: Exception, task: Task) -> DocumentError:
     if out_of_memory(error):
         return LimitError("it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
-    return DocumentError(f"{type(error).__name__}: {error}")
+    return DocumentError(f"it could not be read: {plain_reason(error, str(getattr(task, 'path', '')))}.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from indexers.formats.flow.entities import put_in
 from indexers.formats.limits import ParseLimits
 
 _RATIO = 200  # expanded to packed bytes of an entry; text that is far better packed is made to be so
@@ -96,7 +97,8 @@ def words_of(element: etree._Element) -> str:
 def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
     """The root of an XML text, and whether all of it could be read; ``what`` says whose text it is.
 
-    No entity is expanded, nothing is fetched, and depth and size of nodes are bounded by libxml2's own limits.
+    Entities that it declares itself become their words within bounds; nothing is fetched. Depth and size of nodes are
+    bounded by libxml2's own limits.
     """
     for recover in (False, True):
         parser = etree.XMLParser(
@@ -110,5 +112,6 @@ def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
                 raise DocumentError(f"{what} is no XML ({error}).") from error
             continue
         if root is not None:
+            put_in(root)
             return root, not recover
     raise DocumentError(f"{what} is no XML.")

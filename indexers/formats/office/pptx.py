@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import DocumentError
+from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import may_show_words, packed_pictures
 from indexers.formats.flow.safety import Package, read_xml
@@ -38,7 +39,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
         count = len(slides)
     except Exception as error:
         raise DocumentError(
-            f"{path}: damaged, its slides cannot be listed ({type(error).__name__}: {error})."
+            f"{path}: damaged, its slides cannot be listed ({plain_reason(error, str(path))})."
         ) from error
     images = packed_pictures(path, limits)
     return Flow(_parts(slides, count, size, warnings), metadata, warnings, images=images)
@@ -50,7 +51,7 @@ def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) 
         try:
             blocks += _slide(slides[number - 1], number, size, warnings)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
-            warnings.append(f"slide {number} could not be read ({type(error).__name__}: {error})")
+            warnings.append(f"slide {number} could not be read ({plain_reason(error)})")
         yield Part(blocks, f"slide {number}", whole=True)
 
 
@@ -67,7 +68,7 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) 
             try:
                 yield from _shape(shape, _place(shape, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
-                warnings.append(f"a shape of slide {number} could not be read ({type(error).__name__}: {error})")
+                warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
         yield Note(_text(frame.text), "notes", f"slide {number} notes")
 

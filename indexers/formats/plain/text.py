@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import read_text
+from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
 
@@ -53,7 +54,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
         source = _PAGE_END.sub(r"\\par \\'0c\\par ", data[start:].decode("latin-1"))
         text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({type(error).__name__}: {error}).") from error
+        raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
     return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
 
 

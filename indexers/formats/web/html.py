@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
+from indexers.formats.flow.entities import put_in_text
 from indexers.formats.flow.pictures import picture_in_link
 from indexers.formats.limits import ParseLimits
 from indexers.formats.nearby import NearbyPictures
@@ -38,6 +40,11 @@ _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords",
 _XML = re.compile(r"\s*<\?xml\b|<html\b[^>]{0,1000}\bxmlns\b")
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s/<>]{0,60})")
+_NOT_NESTED = _VOID | frozenset(  # those that the next of their kind, or their parent's end, closes
+    "colgroup dd dt li optgroup option p rb rp rt rtc tbody td tfoot th thead tr".split()
+)
+_MOST_NESTED = 1_000
 _BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right|recto|verso)\b", re.I)
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 _DEEPEST = 200
@@ -71,6 +78,7 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     if not data:
         raise DocumentError(f"{path}: the file is empty.")
     text, warnings = _decoded(data, path)
+    text = put_in_text(text)
     return (_SELF_CLOSED.sub(_closed, text) if _XML.search(text[:2_000]) else text), warnings
 
 
@@ -108,7 +116,7 @@ def parse_html(
     ``place`` begins every block's; the block's number is put behind it. ``image`` gives the name of the picture that a
     link means, "" where there is none that may show words.
     """
-    tree = LexborHTMLParser(source)
+    tree = LexborHTMLParser(flattened(source))
     page = HtmlPage()
     if tree.head is not None:
         for node in tree.head.css("title"):
@@ -124,6 +132,33 @@ def parse_html(
         writer.walk(tree.body if whole else _main(tree.body), 0)
         writer.end()
     return page
+
+
+def flattened(source: str) -> str:
+    """Return HTML in which elements beyond a depth are breaks: a parser's time grows by the square of the depth."""
+    if source.count("<") <= _MOST_NESTED:
+        return source
+    stack: list[str] = []
+    count: Counter[str] = Counter()
+    parts: list[str] = []
+    at = 0
+    for found in _TAG.finditer(source):
+        name = found[2].lower()
+        if name in _NOT_NESTED:
+            continue
+        if not found[1]:
+            stack.append(name)
+            count[name] += 1
+        if len(stack) > _MOST_NESTED:
+            parts += (source[at : found.start(2)], "br" if name in _BLOCKS else "wbr")
+            at = found.end()
+        if found[1] and count[name]:
+            while stack:
+                ended = stack.pop()
+                count[ended] -= 1
+                if ended == name:
+                    break
+    return "".join((*parts, source[at:])) if parts else source
 
 
 def titled(page: HtmlPage) -> list[Block]:
