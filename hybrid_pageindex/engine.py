@@ -916,6 +916,12 @@ class Engine:
 
         return await read_in_thread(lambda: JobReader(self._catalog()).last_event())
 
+    async def missing(self) -> dict[str, str]:
+        """Return the parts that cannot be used now (catalog, search server, disk), and why, in words for anybody."""
+        from hybrid_pageindex.services.upkeep import missing  # with the indexes
+
+        return await read_in_thread(lambda: missing(self.home, self._catalog, self._indexes))
+
     @property
     def tokens(self) -> Tokens:
         """Who may call over HTTP."""

@@ -12,6 +12,8 @@ from hybrid_core.types.requests import OPTIONS
 from hybrid_core.types.scoring import ScoringConfig
 
 PREFIX = "PAGEINDEX_"
+_WEB = r"^(?:[Hh][Tt][Tt][Pp][Ss]?://[^\s/].*)?$"
+_WEB_ADVICE = "Give an address that begins with http:// or https://."
 _LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
 
 
@@ -167,7 +169,7 @@ class EmbeddingSettings:
     model_downloads: Literal["never", "hub"] = setting(
         "never", "whether an embedder that is not here comes from the Hugging Face hub", advice="Choose never or hub."
     )
-    embedding_base_url: str = setting("", "of an OpenAI-compatible endpoint")
+    embedding_base_url: str = setting("", "of an OpenAI-compatible endpoint", pattern=_WEB, advice=_WEB_ADVICE)
     embedding_api_key: str = setting("", "of that endpoint", secret=True)
     embedding_chunks: Literal["after", "never"] = setting(
         "after", "whether chunks get vectors too, after all pages have theirs", advice="Choose after or never."
@@ -183,14 +185,14 @@ class ModelSettings:
         advice="Choose openai or anthropic.",
     )  # fmt: skip
     llm_model: str = setting("", "empty: everything is done without one")
-    llm_base_url: str = setting("", "empty: the provider's own")
+    llm_base_url: str = setting("", "empty: the provider's own", pattern=_WEB, advice=_WEB_ADVICE)
     llm_api_key: str = setting("", "of the language model's endpoint", secret=True)
     vlm_provider: Literal["openai", "anthropic", ""] = setting(
         "", "of the model that sees pages; with URL and key empty: the language model's",
         advice="Choose openai or anthropic.",
     )  # fmt: skip
     vlm_model: str = setting("", "empty: pages are read by their text only")
-    vlm_base_url: str = setting("", "empty: the provider's own")
+    vlm_base_url: str = setting("", "empty: the provider's own", pattern=_WEB, advice=_WEB_ADVICE)
     vlm_api_key: str = setting("", "of the endpoint of the model that sees", secret=True)
     max_concurrent_calls: int = setting(8, "calls of models under way at once, per endpoint", least=1)
     max_calls_per_minute: int = setting(0, "that start, per endpoint; 0: as many as there are", least=0)

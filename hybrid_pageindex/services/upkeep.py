@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import shutil
 import sys
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.sizes import LibrarySize
 
 _LEAST_FREE = 500 * 10**6
+_NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few documents can be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,28 @@ def health(
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+
+
+def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
+    """Return the parts that a server cannot do without and does not have, and why; no address and no path is in it."""
+    found: dict[str, str] = {}
+    try:
+        JobReader(catalog()).last_event()
+    except PageIndexError:
+        found["catalog"] = "It cannot be read."
+    try:
+        indexes().check()
+    except PageIndexError:
+        if "catalog" not in found:  # by which the indexes are opened
+            found["search"] = "The server that holds the vectors cannot be used."
+    try:
+        if not os.access(home, os.W_OK):
+            found["disk"] = "The home cannot be written."
+        elif shutil.disk_usage(home).free < _NEXT_TO_NONE:
+            found["disk"] = "The disk is full."
+    except OSError:
+        found["disk"] = "The home cannot be reached."
+    return found
 
 
 def _formats() -> str:

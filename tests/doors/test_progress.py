@@ -70,6 +70,20 @@ def test_time_left_holds_ocr_and_what_models_do_beside_it() -> None:
     assert [file.path for file in overview.working] == ["/scan"], "nothing is left to do for the other"
 
 
+def test_a_run_of_a_minute_foretells_no_day() -> None:
+    clock = Clock()
+    meter = Meter(clock)
+    meter.hear(heard(0, 0))
+    clock.now = 60
+    meter.hear(heard(1, 1, FileResult("/small", "indexed")))  # while others stand still
+    overview = meter.overview()
+    assert overview is not None and overview.seconds_left is None and "left" not in shown.summary(overview)
+    clock.now = 90
+    meter.hear(heard(2, 100, FileResult("/large", "indexed")))
+    overview = meter.overview()
+    assert overview is not None and overview.seconds_left is not None and overview.seconds_left < 1_000
+
+
 def test_vectors_are_made_after_the_files() -> None:
     clock = Clock()
     meter = Meter(clock)

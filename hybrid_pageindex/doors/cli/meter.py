@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from indexers.stages.report import IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
+_FORETOLD = 100  # times as long as was measured: what would take longer is not known yet
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 
 
@@ -57,6 +58,7 @@ class Rate:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._seen: deque[tuple[float, float]] = deque()
+        self._began = clock()
 
     def count(self, value: float) -> None:
         now = self._clock()
@@ -78,10 +80,12 @@ class Rate:
         return (last - first) / max(self._clock() - began, 1e-3)
 
     def seconds(self, left: float) -> float | None:
-        """How long so much more takes."""
+        """How long so much more takes; None where that is far beyond what was measured."""
         if left <= 0:
             return 0.0
-        return left / self.per_second if self.per_second > 0 else None
+        rate = self.per_second
+        measured = self._clock() - self._began
+        return left / rate if rate > 0 and left / rate <= _FORETOLD * measured else None
 
 
 class Meter:

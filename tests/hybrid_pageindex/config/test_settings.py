@@ -37,6 +37,9 @@ def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(t
         ("PAGEINDEX_FUSION", "borda", "fusion is 'borda'.*weighted or rrf"),
         ("PAGEINDEX_RERANK", "llm", "rerank is 'llm'.*none or multi-vector"),
         ("PAGEINDEX_IMAGE_DPI", "10000", "image_dpi is 10000"),
+        ("PAGEINDEX_LLM_BASE_URL", "file:///etc/passwd", "llm_base_url is 'file:.*http:// or https://"),
+        ("PAGEINDEX_VLM_BASE_URL", "gopher://host/", "vlm_base_url is 'gopher:.*http:// or https://"),
+        ("PAGEINDEX_EMBEDDING_BASE_URL", "host:80", "embedding_base_url is 'host:80'.*http:// or https://"),
         ("PAGEINDEX_MAX_CACHE_SIZE", "1XB", "PAGEINDEX_MAX_CACHE_SIZE is '1XB'"),
     ],
 )

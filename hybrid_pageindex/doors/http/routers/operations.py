@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_thread
 from hybrid_pageindex.doors.http.errors import Refusal
@@ -29,14 +28,13 @@ async def health(server: At) -> Response:
     return said({"status": "ending" if server.ending.is_set() else "ok", "version": __version__, "source": SOURCE})
 
 
-@router.get("/ready", responses={503: {"description": "The catalog cannot be read, or the server ends."}})
+@router.get("/ready", responses={503: {"description": "A part is missing, or the server ends."}})
 async def ready(server: At) -> Response:
-    """Whether it can do what it is asked."""
-    try:
-        await server.engine.last_job_event()
-    except PageIndexError:
-        return said({"ready": False}, 503)
-    return said({"ready": not server.ending.is_set()}, 503 if server.ending.is_set() else 200)
+    """Whether it can do what it is asked; where it cannot, ``missing`` names the parts."""
+    missing = await server.engine.missing()
+    if server.ending.is_set():
+        missing["server"] = "It ends."
+    return said({"ready": False, "missing": missing} if missing else {"ready": True}, 503 if missing else 200)
 
 
 @router.get("/health/checks")

@@ -178,6 +178,12 @@ class _Measured:
 
         try:
             await app(scope, counted, passed_on)
+        except asyncio.CancelledError:  # only a server that ends cancels a request
+            if self._started:
+                raise
+            ending = Refusal(503, "server_ending", "The server ends.", "Send it again.", connection="close")
+            await ending.response()(scope, receive, send)
+            return
         except Exception:
             if self._refusal is None:
                 raise
