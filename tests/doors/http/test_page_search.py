@@ -322,7 +322,7 @@ def test_one_stream_serves_all_tabs_and_none_a_hidden_one(library: Serving, wind
     if not locks:  # as where the page comes over http from another machine
         context.add_init_script("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
     streams: set[Any] = set()
-    context.on("request", lambda one: one.url.endswith("/jobs/events") and streams.add(one))
+    context.on("request", lambda one: streams.update([one] if one.url.endswith("/jobs/events") else []))
     context.on("requestfailed", lambda one: streams.discard(one))
     context.on("requestfinished", lambda one: streams.discard(one))
     tabs = []
