@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -262,10 +261,9 @@ def test_type_data_is_well_formed() -> None:
     "piece", [" ", "\n", "(exact ", "A ", "Inc. ", "A. ", "(", '("', "Company: ", "Trading Symbol ", "1", "_"]
 )
 def test_time_grows_with_length_only(piece: str) -> None:
+    """What took the square of it would not end within the time limit of a test."""
     text = piece * (400_000 // len(piece))
-    begun = time.process_time()
     read_card(f"{text[:3_000]}.pdf", {"title": text, "author": text}, text, [text, text, text])
-    assert time.process_time() - begun < 30
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,9 +55,8 @@ def test_no_break_spaces_do_not_join_words() -> None:
 
 
 def test_a_large_text_takes_linear_time() -> None:
-    began = time.process_time()
+    """What took the square of it would not end within the time limit of a test."""
     tokens.tokenise("a-\n" * 100_000 + "1," * 100_000 + "x'" * 100_000 + "中" * 100_000)
-    assert time.process_time() - began < 30
 
 
 def test_numbers_and_years() -> None:
