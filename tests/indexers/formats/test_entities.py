@@ -15,7 +15,7 @@ from lxml import etree
 from hybrid_pageindex import Engine, run
 from indexers.formats.flow.entities import put_in_text
 from indexers.formats.flow.safety import read_xml
-from indexers.formats.web.html import parse_html
+from indexers.formats.web.html import flattened, parse_html
 from tests.indexers.formats.packages import docx, epub, opendocument, packed, paragraph, text_of
 
 _INTERNAL = '<!DOCTYPE d [<!ENTITY pub "Kelp &amp; Sons"><!ENTITY out SYSTEM "file:///etc/passwd">]>'
@@ -115,3 +115,23 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     end = min(len(data), at + chance.randrange(1, 40))
     put = chance.choice([b"", b"&nope;", b"<!-- a -->", b"<?php a?>", b"\xff\x00", b"><", data[at:end] * 2])
     return data[:at] + put + data[end if chance.random() < 0.5 else at :]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<script>" + "for(i=0;i<n;i++)a<b;" * 2_000 + "</script>",
+        "<!-- " + "<div>" * 2_000 + " -->",
+        "<svg>" + "<path d='M0 0'/>" * 2_000 + "</svg>",
+        "<style>" + "a<b{}" * 2_000 + "</style>",
+    ],
+)
+def test_what_opens_nothing_is_no_depth(noise: str) -> None:
+    page = f"<html><body>{noise}<h1>Tides</h1><p>High at noon.</p></body></html>"
+    assert flattened(page) == page
+
+
+def test_elements_beyond_the_depth_are_breaks_and_keep_their_words() -> None:
+    deep = "<div>" * 5_000 + "<p>Low at dusk.</p>"
+    assert flattened(deep).count("<div") == 1_000 and "Low at dusk." in flattened(deep)
+    assert flattened("<p>one" * 5_000) == "<p>one" * 5_000
