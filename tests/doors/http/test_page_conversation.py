@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, upload, wait_for_jobs
+from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, until, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 
@@ -141,7 +141,7 @@ def test_sources_are_chosen_beside_a_file_that_failed(at: Any, talking: Serving)
         at.get_by_text("1 document is searched").wait_for()
         [beam] = [one["doc_id"] for one in client.get("/libraries/torn/documents").json()["documents"]
                   if one["name"] == "Beam.md"]  # fmt: skip
-        assert client.get(f"/conversations/{talk}").json()["scope"]["documents"] == [beam]
+        until(lambda: client.get(f"/conversations/{talk}").json()["scope"]["documents"] == [beam])
         assert client.delete("/libraries/torn").is_success
 
 

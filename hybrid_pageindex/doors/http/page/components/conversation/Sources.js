@@ -1,6 +1,6 @@
 import { at, get, query } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useEffect, useRef, useState } from "../../ui.js";
 
 const MOST = 200; // documents that are listed at once
 
@@ -9,7 +9,8 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const names = scope.libraries.length ? scope.libraries.map((id) => libraries.get(id)).filter(Boolean) : [...libraries.values()];
   const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [none, setNone] = useState(false);
   const [picked, setPicked] = useState(/** @type {string[]} */ (scope.documents)); // `none`: all are searched until one is checked
-  useEffect(() => setPicked(scope.documents), [scope.documents.join()]);
+  const sending = useRef(Promise.resolve()), unsent = useRef(0); // one after the other: the last one stays
+  useEffect(() => void (unsent.current || setPicked(scope.documents)), [scope.documents.join()]);
   useEffect(() => {
     let here = true;
     const timer = setTimeout(() => Promise.all(names.map((name) => get(`${at("libraries", name, "documents")}${query({ find: words, most: MOST })}`).then((one) => ({ name, ...one }), () => ({ name, documents: [], total: 0 }))))
@@ -23,7 +24,11 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const set = (documents, bare = !documents.length) => {
     setNone(bare);
     setPicked(documents);
-    onNarrow(documents).then((done) => done || setPicked(scope.documents));
+    unsent.current += 1;
+    sending.current = sending.current.then(() => onNarrow(documents)).then((done) => {
+      unsent.current -= 1;
+      if (!done) setPicked(scope.documents);
+    });
   };
   const toggle = (id, on) => {
     const before = everything ? all : [...chosen];
