@@ -230,8 +230,9 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
         )
     else:
         mend = (
-            "Restore your backup of it. Without one, «sqlite3 catalog.sqlite .recover | sqlite3 saved.sqlite» saves "
-            "what can be read. Do not just move it away: notes, corrections, conversations, rights and the names of "
+            "Restore your backup of it. Without one, «sqlite3 catalog.sqlite .recover | sqlite3 saved.sqlite» (or "
+            ".dump, where that fails) saves what can be read. "
+            "Do not just move it away: notes, corrections, conversations, rights and the names of "
             "uploads are in it alone."
         )
         made = SqliteFile(path, "a catalog", mend, lambda opened: _prepare_file(opened, path))
