@@ -40,7 +40,7 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
     <h2>${t("conversation.sources")}</h2>
     <input type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(event) => setWords(event.target.value)} />
     <label class="row all"><input type="checkbox" checked=${everything} onChange=${(event) => set([], !event.target.checked)} />${t("conversation.all")}</label>
-    <p class="how-many" role="status">${none && !chosen.size ? t("conversation.one_least") : !found ? "" : everything ? (words ? "" : t("conversation.all_searched", { n: searched })) : t("conversation.chosen", { n: chosen.size })}</p>
+    <p class="how-many" role="status">${none && !chosen.size ? t("conversation.one_least") : !found || [...picked].sort().join() !== [...scope.documents].sort().join() ? "" : everything ? (words ? "" : t("conversation.all_searched", { n: searched })) : t("conversation.chosen", { n: chosen.size })}</p>
     <div class="source-list">
       ${!found && html`<div class="lines" aria-hidden="true"><i /><i /><i /></div>`}
       ${found && !total && !words && html`<p class="muted small">${t("conversation.no_sources")}</p>`}
