@@ -16,6 +16,7 @@ from typing import Any
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import library_folder
 from hybrid_core.store.mapped import MappedFile
 from hybrid_core.text.tokens import TOKENISER
@@ -35,17 +36,22 @@ class ViewFiles:
         self._home = home
 
     def newest(
-        self, library: str, catalog: str, position: int, knowledge: Expert, scoring: ScoringConfig, after: int = -1
+        self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig, after: int = -1
     ) -> tuple[LibraryView, Mapping[str, Any]] | None:
-        """The newest view of a catalog's library at a position or before it, and later than ``after``, with what was
-        written beside it."""
+        """Return the newest view of a snapshot's library that is later than ``after``, and its file's head.
+
+        A file of another catalog, or of changes that the snapshot's log does not have, is deleted.
+        """
+        catalog, position = snapshot.catalog_id(), snapshot.position(library)
         mark = _mark(knowledge, scoring)
         for path in sorted(self._folder(library).glob(f"{mark}-*.view"), key=_position, reverse=True):
             if _position(path) <= after:
                 return None
             try:
                 file = MappedFile(path)
-                if file.head["catalog"] == catalog and file.head["position"] <= position:
+                at = file.head["position"]
+                same = file.head["catalog"] == catalog and file.head["mark"] == snapshot.mark(library, at)
+                if same and at <= position:
                     return read_view(file, knowledge.aliases, scoring), file.head
             except FileNotFoundError:
                 continue  # another process has replaced it

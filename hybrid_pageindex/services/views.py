@@ -25,6 +25,7 @@ class _State:
     view: LibraryView
     vectors: VectorsOf | None  # None where the library has no embedder
     catalog: str  # the catalog's id: after it was cleared its log begins anew
+    mark: int  # of the change at its position: a log that was put back and went on has others
     stored: int = -1  # the position of the file that it begins with
 
     def fits(self, now: LibraryState, knowledge: Expert, scoring: ScoringConfig) -> bool:
@@ -98,19 +99,22 @@ class LibraryViews:
                 held.writing.join()
 
     def _next(self, held: _Held, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> _State:
-        position, catalog, before = snapshot.position(library), snapshot.catalog_id(), held.state
-        if before is not None and (before.view.position > position or before.catalog != catalog):
+        before = held.state
+        ahead = before is not None and before.view.position > snapshot.position(library)
+        if before is not None and (ahead or before.catalog != snapshot.catalog_id()):
             before = None  # the catalog was put back, or cleared
+        if before is not None and snapshot.mark(library, before.view.position) != before.mark:
+            before = None  # it was put back, and went on to the same number
         if before is not None and not before.view.router.made_with(knowledge.aliases, scoring):
             before = None  # there may be a file of these
         if before is None or before.large:
             after = before.stored if before else -1
-            before = self._stored(library, catalog, position, knowledge, scoring, after) or before
+            before = self._stored(snapshot, library, knowledge, scoring, after) or before
         made = self._brought_up(before, snapshot, library, knowledge, scoring)
         if made.large:
             if before is None:  # once: all was read
                 self._write(made, library, knowledge, scoring)
-                return self._stored(library, catalog, position, knowledge, scoring, -1) or made
+                return self._stored(snapshot, library, knowledge, scoring, -1) or made
             if held.writing is None or not held.writing.is_alive():
                 held.writing = threading.Thread(target=self._write, args=(made, library, knowledge, scoring))
                 held.writing.start()
@@ -131,17 +135,19 @@ class LibraryViews:
         router = Router(documents.cards, knowledge.aliases, scoring, view.router if view else None, documents.order)
         made = LibraryView(snapshot.position(library), documents, router, view)
         vectors = VectorsOf.next(before.vectors if before else None, snapshot, library, made.contents, new)
-        return _State(made, vectors, snapshot.catalog_id(), before.stored if before else -1)
+        mark = snapshot.mark(library, made.position) or 0
+        return _State(made, vectors, snapshot.catalog_id(), mark, before.stored if before else -1)
 
     def _stored(
-        self, library: str, catalog: str, position: int, knowledge: Expert, scoring: ScoringConfig, after: int
+        self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig, after: int
     ) -> _State | None:
-        found = self._files.newest(library, catalog, position, knowledge, scoring, after)
+        found = self._files.newest(snapshot, library, knowledge, scoring, after)
         if found is None:
             return None
         view, beside = found
-        return _State(view, VectorsOf.from_json(beside["vectors"]), catalog, view.position)
+        vectors = VectorsOf.from_json(beside["vectors"])
+        return _State(view, vectors, snapshot.catalog_id(), beside["mark"], view.position)
 
     def _write(self, state: _State, library: str, knowledge: Expert, scoring: ScoringConfig) -> None:
-        beside = {"vectors": state.vectors.to_json() if state.vectors else None}
+        beside = {"vectors": state.vectors.to_json() if state.vectors else None, "mark": state.mark}
         self._files.write(library, state.catalog, state.view, beside, knowledge, scoring)

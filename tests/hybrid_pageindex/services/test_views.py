@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +188,25 @@ def test_a_view_is_written_again_when_much_has_changed(catalog: Catalog) -> None
     [second] = folder.iterdir()
     assert first != second and list(view.documents) == [*"abcdef"]
     assert list(published(opened(catalog))[0].documents) == [*"abcdef"]
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("kept", ["in the file", "in memory"])
+def test_a_view_of_a_lost_history_is_not_used_for_the_one_after(catalog: Catalog, tmp_path: Path, kept: str) -> None:
+    """A backup is restored, and the catalog goes on to the number of changes that the view knows."""
+    views, backup = opened(catalog), tmp_path / "backup.sqlite"
+    with closing(sqlite3.connect(catalog.path)) as live:
+        live.execute("VACUUM INTO ?", [str(backup)])
+    publish(catalog, "x")
+    assert list(published(views)[0].documents) == [*"abcx"]
+    views.close()
+    with closing(sqlite3.connect(backup)) as source, closing(sqlite3.connect(catalog.path)) as live:
+        source.backup(live)
+    publish(catalog, "y")
+    publish(catalog, "z")
+    after = views if kept == "in memory" else opened(catalog)
+    assert list(published(after)[0].documents) == [*"abcyz"]
+    after.close()
 
 
 @pytest.mark.usefixtures("large")
