@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import DocumentError
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.services.page_work import PageWork
@@ -134,8 +135,8 @@ def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> l
     hashed: list[Path] = []
     fingerprint = private_copy.fingerprint
 
-    def then(file: Path, at: Path) -> tuple[FileStamp, str]:
-        found = fingerprint(file, at)
+    def then(file: Path, at: Path, reach: Reach | None) -> tuple[FileStamp, str]:
+        found = fingerprint(file, at, reach)
         hashed.append(file)
         change()
         return found

@@ -40,11 +40,11 @@ _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords",
 _XML = re.compile(r"\s*<\?xml\b|<html\b[^>]{0,1000}\bxmlns\b")
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
-_TAG = re.compile(  # or a comment or script, in which «<» opens nothing
+_NESTING = re.compile(  # or a comment or script, in which «<» opens nothing
     r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style|textarea|title)\b.*?(?:</(?P=raw)\b|\Z)|<(/?)([A-Za-z][^\s/<>]{0,60})",
     re.I | re.S,
 )
-_SELF_CLOSED = re.compile(r"[^<>]{0,2000}/>")
+_FOREIGN_END = re.compile(r"[^<>]{0,2000}/>")
 _FOREIGN = ("svg", "math")  # in which «/>» closes an element
 _NOT_NESTED = _VOID | frozenset(  # those that the next of their kind, or their parent's end, closes
     "colgroup dd dt li optgroup option p rb rp rt rtc tbody td tfoot th thead tr".split()
@@ -147,11 +147,11 @@ def flattened(source: str) -> str:
     count: Counter[str] = Counter()
     parts: list[str] = []
     at = 0
-    for found in _TAG.finditer(source):
+    for found in _NESTING.finditer(source):
         name = (found[3] or "").lower()
         if not name or name in _NOT_NESTED:
             continue
-        if any(count[one] for one in _FOREIGN) and _SELF_CLOSED.match(source, found.end()):
+        if any(count[one] for one in _FOREIGN) and _FOREIGN_END.match(source, found.end()):
             continue
         if not found[2]:
             stack.append(name)

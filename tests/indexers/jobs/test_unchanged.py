@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
 from indexers.build import versions
@@ -23,9 +24,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     fingerprint = file_stages.fingerprint
 
-    def noted(file: Path, at: Path) -> object:
+    def noted(file: Path, at: Path, reach: Reach | None) -> object:
         names.append(file.name)
-        return fingerprint(file, at)
+        return fingerprint(file, at, reach)
 
     monkeypatch.setattr(file_stages, "fingerprint", noted)
     return names
