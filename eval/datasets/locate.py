@@ -133,13 +133,12 @@ class PageTexts:
 
     def __init__(self, pages: Sequence[str]) -> None:
         self._pages = pages
-        folded = [letters(page) for page in pages]
+        folded = self._letters = [letters(page) for page in pages]
         self._run = "".join(folded)
         self._starts = [0]
         for page in folded[:-1]:
             self._starts.append(self._starts[-1] + len(page))
         self._words: list[frozenset[str]] | None = None
-        self._folded: list[str] | None = None
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]]:
         """("exact", "ends", "fuzzy" or "unplaced", the pages from 1 that the text stands on); the first place."""
@@ -170,13 +169,11 @@ class PageTexts:
         sought = letters(text)
         if not sought:
             return "unplaced", ()
-        if self._folded is None:
-            self._folded = [letters(page) for page in self._pages]
-        whole = tuple(n for n, page in enumerate(self._folded, 1) if sought in page)
+        whole = tuple(n for n, page in enumerate(self._letters, 1) if sought in page)
         if len(sought) <= _WHOLE:
             return ("exact", whole) if whole else ("unplaced", ())
         grams = {sought[at : at + _GRAM] for at in range(len(sought) - _GRAM + 1)}
-        held = [sum(gram in page for gram in grams) for page in self._folded]
+        held = [sum(gram in page for gram in grams) for page in self._letters]
         right = tuple(n for n, count in enumerate(held, 1) if count >= _HALF * len(grams))
         return ("exact" if whole else "fuzzy" if right else "unplaced"), right
 
