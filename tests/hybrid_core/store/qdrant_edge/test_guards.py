@@ -95,8 +95,8 @@ def test_a_long_catch_up_is_saved_on_the_way(
     seen: list[tuple[int, bool]] = []
     save = store.EdgeStore._save
 
-    def spy(self: store.EdgeStore, position: int, *, more: bool = False) -> None:
-        save(self, position, more=more)
+    def spy(self: store.EdgeStore, position: int, mark: int, *, more: bool = False) -> None:
+        save(self, position, mark, more=more)
         seen.append((position, more))
 
     monkeypatch.setattr(store.EdgeStore, "_save", spy)
