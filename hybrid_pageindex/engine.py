@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.store.access.replies import ReplyStore
+    from hybrid_core.store.catalog.state import HomeState
     from hybrid_core.store.jobs.offering import Offer
     from hybrid_core.store.notes.store import FeedbackStore, NoteStore
     from hybrid_core.store.objects.objects import Distant
@@ -848,11 +849,16 @@ class Engine:
 
         return await asyncio.to_thread(named)
 
-    async def clear(self, *, library: str | None = None) -> list[str]:
-        """Delete one library, or all of them. Returns their names. Original files stay."""
+    async def clear(self, *, library: str | None = None, session: str = "") -> list[str]:
+        """Delete one library, or all of them. Returns their names. Original files stay.
+
+        Where all go, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
+        """
         name = None if library is None else arguments.library(library, "")
         self._parts().pages.forget()
-        return await asyncio.to_thread(lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name))
+        return await asyncio.to_thread(
+            lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name, session)
+        )
 
     async def jobs(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
         """What runs and waits in the queue, and what came of the last that ended; of one library or all."""
@@ -910,11 +916,15 @@ class Engine:
 
         return await read_in_thread(lambda: job_news(self._catalog(), after, job, libraries))
 
-    async def last_job_event(self) -> int:
-        """The number of the newest event, 0 for none."""
-        from hybrid_core.store.jobs.reading import JobReader
+    async def home_state(self) -> HomeState:
+        """What of libraries, documents and jobs differs once something came, changed or went."""
+        from hybrid_core.store.catalog.state import read_state
 
-        return await read_in_thread(lambda: JobReader(self._catalog()).last_event())
+        def read() -> HomeState:
+            with self._catalog().reading() as connection:
+                return read_state(connection)
+
+        return await read_in_thread(read)
 
     async def missing(self) -> dict[str, str]:
         """Return the parts that cannot be used now (catalog, search server, disk), and why, in words for anybody."""

@@ -73,9 +73,11 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
     return [by_id[doc_id] for doc_id in removed if doc_id in by_id]
 
 
-def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None) -> list[str]:
+def clear(
+    catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None, session: str = ""
+) -> list[str]:
     """Whoever works for a library can write nothing of it from now on. Of the whole home only the empty catalog and
-    cache stay, with the user's own config.yaml.
+    cache stay, with the user's own config.yaml, and the browser's session with the secret ``session``.
     """
     from hybrid_core.store.forgetting import forget_files
 
@@ -88,7 +90,7 @@ def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library:
         indexes.forget(one.id)
         forget_use(home, one.id)
     if library is None:
-        catalog.clear()
+        catalog.clear(session)
         cache.clear()
     catalog.sweep_originals()
     if library is None:

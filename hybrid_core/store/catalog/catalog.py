@@ -334,12 +334,13 @@ class Catalog:
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
             rows.drop_unused_vectors(connection)
 
-    def clear(self) -> None:
-        """Forget everything. It is another catalog from now on, by its id."""
+    def clear(self, session: str = "") -> None:
+        """Forget everything but the session with this secret. It is another catalog from now on, by its id."""
+        from hybrid_core.store.access.tokens import secret_hash
         from hybrid_core.store.catalog.clearing import forget_everything
 
         with self.writing() as connection:
-            forget_everything(connection)
+            forget_everything(connection, secret_hash(session) if session else "")
 
     def shrink(self) -> None:
         """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""

@@ -6,6 +6,7 @@ import uuid
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.catalog.changes import COUNTER
 from hybrid_core.store.catalog.schema import meta, whole
 from hybrid_core.store.counters import counters
@@ -13,15 +14,21 @@ from hybrid_core.store.tables import STAYS
 from hybrid_core.store.usage.tables import model_usage
 
 
-def forget_everything(connection: Connection) -> None:
+def forget_everything(connection: Connection, session: str = "") -> None:
     """Empty every table, those of tokens, users and sessions too: no word of a document and no right is left.
 
     It is another catalog from now on, by its id, so that nobody takes its logs for those of before. Only what happens
     to jobs is numbered on, for those who wait for the next, and what models took stays as sums without names.
+    ``session`` is the hash of a browser's secret whose session stays, "" for none.
     """
+    kept = (tokens.c.hash == session) & (tokens.c.kind == "session")
     for table in reversed(whole().sorted_tables):
         if table is counters:
             connection.execute(delete(counters).where(counters.c.name.startswith(COUNTER)))
+        elif table is grants:
+            connection.execute(delete(grants).where(grants.c.token.not_in(select(tokens.c.id).where(kept))))
+        elif table is tokens:
+            connection.execute(delete(tokens).where(~kept))
         elif table is not meta and not table.info.get(STAYS):
             connection.execute(delete(table))
     _forget_names_of_usage(connection)

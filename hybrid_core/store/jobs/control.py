@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, select, update
 
+from hybrid_core.store.counters import take
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import Happening, log
@@ -17,6 +18,8 @@ from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 
 Scope = Literal["all", "library", "job"]
+FORGOTTEN = "forgotten jobs"
+"""The counter of jobs that somebody forgot: nothing else tells those who list jobs."""
 
 
 class JobControl:
@@ -108,6 +111,8 @@ class JobControl:
                 query = query.where(jobs.c.library == library)
             found = [row.id for row in _of_ids(connection, query, ids)]
             drop(connection, found)
+            if found:
+                take(connection, FORGOTTEN, len(found))
         return len(found)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import yaml
 
 from eval.datasets.custom import read as read_set
-from tests.doors.http.conftest import Serving, upload, wait_for_jobs
+from tests.doors.http.conftest import Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import scripted_server
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
@@ -77,7 +79,47 @@ def test_a_stream_of_jobs_is_resumed_where_it_broke_off(served: Serving) -> None
         assert beyond[0][1] == "state" and beyond[0][2]["jobs"][0]["status"] == "done", "of a log of before"
 
 
+def test_a_stream_names_the_libraries_that_came_changed_or_went(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as own, own.client() as client:
+        ids = {name: client.post("/libraries", json={"name": name}).json()["id"] for name in ("tide", "lock")}
+        tide = ids["tide"]
+        upload(client, "tide", one=MILL)
+        torn = client.post("/libraries/tide/documents", files={"file": ("torn.pdf", b"%PDF-1.7 torn")}).json()
+        [failed] = wait_for_jobs(client, [torn["files"][0]["job"]])
+        assert failed["status"] == "failed"
+        reader = client.post("/tokens", json={"name": "reader", "libraries": ["lock"]}).json()["secret"]
+        with client.stream("GET", "/jobs/events") as all_of_them, own.client(reader) as reading:
+            heard = changes(all_of_them)
+            marks = iter(range(100))
+
+            def change(method: str, path: str, **more: Any) -> set[str]:
+                """What is named after a request, until a library is that was made after it, and sorts after all."""
+                client.request(method, path, **more).raise_for_status()
+                mark = client.post("/libraries", json={"name": f"zz {next(marks)}"}).json()["id"]
+                return set(iter(lambda: next(heard), mark))
+
+            with reading.stream("GET", "/jobs/events") as own_alone:
+                assert change("PATCH", "/libraries/tide", json={"alias": "The tide"}) == {tide}
+                assert change("DELETE", "/libraries/tide/documents/one.md") == {tide}
+                assert change("POST", "/jobs/pause", json={"library": "tide"}) == {""}
+                assert change("POST", "/jobs/resume", json={"library": "tide"}) == {""}
+                assert change("POST", f"/jobs/{failed['id']}/forget") == {""}
+                assert change("DELETE", "/libraries/tide") == {tide}
+                assert change("PATCH", "/libraries/lock", json={"name": "sluice"}) == {ids["lock"]}
+                told = changes(own_alone)
+                assert set(iter(lambda: next(told), ids["lock"])) <= {""}, "of others a reader does not learn"
+            assert "" in change("POST", "/clear", json={"confirm": "everything"})
+
+
 Told = tuple[int, str, dict[str, object]]
+
+
+def changes(response: httpx.Response) -> Iterator[str]:
+    """The libraries that a stream names."""
+    lines = response.iter_lines()
+    for line in lines:
+        if line == "event: changed":
+            yield json.loads(next(lines).removeprefix("data: "))["library"]
 
 
 def events(client: httpx.Client, path: str, headers: dict[str, str] | None = None) -> list[Told]:

@@ -291,3 +291,27 @@ def test_odd_bodies_and_names_are_told_and_break_nothing(served: Serving) -> Non
         for name in ("", "..", "a/b", "\x00", "x" * 300, "~x"):
             assert client.post("/libraries", json={"name": name}).status_code in (400, 422), name
         assert client.get("/jobs/" + "9" * 5000).status_code in (404, 422)
+
+
+def test_clearing_everything_signs_out_all_but_the_browser_that_asked(tmp_path: Path) -> None:
+    """At once, also those that were known a moment ago; of a token that is gone no browser stays."""
+    everything = {"confirm": "everything"}
+    with serving(tmp_path / "home") as own, own.client() as client:
+        for keeps in (True, False):
+            named = client.post("/tokens", json={"name": "anna", "role": "admin"}).json()["secret"]
+            secrets = [START, named] if keeps else [named, START]
+            with (
+                own.client(named) as program,
+                own.bare(Origin=own.url) as mine,
+                own.bare(Origin=own.url) as same,
+                own.bare(Origin=own.url) as other,
+            ):
+                for browser, secret in ((mine, secrets[0]), (same, secrets[0]), (other, secrets[1])):
+                    assert browser.post("/session", json={"token": secret}).status_code == 201
+                callers = (program, mine, same, other)
+                assert [one.get("/session").status_code for one in callers] == [200] * 4
+                assert mine.post("/clear", json=everything).status_code == 200
+                left = [one.get("/session").status_code for one in callers]
+                assert left == [401, 200 if keeps else 401, 401, 401]
+                if keeps:
+                    assert mine.post("/libraries", json={"name": "new"}).status_code == 201, "its rights stay"

@@ -28,6 +28,22 @@ export function whenOnline(listener) {
   return () => void listeners.delete(listener);
 }
 
+/** @type {Set<() => void>} */
+const expelled = new Set();
+
+/** Told when the server knows this browser no more: its session ended, its token was revoked, or everything was cleared. @param {() => void} listener */
+export function whenSignedOut(listener) {
+  expelled.add(listener);
+  return () => void expelled.delete(listener);
+}
+
+/** An error from an answer that is not well. @param {number} status @param {any} body @param {string} text */
+export function refusal(status, body, text) {
+  if (status === 401) expelled.forEach((tell) => tell());
+  const told = body?.error ?? {};
+  return new ApiError(status, told.code ?? "failed", told.message ?? text, told.advice);
+}
+
 const AGAIN = 2000; // ms until a server that does not answer is asked again
 
 /** @param {boolean} now whether the server answers */
@@ -69,8 +85,7 @@ export async function send(method, path, { body, signal, headers = {} } = {}) {
   }
   reach(true);
   if (answer.ok) return answer;
-  const told = (await answer.json().catch(() => ({}))).error ?? {};
-  throw new ApiError(answer.status, told.code ?? "failed", told.message ?? answer.statusText, told.advice);
+  throw refusal(answer.status, await answer.json().catch(() => null), answer.statusText);
 }
 
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
@@ -145,20 +160,23 @@ export async function ask(path, body, tell, signal) {
 
 /**
  * Follow a stream that can be resumed (Last-Event-ID), also across a server that was away; until the returned
- * function is called, or the stream ends by itself where `once`.
+ * function is called, or the stream ends by itself where `once`. `resumed`: it broke off, and goes on.
  * @param {string} path @param {(kind: string, data: any, id: string) => void} tell
- * @param {{ once?: boolean, ended?: (error: ApiError | null) => void }} [more]
+ * @param {{ once?: boolean, ended?: (error: ApiError | null) => void, resumed?: () => void }} [more]
  */
-export function follow(path, tell, { once = false, ended } = {}) {
+export function follow(path, tell, { once = false, ended, resumed } = {}) {
   const stop = new AbortController();
   (async () => {
     let last = "";
+    let begun = false;
     let wait = 500;
     while (!stop.signal.aborted) {
       try {
         const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
         const answer = await send("GET", path, { signal: stop.signal, headers });
         wait = 500;
+        if (begun) resumed?.();
+        begun = true;
         let cut = false;
         await events(answer, (kind, data, id) => {
           last = id || last;

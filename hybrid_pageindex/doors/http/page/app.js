@@ -1,11 +1,11 @@
 // The page: who is signed in, where one is, and what stands around it.
-import { get, post, whenOnline } from "./api.js";
+import { get, post, whenOnline, whenSignedOut } from "./api.js";
 import { t } from "./i18n.js";
 import { later } from "./later.js";
 import { Session } from "./rights.js";
 import { place, usePlace } from "./router.js";
 import "./theme.js";
-import { html, render, useEffect, useState } from "./ui.js";
+import { html, render, useEffect, useRef, useState } from "./ui.js";
 import { Frame } from "./components/Frame.js";
 import { SignIn } from "./components/SignIn.js";
 
@@ -50,10 +50,14 @@ function App() {
   const here = usePlace();
   const [session, setSession] = useState(/** @type {any} */ (undefined));
   const [online, setOnline] = useState(true);
+  const inside = useRef(false);
+  inside.current ||= Boolean(session?.grants);
   useEffect(() => whenOnline(setOnline), []);
+  useEffect(() => whenSignedOut(() => setSession(null)), []);
   useEffect(() => void ((session === undefined || (online && session?.offline)) && signIn().then(setSession)), [online]);
   if (session === undefined) return null;
-  if (session === null) return html`<${SignIn} done=${setSession} />`;
+  // What views keep of who was here before goes with the page.
+  if (session === null) return html`<${SignIn} done=${inside.current ? () => location.reload() : setSession} />`;
   return html`<${Session.Provider} value=${session}><${Frame} here=${here} online=${online}>${view(here)}<//><//>`;
 }
 

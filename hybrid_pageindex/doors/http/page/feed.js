@@ -1,20 +1,24 @@
-// What happens to jobs, heard by one tab for all: a stream holds a connection, and a browser has six of HTTP/1.1.
+// What happens to jobs and libraries, heard by one tab for all: a stream holds a connection, and a browser has six of HTTP/1.1.
 import { follow, reach, whenOnline } from "./api.js";
+import { useEffect, useRef } from "./ui.js";
 
 /** @typedef {(kind: string, data: any) => void} Tell */
 
 const NAME = "pageindex jobs", LINGER = 1000; // ms: the view that comes next listens as well
+const SOON = 400, SELDOM = 5000; // ms until a view looks again, and between two looks
 /** @type {Set<Tell>} */
 const listeners = new Set();
+/** @type {Set<Tell>} those for whom nothing is followed */
+const caches = new Set();
 /** @type {AbortController | null} */
 let joined = null;
 
 /** @type {Tell} */
-const tell = (kind, data) => listeners.forEach((one) => one(kind, data));
+const tell = (kind, data) => [...caches, ...listeners].forEach((one) => one(kind, data));
 
 /** Until it is given up or refused. @param {AbortSignal} signal @param {Tell} heard @returns {Promise<void>} */
 const stream = (signal, heard) => new Promise((done) => {
-  const stop = follow("/jobs/events", heard, { ended: () => done() });
+  const stop = follow("/jobs/events", heard, { ended: () => done(), resumed: () => heard("state", null) }); // what changed meanwhile is not told
   signal.addEventListener("abort", () => (stop(), done()));
 });
 
@@ -48,7 +52,10 @@ document.addEventListener("visibilitychange", () => {
   tell("state", null); // something may have happened meanwhile
 });
 
-/** Hear what happens to jobs of all libraries; «state» is that much may have. @param {Tell} listener */
+/**
+ * Hear what happens to jobs of all libraries. «changed»: a library (`library` is its id, "" for all) came, changed or went;
+ * «state»: much may have. @param {Tell} listener
+ */
 export function followJobs(listener) {
   listeners.add(listener);
   join();
@@ -56,4 +63,25 @@ export function followJobs(listener) {
     listeners.delete(listener);
     setTimeout(() => listeners.size || leave(), LINGER);
   };
+}
+
+/** Hear what others follow. @param {Tell} listener */
+export const overhear = (listener) => void caches.add(listener);
+
+/** Look again where libraries or documents changed, or this tab was away for a while. @param {() => unknown} look */
+export function useNews(look) {
+  const newest = useRef(look);
+  newest.current = look;
+  useEffect(() => {
+    let timer = 0, last = 0;
+    const stop = followJobs((kind, data) => {
+      if (timer || !(kind === "changed" || (kind === "state" && !data))) return; // with data it is how a stream begins
+      timer = setTimeout(() => {
+        timer = 0;
+        last = Date.now();
+        newest.current();
+      }, Math.max(SOON, last + SELDOM - Date.now()));
+    });
+    return () => (clearTimeout(timer), stop());
+  }, []);
 }

@@ -5,6 +5,12 @@ import { useEffect, useRef, useState } from "./ui.js";
 
 const SOON = 400, SELDOM = 5000; // ms in which what happens is looked at together: to counts, to what is shown
 
+/** The event that a library is gone or called otherwise; its detail is the name, "" for all. */
+export const GONE = "library-gone";
+
+/** What was seen of a library is not shown again. @param {string} [name] "" for all */
+export const renounce = (name = "") => void dispatchEvent(new CustomEvent(GONE, { detail: name }));
+
 /** @returns {any[]} */
 export function useLibraries() {
   const [libraries, setLibraries] = useState(/** @type {any[]} */ ([]));
@@ -25,24 +31,25 @@ export function useLibraries() {
 export const stateOf = (libraries) => libraries.map((one) => `${one.documents} ${one.changed_at}`).join("\n");
 
 /**
- * Calls when documents of these libraries came, changed or went since they were last looked for: at once, then seldom.
- * @param {any[]} about @param {boolean} looking whether they are looked for now @param {() => void} changed
+ * Calls when these libraries or documents of them came, changed or went since they were last looked for: at once, then seldom.
+ * @param {any[]} about @param {string} scope where is looked, as it was chosen: another one is no change
+ * @param {boolean} looking whether they are looked for now @param {() => void} changed
  */
-export function useChanges(about, looking, changed) {
+export function useChanges(about, scope, looking, changed) {
   const names = about.map((one) => one.name).join("\n");
   const state = stateOf(about);
-  const before = useRef({ names, state }), told = useRef(0), tell = useRef(changed);
+  const before = useRef({ names, scope, state }), told = useRef(0), tell = useRef(changed);
   tell.current = changed;
-  useEffect(() => void (looking && (before.current = { names, state })), [looking]);
+  useEffect(() => void (looking && (before.current = { names, scope, state })), [looking]);
   useEffect(() => {
-    const { names: asked, state: seen } = before.current;
-    if (asked !== names) before.current = { names, state };
-    if (asked !== names || seen === state) return;
+    const { names: asked, scope: chosen, state: seen } = before.current;
+    if (!asked || chosen !== scope) before.current = { names, scope, state }; // nothing was known yet
+    if (!asked || chosen !== scope || (asked === names && seen === state)) return;
     const timer = setTimeout(() => {
-      before.current = { names, state };
+      before.current = { names, scope, state };
       told.current = Date.now();
       tell.current();
     }, Math.max(0, told.current + SELDOM - Date.now()));
     return () => clearTimeout(timer);
-  }, [names, state, looking]);
+  }, [names, scope, state, looking]);
 }

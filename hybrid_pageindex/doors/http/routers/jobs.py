@@ -12,6 +12,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
+from hybrid_core.store.catalog.state import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
 from hybrid_pageindex.doors.http.callers import Anybody, At, caller_of, check, find_library, visible
@@ -48,13 +49,15 @@ async def follow_jobs(
     request: Request, server: At, caller: Anybody, library: Annotated[str | None, Query(max_length=200)] = None
 ) -> Response:
     """What happens to jobs, as it happens. It begins with the state as it is, or after ``Last-Event-ID`` (or
-    ``?after=``), where what happened since is still kept.
+    ``?after=``), where what happened since is still kept. ``changed`` names a library (its id) that came, changed or
+    went; "" stands for what concerns no library alone: jobs were paused or forgotten, or everything was cleared.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
     else:
         ids = None if caller.may("read", EVERYWHERE) else [one.id for one in await visible(request)]
-    return stream(server, _news(server, last_event(request), None, ids))
+    state = await server.engine.home_state()  # before the answer begins: who then looks misses nothing
+    return stream(server, _news(server, last_event(request), None, ids, state))
 
 
 @router.get("/{job}")
@@ -108,8 +111,11 @@ async def _seen(request: Request, server: Server, job: int, role: Role) -> JobHi
     return history
 
 
-async def _news(server: Server, after: int | None, job: int | None, ids: list[str] | None) -> AsyncIterator[Event]:
+async def _news(
+    server: Server, after: int | None, job: int | None, ids: list[str] | None, state: HomeState | None = None
+) -> AsyncIterator[Event]:
     end = time.monotonic() + _SECONDS
+    newest: HomeState | None = None
     while time.monotonic() < end:
         news = await server.engine.job_events(after, job=job, libraries=ids)
         if job is not None and news.state is None and not news.events:
@@ -121,9 +127,15 @@ async def _news(server: Server, after: int | None, job: int | None, ids: list[st
             yield Event(event.kind, _said(event), event.number)
         if job is not None and _over(news):
             return
+        if state is not None and newest is not None:
+            for library in newest.changed(state):
+                if ids is None or library in (HOME, *ids):
+                    yield Event("changed", {"library": library})
+            state = newest
+        newest = None
         if after == news.number or news.state is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(server.feed.after(news.number), end - time.monotonic())
+                newest = await asyncio.wait_for(server.feed.after(news.number, state), end - time.monotonic())
         after = news.number
 
 

@@ -54,11 +54,17 @@ async def metrics(server: At, _: Reader) -> Response:
 
 
 @router.post("/clear")
-async def clear(server: At, _: Admin, body: Clearing) -> Response:
-    """Delete every library with all that belongs to it. Original files stay, but for those that were uploaded."""
+async def clear(request: Request, server: At, caller: Admin, body: Clearing) -> Response:
+    """Delete every library with all that belongs to it, and every token, user and session. Original files stay, but for
+    those that were uploaded. A browser that signed in with the start token stays signed in.
+    """
     if body.confirm != "everything":
         raise Refusal(400, "not_confirmed", "This deletes everything.", 'Say {"confirm": "everything"}.')
-    return said({"cleared": await server.engine.clear()})
+    stays = caller.by_cookie and server.callers.owns(caller)
+    session = request.cookies.get(server.cookie, "") if stays else ""
+    cleared = await server.engine.clear(session=session)
+    server.callers.forget()
+    return said({"cleared": cleared})
 
 
 _COUNTED = ("waiting", "running", "done", "failed", "cancelled")

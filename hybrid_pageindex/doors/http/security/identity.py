@@ -77,19 +77,20 @@ class Callers:
         return caller.id in (OWNER.id, self.start.parent)
 
     def forget(self) -> None:
-        """After one was revoked."""
-        self._known.clear()
+        """Look every caller up anew: one was revoked. What is being looked up meanwhile is not remembered."""
+        self._known = OrderedDict()
 
     async def _found(self, key: tuple[str, str], look: Callable[[], Caller | None]) -> Caller | None:
-        held = self._known.get(key)
+        known = self._known
+        held = known.get(key)
         if held is not None and time.monotonic() - held[0] < _SECONDS:
             return held[1]
-        self._known.pop(key, None)
+        known.pop(key, None)
         caller = await asyncio.to_thread(look)
         if caller is not None:
-            self._known[key] = (time.monotonic(), caller)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+            known[key] = (time.monotonic(), caller)
+            if len(known) > _REMEMBERED:
+                known.popitem(last=False)
         return caller
 
 

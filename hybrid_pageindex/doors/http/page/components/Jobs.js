@@ -9,14 +9,15 @@ import { useSeldom } from "./library/documents.js";
 
 export function Jobs() {
   const [jobs, setJobs] = useState(/** @type {any[] | null} */ (null));
-  const [wrong, setWrong] = useState("");
+  const [wrong, setWrong] = useState(""), [away, setAway] = useState("");
   const [ids, setIds] = useState(/** @type {Map<string, string>} */ (new Map()));
   const may = useRights();
   const load = useCallback(async () => {
     await Promise.all([get("/jobs"), get("/libraries")]).then(([one, libraries]) => {
       setIds(new Map(libraries.map((/** @type {any} */ library) => [library.name, library.id])));
       setJobs(one.jobs);
-    }, (error) => setWrong(error.message));
+      setAway("");
+    }, (error) => setAway(error.message));
   }, []);
   const again = useSeldom(load, 400);
   useEffect(() => void load(), [load]);
@@ -27,8 +28,8 @@ export function Jobs() {
     load();
   };
   return html`<div class="view stack"><h1>${t("frame.jobs")}</h1>
-    ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
-    ${!jobs && !wrong && html`<div class="card waiting-card" aria-busy="true" />`}
+    ${(wrong || away) && html`<p class="bad" role="alert">${wrong || away}</p>`}
+    ${!jobs && !away && html`<div class="card waiting-card" aria-busy="true" />`}
     ${jobs?.length === 0 && html`<p class="muted">${t("jobs.empty")}</p>`}
     ${jobs && jobs.length > 0 && html`<ul class="work-list card">${jobs.map((job) => html`<${JobLine} key=${job.id} job=${job} decide=${decide} may=${may("write", ids.get(job.library))} />`)}</ul>`}
   </div>`;

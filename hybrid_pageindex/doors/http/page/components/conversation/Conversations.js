@@ -1,5 +1,6 @@
 // All conversations, the last used first: found by words, called otherwise, deleted, begun.
 import { at, change, get, post, query } from "../../api.js";
+import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
@@ -35,7 +36,8 @@ function Line({ talk, libraries, onChange, onProblem }) {
 export function Conversations() {
   const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [changed, setChanged] = useState(0), [problem, setProblem] = useState(/** @type {any} */ (null));
   const [libraries, setLibraries] = useState(/** @type {Map<string, any>} */ (new Map()));
-  useEffect(() => void get("/libraries").then((all) => setLibraries(new Map(all.map((/** @type {any} */ one) => [one.id, one]))), setProblem), []);
+  useEffect(() => void get("/libraries").then((all) => setLibraries(new Map(all.map((/** @type {any} */ one) => [one.id, one]))), setProblem), [changed]);
+  useNews(() => setChanged((times) => times + 1));
   useEffect(() => {
     const stop = new AbortController();
     const wait = setTimeout(() => get("/conversations" + query({ find: words.trim(), most: MOST }), stop.signal)

@@ -1,6 +1,7 @@
 // One library of the home view: what is in it, when it was last changed and used, what waits and failed; its names, and its end.
 import { at, change } from "../../api.js";
 import { ago, t } from "../../i18n.js";
+import { renounce } from "../../libraries.js";
 import { link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { Dialog } from "../Dialog.js";
@@ -33,6 +34,7 @@ function Names({ library, onClose, changed }) {
     event.preventDefault();
     try {
       await change("PATCH", at("libraries", library.name), { name, alias });
+      renounce(library.name);
       onClose();
       changed();
     } catch (/** @type {any} */ error) {
@@ -54,6 +56,7 @@ function End({ library, onClose, changed }) {
   const remove = async () => {
     try {
       await change("DELETE", at("libraries", library.name));
+      renounce(library.name);
       onClose();
       changed();
     } catch (/** @type {any} */ error) {

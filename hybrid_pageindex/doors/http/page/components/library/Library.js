@@ -24,14 +24,21 @@ import { WorkChip, WorkPanel } from "./WorkPanel.js";
 export function Library({ name }) {
   const { given } = usePlace();
   const { rows, wrong, again, load } = useDocuments(name);
-  const { work, load: loadWork } = useWork(name, again);
+  const [size, setSize] = useState(/** @type {any} */ (null));
+  const loadSize = useCallback(() => get(at("libraries", name)).then(setSize, () => null), [name]);
+  const published = useCallback((/** @type {string} */ kind) => {
+    again();
+    if (kind === "changed" || kind === "state") loadSize();
+  }, [again, loadSize]);
+  const { work, load: loadWork } = useWork(name, published);
   const uploads = useUploads(name);
   const active = useActive(work);
   const may = useRights();
-  const [size, setSize] = useState(/** @type {any} */ (null));
   const [open, setOpen] = useState(false);
-  const loadSize = useCallback(() => get(at("libraries", name)).then(setSize, () => null), [name]);
   useEffect(() => void loadSize(), [loadSize]);
+  useEffect(() => {
+    if (wrong?.status === 404 && size) follow(size.id, given);
+  }, [wrong]);
 
   const set = useCallback((/** @type {Record<string, string | null>} */ changes, /** @type {boolean} */ replace = true) => {
     const now = new URLSearchParams(location.hash.split("?")[1] ?? "");
@@ -119,6 +126,12 @@ export function Library({ name }) {
       </div>`}
   </div>`;
 }
+
+/** To a library that is called otherwise now. @param {string} id @param {URLSearchParams} given */
+const follow = (id, given) => get("/libraries").then((all) => {
+  const renamed = all.find((/** @type {any} */ one) => one.id === id);
+  if (renamed) go(link(["library", renamed.name], Object.fromEntries(given)), true);
+}, () => null);
 
 /** As high as what will stand there, so that nothing jumps. */
 function Skeleton() {

@@ -2,6 +2,7 @@
 import { useAttempt } from "../../attempt.js";
 import { at, change, get, post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
+import { renounce } from "../../libraries.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { Sources } from "./Sources.js";
@@ -12,7 +13,10 @@ export function Manage({ name, size, may, close, changed }) {
   const owns = may("admin", size?.id);
   const everywhere = may("admin");
   const path = at("libraries", name);
-  const removed = () => go(link([""]), true);
+  const removed = (/** @type {string} */ gone) => {
+    renounce(gone);
+    go(link([""]), true);
+  };
   return html`<section class="card manage" aria-labelledby="manage-title" onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()}>
     <div class="row"><h2 id="manage-title" class="grow">${t("manage.title")}</h2>
       <button type="button" class="quiet" aria-label=${t("manage.close")} onClick=${close}>✕</button></div>
@@ -24,9 +28,9 @@ export function Manage({ name, size, may, close, changed }) {
       ${owns && html`<div class="manage-part"><h3>${t("manage.rebuild")}</h3><p class="muted small">${t("manage.rebuild_more")}</p>
         <${Sure} label=${t("manage.rebuild_do")} word=${name} act=${() => attempt(() => post(`${path}/rebuild`), t("manage.rebuilding"))} /></div>
       <div class="manage-part"><h3>${t("manage.delete")}</h3><p class="muted small">${t("manage.delete_more")}</p>
-        <${Sure} danger label=${t("manage.delete_do")} word=${name} act=${() => attempt(() => change("DELETE", path).then(removed))} /></div>`}
+        <${Sure} danger label=${t("manage.delete_do")} word=${name} act=${() => attempt(() => change("DELETE", path).then(() => removed(name)))} /></div>`}
       ${everywhere && html`<div class="manage-part"><h3>${t("manage.clear")}</h3><p class="muted small">${t("manage.clear_more")}</p>
-        <${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(removed))} /></div>`}
+        <${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(() => removed("")))} /></div>`}
     </div>
   </section>`;
 }
@@ -56,6 +60,7 @@ function Names({ size, attempt, path }) {
     event.preventDefault();
     attempt(async () => {
       await change("PATCH", path, { name, alias });
+      renounce(size.name);
       if (name !== size.name) go(link(["library", name], { manage: 1 }), true);
     }, t("manage.named"));
   };

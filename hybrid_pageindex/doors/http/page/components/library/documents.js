@@ -1,6 +1,7 @@
 // The documents of a library as they are now, and what is being made of them.
 import { at, get, query } from "../../api.js";
 import { followJobs } from "../../feed.js";
+import { GONE } from "../../libraries.js";
 import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
 
 /**
@@ -54,6 +55,7 @@ export function useSeldom(work, wait) {
 
 /** What was seen last of each library: shown at once where one comes back to it. @type {Map<string, Row[]>} */
 const seen = new Map();
+addEventListener(GONE, (/** @type {any} */ { detail: name }) => void (name ? seen.delete(name) : seen.clear()));
 
 /** @param {string} library */
 export function useDocuments(library) {
@@ -80,14 +82,16 @@ export function useDocuments(library) {
   return { rows, wrong, again, load };
 }
 
-/** @param {string} library @param {() => void} published something of the library may have changed */
+/** @param {string} library @param {(kind: string) => void} published something of the library may have changed */
 export function useWork(library, published) {
   const [work, setWork] = useState(/** @type {Work | null} */ (null));
   const id = useRef("");
   const load = useCallback(async () => {
     if (!id.current) get(at("libraries", library)).then((one) => (id.current = one.id), () => null);
     const asked = query({ library, status: ["waiting", "running", "failed"], most: SHOWN });
-    await get("/jobs" + asked).then(setWork, () => null); // the frame says that the server is away
+    await get("/jobs" + asked).then(setWork, (error) => {
+      if (error.status === 404) id.current = ""; // one that gets its name has another; the frame says that the server is away
+    });
   }, [library]);
   const again = useSeldom(load, 300);
   useEffect(() => {
@@ -96,7 +100,7 @@ export function useWork(library, published) {
       if (data?.library && id.current && data.library !== id.current) return;
       if (kind === "progress") return setWork((now) => now && advanced(now, data));
       again();
-      if (["stage", "done", "failed"].includes(kind)) published();
+      if (["stage", "done", "failed", "changed", "state"].includes(kind)) published(kind);
     });
   }, [library, load, again, published]);
   return { work, load };

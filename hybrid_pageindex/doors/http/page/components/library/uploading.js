@@ -1,5 +1,5 @@
 // Files on their way to the server: a few requests at a time, small files together, each file with what became of it.
-import { ApiError, at } from "../../api.js";
+import { ApiError, at, refusal } from "../../api.js";
 import { t } from "../../i18n.js";
 import { remember, remembered } from "../../storage.js";
 import { address } from "../viewer/addresses.js";
@@ -163,8 +163,7 @@ function request(library, batch, signal, progress) {
     sent.upload.onprogress = (event) => progress(event.loaded);
     sent.onload = () => {
       if (sent.status < 300) return done(sent.response);
-      const told = sent.response?.error ?? {};
-      failed(new ApiError(sent.status, told.code ?? "failed", told.message ?? sent.statusText, told.advice));
+      failed(refusal(sent.status, sent.response, sent.statusText));
     };
     sent.onerror = sent.onabort = () => failed(new ApiError(0, "offline", "The server does not answer."));
     signal.addEventListener("abort", () => sent.abort());

@@ -1,5 +1,6 @@
 // What was kept of answers and passages, by library: read, filtered, changed, and followed to its page.
 import { at, change, get } from "../../api.js";
+import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { link, pageLink } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
@@ -31,6 +32,7 @@ export function Notes() {
   const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {{ library: any, notes: any[] }[] | null} */ (null)), [changed, setChanged] = useState(0), [problem, setProblem] = useState(/** @type {any} */ (null));
   useEffect(() => void get("/libraries").then((all) => Promise.all(all.map(async (/** @type {any} */ library) => ({ library, notes: await get(at("libraries", library.name, "notes")) }))))
     .then((all) => { setFound(all.filter((one) => one.notes.length)); setProblem(null); }, setProblem), [changed]);
+  useNews(() => setChanged((times) => times + 1));
   const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.text}`.toLowerCase().includes(wished);
   const shown = (found ?? []).map((one) => ({ ...one, notes: one.notes.filter(fits) })).filter((one) => one.notes.length);
   return html`<div class="view kept">

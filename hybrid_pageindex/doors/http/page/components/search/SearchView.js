@@ -44,7 +44,7 @@ export function SearchView({ given }) {
   const search = () => (text.trim() === one.q ? again() : change({}));
   const documents = found ? byDocument(found) : [], libraries = useLibraries(), about = libraries.filter((library) => !one.library || library.name === one.library);
   const waiting = about.reduce((sum, library) => sum + library.waiting, 0);
-  useChanges(about, busy, () => {
+  useChanges(about, one.library, busy, () => {
     outdate();
     if (found?.usage.calls) setOld(found); // a model is asked again only by a person: it may cost something
     else if (found) again();

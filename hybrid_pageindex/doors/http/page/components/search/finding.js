@@ -1,5 +1,7 @@
 // A search while it goes on: what is typed is searched quickly, what was asked with its effort and its steps.
 import { ApiError, ask, post } from "../../api.js";
+import { overhear } from "../../feed.js";
+import { GONE } from "../../libraries.js";
 import { useEffect, useState } from "../../ui.js";
 import { remember, request } from "./asking.js";
 
@@ -20,6 +22,9 @@ function keep(key, found) {
 export function outdate() {
   for (const one of held.values()) one.at = 0;
 }
+
+overhear((kind) => void (kind === "changed" && outdate()));
+addEventListener(GONE, () => held.clear());
 
 /**
  * @param {import("./asking.js").Asked} one what was asked @param {string} typed what stands in the box now

@@ -1,5 +1,6 @@
 // Tokens of programs and people: made, and taken back. A secret is shown once.
 import { at, change, get, post } from "../../api.js";
+import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { html, useEffect, useState } from "../../ui.js";
 
@@ -13,7 +14,9 @@ export function Tokens() {
   const [name, setName] = useState(""), [role, setRole] = useState("read"), [library, setLibrary] = useState(""), [days, setDays] = useState("0");
   const look = () => get("/tokens").then((/** @type {any[]} */ found) => setTokens(found.filter((one) => one.kind !== "session")), (error) => setWrong(error.message));
   useEffect(() => void look(), []);
-  useEffect(() => void get("/libraries").then(setLibraries, () => null), []);
+  const lookAround = () => get("/libraries").then(setLibraries, () => null);
+  useEffect(() => void lookAround(), []);
+  useNews(() => (look(), lookAround()));
   const doing = async (/** @type {() => Promise<any>} */ work) => {
     setWrong("");
     try {
