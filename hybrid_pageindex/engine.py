@@ -917,7 +917,7 @@ class Engine:
         return await read_in_thread(lambda: job_news(self._catalog(), after, job, libraries))
 
     async def home_state(self) -> HomeState:
-        """What of libraries, documents and jobs differs once something came, changed or went."""
+        """Return what differs after a library, a document or a job came, changed or went."""
         from hybrid_core.store.catalog.state import read_state
 
         def read() -> HomeState:

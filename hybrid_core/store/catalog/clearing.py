@@ -21,14 +21,14 @@ def forget_everything(connection: Connection, session: str = "") -> None:
     to jobs is numbered on, for those who wait for the next, and what models took stays as sums without names.
     ``session`` is the hash of a browser's secret whose session stays, "" for none.
     """
-    kept = (tokens.c.hash == session) & (tokens.c.kind == "session")
+    session_row = (tokens.c.hash == session) & (tokens.c.kind == "session")
     for table in reversed(whole().sorted_tables):
         if table is counters:
             connection.execute(delete(counters).where(counters.c.name.startswith(COUNTER)))
         elif table is grants:
-            connection.execute(delete(grants).where(grants.c.token.not_in(select(tokens.c.id).where(kept))))
+            connection.execute(delete(grants).where(grants.c.token.not_in(select(tokens.c.id).where(session_row))))
         elif table is tokens:
-            connection.execute(delete(tokens).where(~kept))
+            connection.execute(delete(tokens).where(~session_row))
         elif table is not meta and not table.info.get(STAYS):
             connection.execute(delete(table))
     _forget_names_of_usage(connection)

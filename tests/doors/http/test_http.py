@@ -93,7 +93,7 @@ def test_a_stream_names_the_libraries_that_came_changed_or_went(tmp_path: Path) 
             marks = iter(range(100))
 
             def change(method: str, path: str, **more: Any) -> set[str]:
-                """What is named after a request, until a library is that was made after it, and sorts after all."""
+                """Return the names after a request, up to a library that was made after it and sorts last."""
                 client.request(method, path, **more).raise_for_status()
                 mark = client.post("/libraries", json={"name": f"zz {next(marks)}"}).json()["id"]
                 return set(iter(lambda: next(heard), mark))
@@ -106,8 +106,8 @@ def test_a_stream_names_the_libraries_that_came_changed_or_went(tmp_path: Path) 
                 assert change("POST", f"/jobs/{failed['id']}/forget") == {""}
                 assert change("DELETE", "/libraries/tide") == {tide}
                 assert change("PATCH", "/libraries/lock", json={"name": "sluice"}) == {ids["lock"]}
-                told = changes(own_alone)
-                assert set(iter(lambda: next(told), ids["lock"])) <= {""}, "of others a reader does not learn"
+                allowed = changes(own_alone)
+                assert set(iter(lambda: next(allowed), ids["lock"])) <= {""}, "of others a reader does not learn"
             assert "" in change("POST", "/clear", json={"confirm": "everything"})
 
 

@@ -309,9 +309,9 @@ def test_clearing_everything_signs_out_all_but_the_browser_that_asked(tmp_path: 
                 for browser, secret in ((mine, secrets[0]), (same, secrets[0]), (other, secrets[1])):
                     assert browser.post("/session", json={"token": secret}).status_code == 201
                 callers = (program, mine, same, other)
-                assert [one.get("/session").status_code for one in callers] == [200] * 4
+                assert [caller.get("/session").status_code for caller in callers] == [200] * 4
                 assert mine.post("/clear", json=everything).status_code == 200
-                left = [one.get("/session").status_code for one in callers]
+                left = [caller.get("/session").status_code for caller in callers]
                 assert left == [401, 200 if keeps else 401, 401, 401]
                 if keeps:
                     assert mine.post("/libraries", json={"name": "new"}).status_code == 201, "its rights stay"

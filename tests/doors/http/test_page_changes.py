@@ -21,11 +21,11 @@ def tab(served: Serving, page: Any) -> Callable[[str], Any]:
     page.get_by_role("main").wait_for()
 
     def opened(place: str) -> Any:
-        one = page.context.new_page()
-        one.set_default_timeout(60_000)
-        one.goto(f"{served.url}/#/{place}")
-        one.get_by_role("main").wait_for()
-        return one
+        view = page.context.new_page()
+        view.set_default_timeout(60_000)
+        view.goto(f"{served.url}/#/{place}")
+        view.get_by_role("main").wait_for()
+        return view
 
     return opened
 
@@ -97,13 +97,13 @@ def test_a_library_made_anew_shows_nothing_of_the_one_before(served: Serving, ta
     page.get_by_role("link", name="lock", exact=True).wait_for(state="detached")
     with served.client() as client:
         client.post("/libraries", json={"name": "lock"})
-    held: list[Any] = []
-    page.route("**/lock/rows", lambda route: held.append(route))
+    failed = {"error": {"code": "failed", "message": "The disk is away.", "advice": ""}}
+    page.route("**/lock/rows", lambda route: route.fulfill(status=500, json=failed))
     page.get_by_role("link", name="lock", exact=True).click()
-    page.get_by_text("The documents are being loaded").wait_for(state="attached")
+    page.get_by_role("alert").get_by_text("The disk is away.").wait_for()
     assert page.get_by_role("link", name="Gate").count() == 0
-    held[0].continue_()
     page.unroute("**/lock/rows")
+    page.get_by_role("button", name="Try again").click()
     page.get_by_role("heading", name="No documents yet").wait_for()
 
 

@@ -68,6 +68,9 @@ export function followJobs(listener) {
 /** Hear what others follow. @param {Tell} listener */
 export const overhear = (listener) => void caches.add(listener);
 
+/** Whether libraries or documents may have changed; a state with data is how a stream begins. @param {string} kind @param {any} data */
+export const isNews = (kind, data) => kind === "changed" || (kind === "state" && !data);
+
 /** Look again where libraries or documents changed, or this tab was away for a while. @param {() => unknown} look */
 export function useNews(look) {
   const newest = useRef(look);
@@ -75,7 +78,7 @@ export function useNews(look) {
   useEffect(() => {
     let timer = 0, last = 0;
     const stop = followJobs((kind, data) => {
-      if (timer || !(kind === "changed" || (kind === "state" && !data))) return; // with data it is how a stream begins
+      if (timer || !isNews(kind, data)) return;
       timer = setTimeout(() => {
         timer = 0;
         last = Date.now();

@@ -81,16 +81,16 @@ class Callers:
         self._known = OrderedDict()
 
     async def _found(self, key: tuple[str, str], look: Callable[[], Caller | None]) -> Caller | None:
-        known = self._known
-        held = known.get(key)
-        if held is not None and time.monotonic() - held[0] < _SECONDS:
-            return held[1]
-        known.pop(key, None)
+        memory = self._known
+        entry = memory.get(key)
+        if entry is not None and time.monotonic() - entry[0] < _SECONDS:
+            return entry[1]
+        memory.pop(key, None)
         caller = await asyncio.to_thread(look)
         if caller is not None:
-            known[key] = (time.monotonic(), caller)
-            if len(known) > _REMEMBERED:
-                known.popitem(last=False)
+            memory[key] = (time.monotonic(), caller)
+            if len(memory) > _REMEMBERED:
+                memory.popitem(last=False)
         return caller
 
 

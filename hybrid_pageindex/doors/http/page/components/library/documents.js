@@ -1,6 +1,6 @@
 // The documents of a library as they are now, and what is being made of them.
 import { at, get, query } from "../../api.js";
-import { followJobs } from "../../feed.js";
+import { followJobs, isNews } from "../../feed.js";
 import { GONE } from "../../libraries.js";
 import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
 
@@ -100,7 +100,7 @@ export function useWork(library, published) {
       if (data?.library && id.current && data.library !== id.current) return;
       if (kind === "progress") return setWork((now) => now && advanced(now, data));
       again();
-      if (["stage", "done", "failed", "changed", "state"].includes(kind)) published(kind);
+      if (["stage", "done", "failed"].includes(kind) || isNews(kind, data)) published(kind);
     });
   }, [library, load, again, published]);
   return { work, load };
