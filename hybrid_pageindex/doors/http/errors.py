@@ -25,6 +25,7 @@ _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the firs
     (errors.TurnRunningError, 409, "answering"),
     (errors.BusyError, 503, "busy"),
     (errors.UnreachableError, 503, "store_unreachable"),
+    (errors.ReadOnlyError, 403, "read_only"),
     (errors.StoreError, 503, "store_failed"),
     (errors.ModelError, 502, "model_failed"),
     (errors.Cancelled, 503, "stopped"),
