@@ -18,9 +18,9 @@ _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal"
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 FREE_SPACE = "Free some space"  # begins the advice where a disk is full
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-UNWRITABLE = (*_FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
-_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
+FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -120,8 +120,8 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     while cause is not None:
         if isinstance(cause, DiskFullError):
             return cause
-        numbered = isinstance(cause, OSError) and cause.errno in _FULL
-        if numbered or any(sign in str(cause) for sign in _FULL_SIGNS):
+        numbered = isinstance(cause, OSError) and cause.errno in FULL
+        if numbered or any(sign in str(cause) for sign in FULL_SIGNS):
             break
         cause = cause.__cause__
     lacking = isinstance(error, (OSError, StoreError)) and bool(advice_of("", folder, ""))
@@ -135,7 +135,7 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
 def refusal(error: OSError, what: Path) -> StoreError:
     """Return why ``what`` cannot be made in a home, as the error that says whether the home can be written at all."""
     message = f"{what}: cannot be written ({error.strerror})."
-    if error.errno in _FULL:
+    if error.errno in FULL:
         return DiskFullError(message, f"{FREE_SPACE}: the disk of {what.parent} is full.")
     kind = ReadOnlyError if error.errno in UNWRITABLE else StoreError
     return kind(message, "Choose another --home.")
