@@ -80,7 +80,8 @@ class MappedTable(Mapping[str, Any]):
         try:
             return _decode(self._file.held[start:end].decode("utf-8", "surrogatepass"))[0]
         except ValueError as error:
-            self._file.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._file.path.unlink(missing_ok=True)
             raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
 
 

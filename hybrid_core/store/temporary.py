@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hybrid_core.errors import DiskFullError
+from hybrid_core.store.home import unwritable
 
 _USUAL = ("/tmp", "/var/tmp")
 
@@ -34,6 +35,17 @@ def temporary_folder(need: int, purpose: str) -> Path:
         f"{purpose} needs {megabytes} MB in a temporary folder, and none has room: {', '.join(refused)}.",
         f"Set TMPDIR to a folder with {megabytes} MB free.",
     )
+
+
+def working_folder(folder: Path, need: int, purpose: str) -> Path:
+    """Return a folder of the home where it can be written and its disk has ``need`` bytes free, else one outside.
+
+    Raises as ``temporary_folder``.
+    """
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not unwritable(there) and shutil.disk_usage(there).free >= need:
+        return folder
+    return temporary_folder(need, purpose)
 
 
 def _places() -> Iterator[Path]:

@@ -71,6 +71,11 @@ class Refusal(Exception):
         return answer(self.status, self.code, self.message, self.advice, self.headers)
 
 
+def refusal_of(error: errors.PageIndexError) -> Refusal:
+    status, code = _kind(error)
+    return Refusal(status, code, error.message, error.advice)
+
+
 def answer(status: int, code: str, message: str, advice: str = "", headers: Mapping[str, str] = {}) -> Response:
     body = {"error": {"code": code, "message": message[:_LONGEST], "advice": advice[:_LONGEST]}}
     said = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

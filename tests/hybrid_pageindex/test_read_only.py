@@ -1,0 +1,214 @@
+"""A home that cannot be written is read: on a read-only file system, without rights, and on a full disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.store.home import CATALOG
+from hybrid_pageindex import Engine, run
+from tests.mounts import called, contents, mounted, read_only, without_rights
+
+pytestmark = pytest.mark.usefixtures("in_a_file")
+QUESTION = "What did the mill cost?"
+READS = [
+    ["search", QUESTION, "--json"],
+    ["list", "--json"],
+    ["page", "mill.md", "1", "--json"],
+    ["outline", "mill.md", "--json"],
+    ["ask", QUESTION, "--json"],
+]
+NOT_WRITTEN = "cannot be written"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two documents."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "mill.md").write_text("# The mill\n\nIt was sold in 1987.\n\n## Price\n\nThe mill cost 4,200 crowns.\n")
+    (folder / "weir.md").write_text("# The weir\n\nThe weir was built in 1871.\n")
+
+    async def index() -> None:
+        async with Engine(folder / "home") as engine:
+            await engine.index([folder / "mill.md", folder / "weir.md"], workers=1)
+            await engine.search(QUESTION)
+
+    run(index())
+    return folder / "home"
+
+
+@pytest.fixture
+def home(made: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of it."""
+    subprocess.run(["cp", "-a", str(made), str(tmp_path / "home")], check=True)  # which leaves holes as they are
+    yield tmp_path / "home"
+    subprocess.run(["chmod", "-R", "u+w", str(tmp_path / "home")], check=True)
+
+
+@pytest.mark.parametrize("kept_from", [read_only, without_rights])
+def test_it_is_searched_listed_outlined_and_paged(kept_from: object, home: Path, tmp_path: Path) -> None:
+    assert callable(kept_from)
+    before, had = kept_from(home), contents(home)
+    picture = tmp_path / "page.png"
+    drawn = ["page", "mill.md", "1", "--image", str(picture)]
+    *read, image, doctor, refused, again = called(
+        before, home, *READS, drawn, ["doctor"], ["index", str(home.parent)], READS[0]
+    )
+    search, listed, page, outline, answer = read
+    assert [one.code for one in read] == [0] * 5, read
+    assert search.json["results"][0]["doc_name"] == "mill.md" and "4,200" in search.json["results"][0]["snippet"]
+    assert any(NOT_WRITTEN in note for note in search.json["notes"])
+    assert not any("behind" in note for note in search.json["notes"]), "the copy of the index is whole"
+    assert len(listed.json["documents"]) == 2 and "4,200" in page.out and "Price" in outline.out and "4,200" in answer.out
+    for one in (*read, image, doctor):
+        assert one.err.count("\n") == 1 and NOT_WRITTEN in one.err, "one line says that nothing is recorded"
+    assert picture.stat().st_size > 1000 and doctor.code == 0 and "nothing can be indexed" in doctor.out
+    assert refused.code == 1 and NOT_WRITTEN in refused.err.splitlines()[-1] and "--home" in refused.err
+    assert again.json["results"] == search.json["results"]
+    assert contents(home) == had, "nothing in it was changed"
+
+
+def test_the_engine_reads_it_and_refuses_to_change_it(home: Path) -> None:
+    script = """
+import json, sys
+from hybrid_core.errors import ReadOnlyError
+from hybrid_pageindex import Engine, run
+async def work():
+    async with Engine(sys.argv[1]) as engine:
+        found = await engine.search("What did the mill cost?")
+        told = [engine.read_only, found.results[0].doc_name, (await engine.missing())]
+        edit = engine.edit("mill.md", set={"year": "1871"})
+        for change in (engine.create_library("new"), engine.remove(["mill.md"]), edit):
+            try:
+                await change
+            except ReadOnlyError as error:
+                told.append(str(error))
+        print(json.dumps(told))
+run(work())
+"""
+    done = subprocess.run(
+        [*read_only(home), sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=True
+    )
+    reason, first, missing, *refused = json.loads(done.stdout)
+    assert (reason, first, missing) == ("read-only file system", "mill.md", {})
+    assert len(refused) == 3 and all(f"{home}: this home cannot be written" in one for one in refused)
+
+
+def left_in_the_log(home: Path) -> None:
+    """Rename a document in the write-ahead log alone, as a process that is killed leaves it."""
+    script = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+        "c.execute(\"UPDATE libraries SET alias = 'harbour'\"); c.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(home / CATALOG)], check=True)
+    (home / f"{CATALOG}-shm").unlink()
+    assert (home / f"{CATALOG}-wal").stat().st_size
+
+
+def test_what_only_the_log_holds_is_read_from_a_copy(home: Path, tmp_path: Path) -> None:
+    left_in_the_log(home)
+    had = contents(home)
+    (tmp_path / "tmp").mkdir()
+    found, listed = called(
+        read_only(home), home, ["search", QUESTION, "--json", "--library", "harbour"], ["libraries", "--json"],
+        env={"TMPDIR": str(tmp_path / "tmp")},
+    )  # fmt: skip
+    assert found.code == 0 and found.json["results"][0]["doc_name"] == "mill.md"
+    assert "harbour" in listed.out and contents(home) == had
+    [left] = (tmp_path / "tmp").iterdir()
+    assert list(left.iterdir()) == [], "no copy is left"
+
+
+def crammed(home: Path, fill: bool) -> list[str]:
+    """A command that runs the one after it with a read-only home at /mnt/home, where no temporary folder has room."""
+    full = "dd if=/dev/zero of=/tmp/fill bs=4k 2>/dev/null || true; cp /tmp/fill /var/tmp/fill 2>/dev/null || true"
+    return mounted(
+        f"mount -t tmpfs none /mnt; mkdir /mnt/home; mount --bind {shlex.quote(str(home))} /mnt/home\n"
+        "mount -o remount,ro,bind /mnt/home; mount -t tmpfs -o size=256k none /tmp\n"
+        f"mount -t tmpfs -o size=256k none /var/tmp; {full if fill else ''}"
+    )
+
+
+def test_without_room_for_a_copy_of_the_log_it_says_what_to_do(home: Path) -> None:
+    left_in_the_log(home)
+    [refused] = called(crammed(home, fill=False), "/mnt/home", ["list"])
+    assert refused.code == 1 and "catalog.sqlite-wal" in refused.err, refused
+    assert "Set TMPDIR to a folder with 2 MB free." in refused.err and "/tmp (0 MB free)" in refused.err
+
+
+def test_without_room_for_a_copy_of_the_index_words_find_the_pages_and_the_result_says_so(home: Path) -> None:
+    found, listed, doctor = called(crammed(home, fill=True), "/mnt/home", *READS[:2], ["doctor"])
+    assert found.code == listed.code == 0 and found.json["results"][0]["doc_name"] == "mill.md"
+    [note] = [note for note in found.json["notes"] if "behind" in note]
+    assert "behind by 2 pages" in note and "needs" in note and "MB in a temporary folder" in note
+    assert "Set TMPDIR" in found.err
+    assert doctor.code == 1 and "MB in a temporary folder" in doctor.out
+
+
+READER = """
+import sys
+from hybrid_pageindex import Engine, run
+async def work():
+    async with Engine(sys.argv[1]) as engine:
+        for question in sys.stdin:
+            found = await engine.search(question)
+            names = {page.doc_name for page in found.results}
+            print(sorted(names), flush=True)
+run(work())
+"""
+
+
+@pytest.mark.parametrize("open_before", [False, True])
+def test_what_another_process_publishes_meanwhile_is_found(open_before: bool, home: Path, tmp_path: Path) -> None:
+    """A container often has a home mounted read-only that its host writes."""
+    (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
+    engine = Engine(home)
+    if open_before:
+        run(engine.libraries())
+    reader = subprocess.Popen(
+        [*read_only(home), sys.executable, "-c", READER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert reader.stdin and reader.stdout
+    with reader:
+        for question, expected in (("duke of Alster", False), ("duke of Alster", True)):
+            reader.stdin.write(f"{question}\n")
+            reader.stdin.flush()
+            assert ("lock.md" in reader.stdout.readline()) is expected
+            if not expected:
+                run(engine.index([tmp_path / "lock.md"], workers=1))
+                engine.close()
+        reader.stdin.close()
+
+
+def test_a_full_disk_ends_no_read_and_harms_nothing(home: Path, tmp_path: Path) -> None:
+    """The home is copied to a small disk, which is filled, read, and emptied again."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
+    at, fill = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
+    before = mounted(
+        f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n"
+        f"fallocate -l 150m {fill} || true; cat /dev/zero >> {fill} 2>/dev/null || true\n"
+        f"! (echo x > {at}/x) 2>/dev/null"
+    )
+    *read, image, doctor, refused, emptied, indexed, again, sound = called(
+        before, disk / "home", *READS, ["page", "mill.md", "1", "--image", str(tmp_path / "page.png")], ["doctor"],
+        ["index", str(tmp_path / "lock.md")], ["!rm", str(disk / "fill")], ["index", str(tmp_path / "lock.md")],
+        ["search", "duke of Alster", "--json"], ["doctor"],
+    )  # fmt: skip
+    assert [one.code for one in (*read, image)] == [0] * 6, (*read, image)
+    found = read[0].json
+    assert found["results"][0]["doc_name"] == "mill.md" and any("disk is full" in note for note in found["notes"])
+    assert "disk is full" in read[0].err and read[0].err.count("\n") == 1
+    assert doctor.code == 1 and "Free some space" in doctor.out
+    assert refused.code == 1 and "Free " in refused.err
+    assert emptied.code == indexed.code == 0, (indexed, sound)
+    assert "3 documents, 3 pages; vector index complete" in sound.out
+    assert again.json["results"][0]["doc_name"] == "lock.md" and not again.json["notes"] and not again.err
