@@ -65,11 +65,12 @@ def test_it_is_searched_listed_outlined_and_paged(kept_from: object, home: Path,
     assert search.json["results"][0]["doc_name"] == "mill.md" and "4,200" in search.json["results"][0]["snippet"]
     assert any(NOT_WRITTEN in note for note in search.json["notes"])
     assert not any("behind" in note for note in search.json["notes"]), "the copy of the index is whole"
-    assert len(listed.json["documents"]) == 2 and "4,200" in page.out and "Price" in outline.out and "4,200" in answer.out
+    assert len(listed.json["documents"]) == 2 and "Price" in outline.out
+    assert "4,200" in page.out and "4,200" in answer.out
     for one in (*read, image, doctor):
         assert one.err.count("\n") == 1 and NOT_WRITTEN in one.err, "one line says that nothing is recorded"
     assert picture.stat().st_size > 1000 and doctor.code == 0 and "nothing can be indexed" in doctor.out
-    assert refused.code == 1 and NOT_WRITTEN in refused.err.splitlines()[-1] and "--home" in refused.err
+    assert refused.code == 1 and NOT_WRITTEN in refused.err.splitlines()[-1]
     assert again.json["results"] == search.json["results"]
     assert contents(home) == had, "nothing in it was changed"
 
