@@ -162,11 +162,11 @@ class EdgeStore:
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
         with self._lock:
+            require_space(self._place.shard, HEADROOM_BYTES - allocated_bytes(self._place.shard))
             self._let_go()
             if not self.private:
                 forget_state(self._place.state)
                 self._recorded = None
-            require_space(self._place.shard, HEADROOM_BYTES - allocated_bytes(self._place.shard))
             shutil.rmtree(self._place.shard, ignore_errors=True)
             if not self.private:
                 self._place.acquit()
