@@ -188,17 +188,48 @@ def test_what_another_process_publishes_meanwhile_is_found(open_before: bool, ho
         reader.stdin.close()
 
 
-def test_a_full_disk_ends_no_read_and_harms_nothing(home: Path, tmp_path: Path) -> None:
-    """The home is copied to a small disk, which is filled, read, and emptied again."""
-    disk = tmp_path / "disk"
+def filled(home: Path, disk: Path) -> list[str]:
+    """A command that runs the one after it with a copy of a home on a small disk that is full."""
     disk.mkdir()
-    (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
     at, fill = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
-    before = mounted(
+    return mounted(
         f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n"
         f"fallocate -l 150m {fill} || true; cat /dev/zero >> {fill} 2>/dev/null || true\n"
         f"! (echo x > {at}/x) 2>/dev/null"
     )
+
+
+def test_the_first_write_goes_through_once_a_full_disk_has_room(home: Path, tmp_path: Path) -> None:
+    script = """
+import json, os, sys
+from hybrid_core.errors import DiskFullError
+from hybrid_pageindex import Engine, run
+async def work():
+    async with Engine(sys.argv[1] + "/home") as engine:
+        told = [engine.read_only]
+        try:
+            await engine.create_library("new")
+        except DiskFullError as error:
+            told.append(str(error))
+        os.unlink(sys.argv[1] + "/fill")
+        await engine.create_library("new")
+        told += [engine.read_only, len(await engine.named_libraries())]
+        print(json.dumps(told))
+run(work())
+"""
+    disk = tmp_path / "disk"
+    done = subprocess.run(
+        [*filled(home, disk), sys.executable, "-c", script, str(disk)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    reason, refused, *after = json.loads(done.stdout)
+    assert "disk is full" in reason and "Free some space" in refused and after == ["", 2]
+
+
+def test_a_full_disk_ends_no_read_and_harms_nothing(home: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
+    before = filled(home, disk)
     *read, image, doctor, refused, emptied, indexed, again, sound = called(
         before, disk / "home", *READS, ["page", "mill.md", "1", "--image", str(tmp_path / "page.png")], ["doctor"],
         ["index", str(tmp_path / "lock.md")], ["!rm", str(disk / "fill")], ["index", str(tmp_path / "lock.md")],
