@@ -33,7 +33,7 @@ for line in sys.stdin:
 
 
 class Called(NamedTuple):
-    """What one call of the command line gave."""
+    """The exit code and the output of one call of the command line."""
 
     code: int
     out: str
@@ -65,6 +65,17 @@ def read_only(home: Path) -> list[str]:
     """A command that runs the one after it where a home is on a read-only file system."""
     at = shlex.quote(str(home))
     return mounted(f"mount --bind {at} {at}; mount -o remount,ro,bind {at}; ! touch {at}/x 2>/dev/null")
+
+
+def full_disk(home: Path, disk: Path) -> list[str]:
+    """A command that runs the one after it with a copy of a home on a small disk that is full."""
+    disk.mkdir()
+    at, fill = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
+    return mounted(
+        f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n"
+        f"fallocate -l 150m {fill} || true; cat /dev/zero >> {fill} 2>/dev/null || true\n"
+        f"! (echo x > {at}/x) 2>/dev/null"
+    )
 
 
 def without_rights(home: Path) -> list[str]:

@@ -151,9 +151,9 @@ def _write(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
-    """Raises OSError."""
-    found = path.stat()
-    return str(path), found.st_size, found.st_mtime_ns
+    """Return what tells one state of a file from another. Raises OSError."""
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns
 
 
 def _bytes(value: Any) -> bytes:

@@ -143,10 +143,11 @@ class SqliteFile:
                 self._prepare(connection)
         except (DBAPIError, *UNREADABLE) as error:
             view.close()
-            if isinstance(error, DBAPIError) and "readonly" in str(error.orig):
-                message = f"{self.path}: must be brought to this version, and cannot be written ({reason})."
-                raise ReadOnlyError(message, _ELSEWHERE) from error
             raise self._unopened(error) from error
+        except ReadOnlyError as error:
+            view.close()
+            message = f"{self.path}: must be brought to this version, and cannot be written ({reason})."
+            raise ReadOnlyError(message, _ELSEWHERE) from error
         except BaseException:
             view.close()
             raise

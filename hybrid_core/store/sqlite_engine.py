@@ -19,7 +19,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from hybrid_core.errors import BusyError, DiskFullError
+from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS
 from hybrid_core.store.temporary import temporary_folder
 
@@ -41,7 +41,7 @@ class ReadOnlyFile:
 
     @property
     def stale(self) -> bool:
-        """Whether somebody has changed the file since it was opened."""
+        """Return whether somebody has changed the file since it was opened."""
         return bool(self.seen) and stamp(self.path) != self.seen
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ def open_read_only(path: Path) -> ReadOnlyFile:
     Raises DBAPIError where it cannot be read, BusyError where it changes all the time, and DiskFullError where its log
     can only be read in a copy that no disk has room for.
     """
-    live = _engine(path, "mode=ro", (f"mmap_size={_MAPPED}",))
+    live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAPPED}",))
     try:
         _look(live)
     except DBAPIError:
@@ -69,9 +69,9 @@ def open_read_only(path: Path) -> ReadOnlyFile:
     else:
         return ReadOnlyFile(live, path)
     seen = stamp(path)
-    if seen[1] is not None:
+    if any(seen[1:]):
         return _copied(path)
-    still = _engine(path, "mode=ro&immutable=1")  # not mapped: who shortens it would end this process
+    still = _reading_engine(path, "mode=ro&immutable=1")  # not mapped: who shortens it would end this process
     try:
         _look(still)
     except DBAPIError:
@@ -81,42 +81,45 @@ def open_read_only(path: Path) -> ReadOnlyFile:
 
 
 def stamp(path: Path) -> Stamp:
-    """What the system tells of a file and of its write-ahead log, None for a log that holds nothing."""
-    return tuple(_stamp(file) for file in (path, _log_of(path)))
+    """Return the state of a file and of its logs, None for a log that holds nothing."""
+    return tuple(_stamp(file) for file in _files_of(path))
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+    return (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else None
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+def _files_of(path: Path) -> list[Path]:
+    """Return a file with its write-ahead log, and the log of the mode in which a copy by ``VACUUM INTO`` is."""
+    return [path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "journal"))]
 
 
 def _copied(path: Path) -> ReadOnlyFile:
     from hybrid_core.store.scratch import scratch_folder  # with filelock
 
-    log = _log_of(path)
-    purpose = f"{path}: its last changes are in {log.name}, which can only be read in a copy. That"
+    logs = " and ".join(file.name for file in _files_of(path)[1:] if _stamp(file))
+    purpose = f"{path}: its last changes are in {logs}, which can only be read in a copy. That"
     for _ in range(_COPIES):
         seen = stamp(path)
-        parent = temporary_folder(sum(one[1] for one in seen if one) + _SPARE, purpose)
+        size = sum(state[1] for state in seen if state is not None)
+        parent = temporary_folder(size + _SPARE, purpose)
         with ExitStack() as removing:
             copy = removing.enter_context(scratch_folder(parent)) / path.name
             try:
-                for source, target in ((path, copy), (log, _log_of(copy))):
-                    shutil.copyfile(source, target)
+                for source, target in zip(_files_of(path), _files_of(copy), strict=True):
+                    if _stamp(source):
+                        shutil.copyfile(source, target)
             except OSError as error:
                 if stamp(path) != seen:
                     continue
                 raise DiskFullError(f"{purpose} failed ({error.strerror}).", "Set TMPDIR to another folder.") from error
             if stamp(path) != seen:
                 continue
-            engine = _engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAPPED}"))
+            engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAPPED}"))
             removing.callback(engine.dispose)
             _look(engine)
             return ReadOnlyFile(engine, path, seen, removing.pop_all())
@@ -151,6 +154,18 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
+    engine = _engine(path, how, pragmas)
+    event.listen(engine, "begin", _refuse_to_write)
+    return engine
+
+
+def _refuse_to_write(connection: Connection) -> None:
+    """Refuse a write transaction before its first statement, which may fail for another reason."""
+    if connection.get_execution_options().get("writing", False):
+        raise ReadOnlyError("This file is only read.")
 
 
 def _on_begin(connection: Connection) -> None:

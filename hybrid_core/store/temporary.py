@@ -42,8 +42,8 @@ def working_folder(folder: Path, need: int, purpose: str) -> Path:
 
     Raises as ``temporary_folder``.
     """
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not unwritable(there) and shutil.disk_usage(there).free >= need:
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not unwritable(existing) and shutil.disk_usage(existing).free >= need:
         return folder
     return temporary_folder(need, purpose)
 
@@ -57,8 +57,8 @@ def _own_folder(place: Path) -> Path:
     """Return a folder below ``place`` that nobody else can open. Raises OSError where there can be none."""
     folder = place / f"hybrid-pageindex-{os.geteuid()}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(0, f"{folder.name} is not a folder of this user alone")
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(0, "cannot be written")

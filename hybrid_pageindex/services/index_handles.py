@@ -47,7 +47,7 @@ class IndexHandle:
         self.tries_at = time.monotonic() + _AGAIN
 
     def may_try(self) -> bool:
-        """Whether it is time to open again what was opened in vain."""
+        """Return whether it is time to open again what was opened in vain."""
         return time.monotonic() >= self.tries_at
 
     def enough(self) -> bool:

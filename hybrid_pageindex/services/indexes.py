@@ -245,7 +245,11 @@ class Indexes:
             if handle.index is not None and isinstance(handle.index.store, EmptyStore) and handle.may_try():
                 handle.close()
             if handle.index is None:
-                handle.index = self._opened_or_empty(handle, plan, library)
+                handle.index = (
+                    self._opened_or_empty(handle, plan, library)
+                    if searched
+                    else self._opened(plan, library, self.backend, follow=False, lasting=True)
+                )
                 handle.made_for = plan.manifest
             handle.searched |= searched
             return handle, handle.index
@@ -288,10 +292,13 @@ class Indexes:
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
         return _Plan(position, source, manifest, dimension, learned)
 
-    def _opened(self, plan: _Plan, library: str, backend: Backend, follow: bool = True) -> VectorIndex:
+    def _opened(
+        self, plan: _Plan, library: str, backend: Backend, follow: bool = True, lasting: bool = False
+    ) -> VectorIndex:
         if backend == "embedded":
             folder = index_folder(self._home, library)
-            return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned, follow=follow)
+            vectors = (plan.dimension, plan.learned)
+            return open_edge(folder, plan.source, plan.manifest, *vectors, follow=follow, lasting=lasting)
         own_from = self._address.own_from
         shared = own_from > 0 and self._pages(library) < own_from
         vectors = (plan.dimension, plan.learned)

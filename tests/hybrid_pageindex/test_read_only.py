@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.store.home import CATALOG
 from hybrid_pageindex import Engine, run
-from tests.mounts import called, contents, mounted, read_only, without_rights
+from tests.mounts import called, contents, full_disk, mounted, read_only, without_rights
 
 pytestmark = pytest.mark.usefixtures("in_a_file")
 QUESTION = "What did the mill cost?"
@@ -28,9 +30,9 @@ NOT_WRITTEN = "cannot be written"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with two documents."""
-    folder = tmp_path_factory.mktemp("made")
+def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a home with two documents."""
+    folder = tmp_path_factory.mktemp("indexed")
     (folder / "mill.md").write_text("# The mill\n\nIt was sold in 1987.\n\n## Price\n\nThe mill cost 4,200 crowns.\n")
     (folder / "weir.md").write_text("# The weir\n\nThe weir was built in 1871.\n")
 
@@ -44,9 +46,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(made: Path, tmp_path: Path) -> Iterator[Path]:
-    """A copy of it."""
-    subprocess.run(["cp", "-a", str(made), str(tmp_path / "home")], check=True)  # which leaves holes as they are
+def home(indexed_home: Path, tmp_path: Path) -> Iterator[Path]:
+    """Yield a copy of it."""
+    subprocess.run(["cp", "-a", str(indexed_home), str(tmp_path / "home")], check=True)  # with holes as they are
     yield tmp_path / "home"
     subprocess.run(["chmod", "-R", "u+w", str(tmp_path / "home")], check=True)
 
@@ -61,14 +63,14 @@ def test_it_is_searched_listed_outlined_and_paged(kept_from: object, home: Path,
         before, home, *READS, drawn, ["doctor"], ["index", str(home.parent)], READS[0]
     )
     search, listed, page, outline, answer = read
-    assert [one.code for one in read] == [0] * 5, read
+    assert [call.code for call in read] == [0] * 5, read
     assert search.json["results"][0]["doc_name"] == "mill.md" and "4,200" in search.json["results"][0]["snippet"]
     assert any(NOT_WRITTEN in note for note in search.json["notes"])
     assert not any("behind" in note for note in search.json["notes"]), "the copy of the index is whole"
     assert len(listed.json["documents"]) == 2 and "Price" in outline.out
     assert "4,200" in page.out and "4,200" in answer.out
-    for one in (*read, image, doctor):
-        assert one.err.count("\n") == 1 and NOT_WRITTEN in one.err, "one line says that nothing is recorded"
+    for call in (*read, image, doctor):
+        assert call.err.count("\n") == 1 and NOT_WRITTEN in call.err, "one line says that nothing is recorded"
     assert picture.stat().st_size > 1000 and doctor.code == 0 and "nothing can be indexed" in doctor.out
     assert refused.code == 1 and NOT_WRITTEN in refused.err.splitlines()[-1]
     assert again.json["results"] == search.json["results"]
@@ -98,7 +100,7 @@ run(work())
     )
     reason, first, missing, *refused = json.loads(done.stdout)
     assert (reason, first, missing) == ("read-only file system", "mill.md", {})
-    assert len(refused) == 3 and all(f"{home}: this home cannot be written" in one for one in refused)
+    assert len(refused) == 3 and all(f"{home}: this home cannot be written" in message for message in refused)
 
 
 def left_in_the_log(home: Path) -> None:
@@ -116,14 +118,23 @@ def test_what_only_the_log_holds_is_read_from_a_copy(home: Path, tmp_path: Path)
     left_in_the_log(home)
     had = contents(home)
     (tmp_path / "tmp").mkdir()
-    found, listed = called(
+    result, listed = called(
         read_only(home), home, ["search", QUESTION, "--json", "--library", "harbour"], ["libraries", "--json"],
         env={"TMPDIR": str(tmp_path / "tmp")},
     )  # fmt: skip
-    assert found.code == 0 and found.json["results"][0]["doc_name"] == "mill.md"
+    assert result.code == 0 and result.json["results"][0]["doc_name"] == "mill.md"
     assert "harbour" in listed.out and contents(home) == had
     [left] = (tmp_path / "tmp").iterdir()
     assert list(left.iterdir()) == [], "no copy is left"
+
+
+def test_a_home_of_an_older_version_says_what_to_do(home: Path) -> None:
+    with closing(sqlite3.connect(home / CATALOG)) as connection, connection:
+        connection.execute("UPDATE meta SET value = '25' WHERE key = 'schema'")
+    had = contents(home)
+    [refused] = called(read_only(home), home, ["list"])
+    assert refused.code == 1 and "must be brought to this version" in refused.err and "Copy the home" in refused.err
+    assert contents(home) == had
 
 
 def crammed(home: Path, fill: bool) -> list[str]:
@@ -144,11 +155,11 @@ def test_without_room_for_a_copy_of_the_log_it_says_what_to_do(home: Path) -> No
 
 
 def test_without_room_for_a_copy_of_the_index_words_find_the_pages_and_the_result_says_so(home: Path) -> None:
-    found, listed, doctor = called(crammed(home, fill=True), "/mnt/home", *READS[:2], ["doctor"])
-    assert found.code == listed.code == 0 and found.json["results"][0]["doc_name"] == "mill.md"
-    [note] = [note for note in found.json["notes"] if "behind" in note]
+    result, listed, doctor = called(crammed(home, fill=True), "/mnt/home", *READS[:2], ["doctor"])
+    assert result.code == listed.code == 0 and result.json["results"][0]["doc_name"] == "mill.md"
+    [note] = [note for note in result.json["notes"] if "behind" in note]
     assert "behind by 2 pages" in note and "needs" in note and "MB in a temporary folder" in note
-    assert "Set TMPDIR" in found.err
+    assert "Set TMPDIR" in result.err
     assert doctor.code == 1 and "MB in a temporary folder" in doctor.out
 
 
@@ -188,17 +199,6 @@ def test_what_another_process_publishes_meanwhile_is_found(open_before: bool, ho
         reader.stdin.close()
 
 
-def filled(home: Path, disk: Path) -> list[str]:
-    """A command that runs the one after it with a copy of a home on a small disk that is full."""
-    disk.mkdir()
-    at, fill = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
-    return mounted(
-        f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n"
-        f"fallocate -l 150m {fill} || true; cat /dev/zero >> {fill} 2>/dev/null || true\n"
-        f"! (echo x > {at}/x) 2>/dev/null"
-    )
-
-
 def test_the_first_write_goes_through_once_a_full_disk_has_room(home: Path, tmp_path: Path) -> None:
     script = """
 import json, os, sys
@@ -219,7 +219,7 @@ run(work())
 """
     disk = tmp_path / "disk"
     done = subprocess.run(
-        [*filled(home, disk), sys.executable, "-c", script, str(disk)], capture_output=True, text=True, check=False
+        [*full_disk(home, disk), sys.executable, "-c", script, str(disk)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     reason, refused, *after = json.loads(done.stdout)
@@ -229,15 +229,15 @@ run(work())
 def test_a_full_disk_ends_no_read_and_harms_nothing(home: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
-    before = filled(home, disk)
+    before = full_disk(home, disk)
     *read, image, doctor, refused, emptied, indexed, again, sound = called(
         before, disk / "home", *READS, ["page", "mill.md", "1", "--image", str(tmp_path / "page.png")], ["doctor"],
         ["index", str(tmp_path / "lock.md")], ["!rm", str(disk / "fill")], ["index", str(tmp_path / "lock.md")],
         ["search", "duke of Alster", "--json"], ["doctor"],
     )  # fmt: skip
-    assert [one.code for one in (*read, image)] == [0] * 6, (*read, image)
-    found = read[0].json
-    assert found["results"][0]["doc_name"] == "mill.md" and any("disk is full" in note for note in found["notes"])
+    assert [call.code for call in (*read, image)] == [0] * 6, (*read, image)
+    result = read[0].json
+    assert result["results"][0]["doc_name"] == "mill.md" and any("disk is full" in note for note in result["notes"])
     assert "disk is full" in read[0].err and read[0].err.count("\n") == 1
     assert doctor.code == 1 and "Free some space" in doctor.out
     assert refused.code == 1 and "Free " in refused.err

@@ -19,7 +19,7 @@ from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.client import Client
 from tests.doors.http.conftest import MILL, SOLD, START, Serving, serving
-from tests.mounts import contents, read_only
+from tests.mounts import contents, full_disk, read_only
 
 pytestmark = pytest.mark.usefixtures("in_a_file")
 
@@ -45,9 +45,9 @@ def test_it_answers_what_reads(tokened: tuple[Serving, str]) -> None:
     served, secret = tokened
     for client in (served.client(), served.client(secret)):
         with client:
-            found = client.post("/search", json={"question": SOLD}).raise_for_status().json()
-            assert "1987" in found["results"][0]["snippet"]
-            assert any("cannot be written" in note for note in found["notes"])
+            result = client.post("/search", json={"question": SOLD}).raise_for_status().json()
+            assert "1987" in result["results"][0]["snippet"]
+            assert any("cannot be written" in note for note in result["notes"])
             listed = client.get("/libraries/default/documents").raise_for_status()
             assert "mill.md" in listed.text
             assert client.get("/ready").json() == {"ready": True}
@@ -88,6 +88,21 @@ def test_a_browser_signs_in_for_as_long_as_the_server_runs(tokened: tuple[Servin
         assert browser.post("/search", json={"question": SOLD}).status_code == 200
         browser.delete("/session").raise_for_status()
         assert browser.get("/session").status_code == 401
+
+
+def test_it_answers_on_a_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(MILL)
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index([tmp_path / "mill.md"], workers=1))
+    disk = tmp_path / "disk"
+    with serving(disk / "home", before=full_disk(tmp_path / "home", disk)) as served, served.client() as client:
+        result = client.post("/search", json={"question": SOLD}).raise_for_status().json()
+        assert "1987" in result["results"][0]["snippet"] and any("disk is full" in note for note in result["notes"])
+        refused = client.post("/libraries", json={"name": "new"})
+        assert refused.status_code == 503 and "Free some space" in refused.json()["error"]["advice"]
+        assert client.get("/ready").json()["missing"] == {"disk": "The disk is full."}
+    opened, unrecorded = served.said
+    assert "disk is full" in opened and unrecorded.startswith("create_library by owner"), "the audit log tells its gaps"
 
 
 def test_a_token_works_though_its_use_cannot_be_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

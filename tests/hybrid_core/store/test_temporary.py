@@ -30,15 +30,15 @@ def test_it_is_open_to_this_user_alone(place: Path) -> None:
 
 @pytest.mark.parametrize("trap", ["link", "open", "file"])
 def test_what_somebody_else_may_have_laid_there_is_not_used(trap: str, place: Path, tmp_path: Path) -> None:
-    found = place / f"hybrid-pageindex-{os.geteuid()}"
+    trapped = place / f"hybrid-pageindex-{os.geteuid()}"
     if trap == "link":
         (tmp_path / "elsewhere").mkdir(mode=0o700)
-        found.symlink_to(tmp_path / "elsewhere")
+        trapped.symlink_to(tmp_path / "elsewhere")
     elif trap == "open":
-        found.mkdir()
-        found.chmod(0o777)
+        trapped.mkdir()
+        trapped.chmod(0o777)
     else:
-        found.write_text("x")
+        trapped.write_text("x")
     with pytest.raises(DiskFullError, match=r"A copy needs 1 MB in a temporary folder, .*Set TMPDIR"):
         temporary_folder(1, "A copy")
 

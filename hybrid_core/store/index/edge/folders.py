@@ -41,20 +41,20 @@ _LOADING = "loading"
 class FolderLock:
     """An exclusive flock on a file of its own, also against other handles in this process.
 
-    ``found`` is one whose file is not made: where there is none, or no lock on it, nobody else has it either.
+    ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
     """
 
-    def __init__(self, path: Path, *, found: bool = False) -> None:
+    def __init__(self, path: Path, *, optional: bool = False) -> None:
         self.path = path
-        self._found = found
+        self._optional = optional
         self._handle = -1
 
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
         try:
-            handle = os.open(self.path, os.O_RDONLY if self._found else os.O_RDWR | os.O_CREAT, 0o600)
+            handle = os.open(self.path, os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
-            if self._found:
+            if self._optional:
                 return True
             raise
         deadline = time.monotonic() + timeout
@@ -68,7 +68,7 @@ class FolderLock:
                 time.sleep(_POLL_SECONDS)
             except OSError:  # some network file systems lock only what is open for writing
                 os.close(handle)
-                if self._found:
+                if self._optional:
                     return True
                 raise
             except BaseException:
@@ -107,7 +107,7 @@ class ShardPlace:
         self._folder = folder
         self._home = home
         self._life = life
-        self._write = FolderLock(folder / "write.lock", found=self.borrowed)
+        self._write = FolderLock(folder / "write.lock", optional=self.borrowed)
 
     @property
     def own_shard(self) -> Path:

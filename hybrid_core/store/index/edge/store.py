@@ -54,27 +54,28 @@ def open_edge(
     learned: bool = False,
     *,
     follow: bool = True,
+    lasting: bool = False,
 ) -> VectorIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
     Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
     rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
-    sparse ones. Where the folder cannot be written, without ``follow`` a copy outside the home serves, which ends with
-    this handle. Raises ``DiskFullError`` where no disk has room for that, ``ReadOnlyError`` where there is no copy, and
-    ``BusyError`` where another process copies the shard for longer than a minute.
+    sparse ones. Where the folder cannot be written, a copy outside the home serves, which ends with this handle; not
+    with ``follow`` or ``lasting``, since what is written then is meant to stay. Raises ``DiskFullError`` where no disk
+    has room, ``ReadOnlyError`` where no copy is made, and ``BusyError`` where another process copies the shard for
+    longer than a minute.
     """
-    made = (manifest, dimension, learned)
     try:
         with translated():
-            store = EdgeStore(claim(folder), *made)
+            store = EdgeStore(claim(folder), manifest, dimension, learned)
         return _opened(store, source, follow)
     except (DiskFullError, ReadOnlyError) as error:
-        if follow:  # whoever waits for that wants it to stay
+        if follow or lasting:
             raise
         _log.info("%s A copy outside the home is searched.", error.message)
         with translated():
-            store = EdgeStore(borrow(folder), *made)
+            store = EdgeStore(borrow(folder), manifest, dimension, learned)
         return _opened(store, source, follow)
 
 
