@@ -67,14 +67,13 @@ def read_only(home: Path) -> list[str]:
     return mounted(f"mount --bind {at} {at}; mount -o remount,ro,bind {at}; ! touch {at}/x 2>/dev/null")
 
 
-def full_disk(home: Path, disk: Path) -> list[str]:
-    """A command that runs the one after it with a copy of a home on a small disk that is full."""
+def full_disk(home: Path, disk: Path, *, fill: bool = True) -> list[str]:
+    """A command that runs the one after it with a copy of a home on a small disk, which is full with ``fill``."""
     disk.mkdir()
-    at, fill = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
+    at, file = shlex.quote(str(disk)), f"{shlex.quote(str(disk))}/fill"
+    filling = f"fallocate -l 150m {file} || true; cat /dev/zero 2>/dev/null >> {file} || true; ! (echo x > {at}/x) 2>&-"
     return mounted(
-        f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n"
-        f"fallocate -l 150m {fill} || true; cat /dev/zero >> {fill} 2>/dev/null || true\n"
-        f"! (echo x > {at}/x) 2>/dev/null"
+        f"mount -t tmpfs -o size=160m none {at}; cp -a {shlex.quote(str(home))} {at}/home\n{filling if fill else ''}"
     )
 
 

@@ -52,9 +52,14 @@ def open_home(home: Path) -> None:
                 close_to_others(home / name)
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a path exists as far as this user can see."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a folder may not be searched
+
+
 def unwritable(path: Path) -> str:
     """Return why this user cannot write an existing file or folder, "" where they can or it does not exist."""
-    if not path.exists() or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+    if not is_there(path) or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return ""
     with contextlib.suppress(OSError):
         if os.statvfs(path).f_flag & os.ST_RDONLY:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import BrokenReadError, BusyError, DiskFullError, ReadOnlyError, StoreError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
-from hybrid_core.store.home import FREE_SPACE, advice_of, make_file, open_home, unwritable
+from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, open_home, unwritable
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
@@ -111,8 +111,8 @@ class SqliteFile:
                 except ReadOnlyError:
                     raise error  # noqa: B904 - it says why the file cannot be written
             return
-        if not self.path.exists():
-            raise ReadOnlyError(f"{self.path}: cannot be made ({reason}).", _OTHER_HOME)
+        if not is_there(self.path):
+            raise ReadOnlyError(f"{self.path}: cannot be opened or made ({reason}).", _OTHER_HOME)
         self._open_view(reason)
 
     def _open_writable(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hybrid_core.errors import DiskFullError
-from hybrid_core.store.home import unwritable
+from hybrid_core.store.home import is_there, unwritable
 
 _USUAL = ("/tmp", "/var/tmp")
 
@@ -42,7 +42,7 @@ def working_folder(folder: Path, need: int, purpose: str) -> Path:
 
     Raises as ``temporary_folder``.
     """
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if is_there(parent))
     if not unwritable(existing) and shutil.disk_usage(existing).free >= need:
         return folder
     return temporary_folder(need, purpose)

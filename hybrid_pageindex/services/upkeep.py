@@ -82,6 +82,8 @@ def clear(catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library:
 
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
+    with catalog.writing():
+        pass  # a home that cannot be written is refused before anything is deleted
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for one in cleared:
         if library is not None:

@@ -226,6 +226,40 @@ run(work())
     assert "disk is full" in reason and "Free some space" in refused and after == ["", 2]
 
 
+def test_a_disk_that_fills_while_a_home_is_open_ends_no_read(home: Path, tmp_path: Path) -> None:
+    script = """
+import json, subprocess, sys
+from pathlib import Path
+from hybrid_pageindex import Engine, run
+disk = Path(sys.argv[1])
+fill = f"fallocate -l 150m {disk}/fill; cat /dev/zero >> {disk}/fill"
+async def first(engine, question):
+    found = await engine.search(question)
+    return found.results[0].doc_name
+async def work():
+    async with Engine(disk / "home") as engine:
+        told = [await first(engine, "the price of the mill")]
+        (disk / "lock.md").write_text("# The lock\\n\\nThe lock of Alster was opened by the duke.\\n")
+        await engine.index([disk / "lock.md"], workers=1)
+        subprocess.run(fill, shell=True, stderr=subprocess.DEVNULL)
+        told += [await first(engine, "duke of Alster"), await first(engine, "the price of the mill")]
+        pictures = [await engine.page_image("mill.md", 1), await engine.page_image("weir.md", 1)]
+        told += [min(map(len, pictures)) > 1000, len(await engine.documents())]
+        other = [sys.executable, "-m", "hybrid_pageindex", "search", "duke of Alster", "--home", str(disk / "home")]
+        told.append("lock.md" in subprocess.run(other, capture_output=True, text=True).stdout)
+        print(json.dumps(told))
+run(work())
+"""
+    disk = tmp_path / "disk"
+    done = subprocess.run(
+        [*full_disk(home, disk, fill=False), sys.executable, "-c", script, str(disk)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["mill.md", "lock.md", "mill.md", True, 3, True]
+    assert done.stderr.count("is not kept") == 1, done.stderr
+
+
 def test_a_full_disk_ends_no_read_and_harms_nothing(home: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")

@@ -48,6 +48,8 @@ def test_it_answers_what_reads(tokened: tuple[Serving, str]) -> None:
             result = client.post("/search", json={"question": SOLD}).raise_for_status().json()
             assert "1987" in result["results"][0]["snippet"]
             assert any("cannot be written" in note for note in result["notes"])
+            answer = client.post("/ask", json={"question": SOLD}).raise_for_status().json()
+            assert "1987" in str(answer["sources"])
             listed = client.get("/libraries/default/documents").raise_for_status()
             assert "mill.md" in listed.text
             assert client.get("/ready").json() == {"ready": True}
@@ -56,6 +58,7 @@ def test_it_answers_what_reads(tokened: tuple[Serving, str]) -> None:
 WRITES = [
     ("POST", "/libraries", {"json": {"name": "new"}}),
     ("POST", "/libraries/default/documents", {"files": [("file", ("new.md", b"# New"))]}),
+    ("DELETE", "/libraries/default", {}),
     ("POST", "/conversations", {"json": {"libraries": ["default"]}}),
     ("POST", "/libraries", {"json": {"name": "new"}, "headers": {"Idempotency-Key": "k"}}),
 ]

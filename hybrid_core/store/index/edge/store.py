@@ -276,6 +276,8 @@ class EdgeStore:
         return ""
 
     def _open_copy(self, newest: Callable[[], int]) -> str:
+        if self._place.borrowed and not self._place.own_shard.exists():
+            return NEW
         reason = ""
         for attempt in range(_COPY_TRIES):
             time.sleep(0.05 * attempt)
