@@ -59,6 +59,10 @@ class DiskFullError(StoreError):
     """What the call writes has no room until somebody frees some."""
 
 
+class ReadOnlyError(StoreError):
+    """The home cannot be written, so the call is refused. Reads go on."""
+
+
 class SchemaError(StoreError):
     """The store was written by a newer version of this software."""
 

@@ -16,6 +16,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
+from hybrid_core.store.home import unwritable
 from hybrid_core.system.reach import Reach
 from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.libraries import Library
@@ -111,6 +112,11 @@ class Engine:
     @property
     def home(self) -> Path:
         return self.settings.storage_path
+
+    @property
+    def read_only(self) -> str:
+        """Why this home is only read, "" where it can be written: then what would change it raises ReadOnlyError."""
+        return self._catalog().read_only
 
     def confine(self, roots: Sequence[Path]) -> None:
         """Follow no link out of these folders, which are free of links themselves: what a server does."""
@@ -301,9 +307,11 @@ class Engine:
         return await asyncio.to_thread(lambda: unwatch_folder(self._catalog(), name, folder, forget=forget))
 
     async def watches(self) -> bool:
-        """Whether any folder is watched."""
+        """Whether any folder is watched; never in a home that cannot be written."""
         from hybrid_core.store.catalog.sources import watched_sources
 
+        if unwritable(self.home):
+            return False
         return bool(await read_in_thread(lambda: watched_sources(self._catalog(), machine=self.settings.own_machine)))
 
     async def watch(
@@ -391,9 +399,11 @@ class Engine:
         return await asyncio.to_thread(lambda: JobOffers(self._catalog(), limits=limits).all(most))
 
     async def waits(self) -> bool:
-        """Whether work waits in the queue."""
+        """Whether work waits in the queue; never in a home that cannot be written, where nobody does it."""
         from hybrid_core.store.jobs.reading import JobReader  # a search needs none of it
 
+        if unwritable(self.home):
+            return False
         return await read_in_thread(lambda: JobReader(self._catalog()).counts().waiting > 0)
 
     async def embed(

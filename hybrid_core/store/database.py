@@ -24,6 +24,11 @@ def nothing(connection: Connection) -> None:
 class Database(Protocol):
     """Safe for several threads and processes. Raises BusyError where trying again helps, StoreError otherwise."""
 
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written, as far as is known; "" where it can."""
+        ...
+
     def reading(self) -> AbstractContextManager[Connection]:
         """One consistent view."""
         ...

@@ -10,15 +10,17 @@ import stat
 from pathlib import Path
 from urllib.parse import quote
 
-from hybrid_core.errors import DiskFullError, StoreError
+from hybrid_core.errors import DiskFullError, ReadOnlyError, StoreError
 
 CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
 FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp"})
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
+FREE_SPACE = "Free some space"  # begins the advice where a disk is full
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
+FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -38,7 +40,9 @@ def open_home(home: Path) -> None:
             f"{home}: this home cannot be written ({error.strerror}).",
             "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
         ) from error
-    with contextlib.suppress(OSError):  # a folder of somebody else's, or one that is not to be written
+    if unwritable(home):  # a copy to read keeps its rights
+        return
+    with contextlib.suppress(OSError):  # a folder of somebody else's
         if not home.stat().st_mode & _SHARED and all(map(_is_ours, home.iterdir())):
             close_to_others(home)
         if catalog.exists() and catalog.stat().st_mode & _OTHERS:
@@ -46,6 +50,21 @@ def open_home(home: Path) -> None:
                 close_below(home / name)
             for name in _FILES:  # the catalog comes last: it tells that all is done
                 close_to_others(home / name)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path exists as far as this user can see."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a folder may not be searched
+
+
+def unwritable(path: Path) -> str:
+    """Return why this user cannot write an existing file or folder, "" where they can or it does not exist."""
+    if not is_there(path) or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        return ""
+    with contextlib.suppress(OSError):
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return "read-only file system"
+    return "no permission to write"
 
 
 def library_folder(home: Path, library: str) -> Path:
@@ -89,8 +108,8 @@ def close_to_others(path: Path) -> None:
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
     """What to do about a failed read or write; SQLite calls a full disk an I/O error where its log has no room."""
     with contextlib.suppress(OSError):
-        if "full" in reason or "No space" in reason or shutil.disk_usage(folder).free < _ROOM:
-            return f"Free some space: the disk of {folder} is full."
+        if "full" in reason or "No space" in reason or _is_full(folder):
+            return f"{FREE_SPACE}: the disk of {folder} is full."
     return otherwise
 
 
@@ -100,12 +119,14 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     ``folder`` is the one that is written to where the error names none. What a worker or a server tells has its
     errors as text only.
     """
+    if isinstance(error, ReadOnlyError):
+        return None
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, DiskFullError):
             return cause
-        numbered = isinstance(cause, OSError) and cause.errno in _FULL
-        if numbered or any(sign in str(cause) for sign in _FULL_SIGNS):
+        numbered = isinstance(cause, OSError) and cause.errno in FULL
+        if numbered or any(sign in str(cause) for sign in FULL_SIGNS):
             break
         cause = cause.__cause__
     lacking = isinstance(error, (OSError, StoreError)) and bool(advice_of("", folder, ""))
@@ -114,6 +135,19 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     if not isinstance(error, StoreError):
         return DiskFullError(f"The disk of {folder} is full.", "Free some space.")
     return DiskFullError(error.message, error.advice if "Free" in error.advice else "Free some space.")
+
+
+def refusal(error: OSError, what: Path) -> StoreError:
+    """Return why ``what`` cannot be made in a home, as the error that says whether the home can be written at all."""
+    message = f"{what}: cannot be written ({error.strerror})."
+    if error.errno in FULL:
+        return DiskFullError(message, f"{FREE_SPACE}: the disk of {what.parent} is full.")
+    kind = ReadOnlyError if error.errno in UNWRITABLE else StoreError
+    return kind(message, "Choose another --home.")
+
+
+def _is_full(folder: Path) -> bool:
+    return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # an image that is mounted has none free
 
 
 def _is_ours(entry: Path) -> bool:

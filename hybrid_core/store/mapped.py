@@ -28,6 +28,9 @@ _text = json.encoder.encode_basestring
 _decode = json.JSONDecoder().raw_decode  # which looks for no spaces around
 
 
+_damaged: set[tuple[str, int, int]] = set()  # files that could not be deleted when they were found so
+
+
 class MappedTable(Mapping[str, Any]):
     """One table of a file. Raises IndexDamagedError where what it reads is no entry; the file is then deleted."""
 
@@ -80,7 +83,9 @@ class MappedTable(Mapping[str, Any]):
         try:
             return _decode(self._file.held[start:end].decode("utf-8", "surrogatepass"))[0]
         except ValueError as error:
-            self._file.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                _damaged.add(_stamp(self._file.path))
+                self._file.path.unlink(missing_ok=True)
             raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
 
 
@@ -90,6 +95,8 @@ class MappedFile:
     def __init__(self, path: Path) -> None:
         """Raises OSError where it cannot be read, ValueError where it is no such file or not whole."""
         self.path = path
+        if _stamp(path) in _damaged:
+            raise ValueError("damaged")
         with path.open("rb") as file:
             self.held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         size = len(self.held)
@@ -141,6 +148,12 @@ def _write(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int
         at.append(file.tell())
         file.write(array.tobytes())
     return len(numbers), at[0], at[1], at[2]
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    """Return what tells one state of a file from another. Raises OSError."""
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns
 
 
 def _bytes(value: Any) -> bytes:

@@ -42,6 +42,8 @@ class PostgresDatabase:
     Nothing outlives a transaction: no prepared statement, no lock or setting of a session.
     """
 
+    read_only = ""  # what keeps a server from writes may pass: it says so where it is written to
+
     def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
         """``prepare`` brings what was found, or nothing, to what this version works with, where it is not ``ready``:
         whoever only looks takes no turn among those who write. One process does at a time.

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from hybrid_core.errors import StoreError
-from hybrid_core.store.home import make_folder
+from hybrid_core.store.home import make_folder, refusal
 
 _ALIVE = ".alive"
 
@@ -43,7 +42,7 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
         except Timeout:  # somebody who sweeps was quicker to lock the new file
             continue
         except OSError as error:
-            raise StoreError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --home.") from error
+            raise refusal(error, folder) from error
 
 
 def living(parent: Path) -> set[str]:

@@ -27,12 +27,20 @@ class SharedCache:
         with suppress(UnreachableError):
             value = self._catalog.objects.made(self._kind, key)
         if value is not None:
-            self.near.put({key: value})
+            self.near.offer({key: value})
         return value
 
     def put(self, values: Mapping[str, bytes]) -> None:
         """Durable in the home when this returns."""
         self.near.put(values)
+        self._share(values)
+
+    def offer(self, values: Mapping[str, bytes]) -> None:
+        """Keep values for those who look at pages: where the home cannot be written, without it."""
+        self.near.offer(values)
+        self._share(values)
+
+    def _share(self, values: Mapping[str, bytes]) -> None:
         with suppress(UnreachableError):
             for key, value in values.items():
                 self._catalog.objects.keep_made(self._kind, key, value)

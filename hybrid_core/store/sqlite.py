@@ -8,23 +8,27 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hybrid_core.errors import BusyError, StoreError
+from hybrid_core.errors import BrokenReadError, BusyError, DiskFullError, ReadOnlyError, StoreError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
-from hybrid_core.store.home import advice_of, make_file, open_home
+from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, open_home, unwritable
+from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
+_REFUSED = ("unable to open", "disk I/O error", "is full", "readonly")  # what SQLite cannot write, it may still read
+_OTHER_HOME = "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
+_ELSEWHERE = "Copy the home to a folder that can be written, or mount it so."
 
 
 class SqliteFile:
     """One file in WAL mode, created where there is none. Safe for several threads and processes.
 
-    ``kind`` is what it should be in words, and ``mend`` what to do where it is not that or damaged.
+    ``kind`` is what it should be in words, and ``mend`` what to do where it is not that or damaged. A file that cannot
+    be written is read as it is; ``read_only`` is then why it cannot, else "".
     """
 
     def __init__(self, path: Path, kind: str, mend: str, prepare: Callable[[Connection], None]) -> None:
@@ -32,41 +36,39 @@ class SqliteFile:
 
         Raises StoreError where the folder cannot be written or the file is not of its kind, and what ``prepare`` does.
         """
-        self.path, self._kind, self._mend = path, kind, mend
-        self._writer = threading.Lock()
+        self.path, self._kind, self._mend, self._prepare = path, kind, mend, prepare
+        self.read_only = ""
+        self._writer, self._opening = threading.Lock(), threading.Lock()
+        self._view: ReadOnlyFile | None = None
         open_home(path.parent)
-        with contextlib.suppress(OSError):  # SQLite says more of what is wrong
-            make_file(path)  # SQLite would make it, and the two beside it, as the umask lets it
-        self.engine = _engine(path)
-        try:
-            with self.engine.connect() as connection:
-                prepare(connection)
-        except (DBAPIError, *UNREADABLE) as error:
-            self.engine.dispose()
-            raise self._unopened(error) from error
-        except BaseException:
-            self.engine.dispose()
-            raise
+        self._open()
 
     def __str__(self) -> str:
         return str(self.path)
 
     def close(self) -> None:
         self.engine.dispose()
+        if self._view is not None:
+            self._view.close()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One consistent view. Raises BusyError where no connection gets free, StoreError where it cannot be read."""
-        with self._told(), self.engine.connect() as connection, connection.begin():
+        """One consistent view. Raises BusyError where no connection gets free, BrokenReadError where a file that is
+        read without locks changes meanwhile, and StoreError where it cannot be read.
+        """
+        with self._unchanged(), self._told(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise.
+        """One write transaction. Raises BusyError where another process writes too long, ReadOnlyError or
+        DiskFullError where the file is only read, and StoreError otherwise.
 
         Threads take turns before they take a connection: SQLite lets one write at a time, and those that wait for
         another process to finish must not leave none to readers.
         """
+        if self.read_only:
+            self._open_again()
         with (
             self._writer,
             self._told(),
@@ -77,6 +79,8 @@ class SqliteFile:
             yield connection
 
     def shrink(self) -> None:
+        if self.read_only:
+            return
         raised = (StoreError, sqlite3.OperationalError)
         with contextlib.suppress(*raised), self._told(), self.engine.connect() as connection:
             raw = connection.connection.cursor()
@@ -91,6 +95,92 @@ class SqliteFile:
 
     def size_bytes(self) -> int:
         return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
+
+    def _open(self) -> None:
+        """Open the file to be written, else to be read. Raises what ``__init__`` raises."""
+        reason = unwritable(self.path) or unwritable(self.path.parent)
+        if not reason:
+            try:
+                self._open_writable()
+            except StoreError as error:
+                reason = str(error.__cause__.orig) if isinstance(error.__cause__, DBAPIError) else ""
+                if not any(sign in reason for sign in _REFUSED):
+                    raise
+                try:
+                    self._open_view(f"the disk is full: {reason}" if isinstance(error, DiskFullError) else reason)
+                except ReadOnlyError:
+                    raise error  # noqa: B904 - it says why the file cannot be written
+            return
+        if not is_there(self.path):
+            raise ReadOnlyError(f"{self.path}: cannot be opened or made ({reason}).", _OTHER_HOME)
+        self._open_view(reason)
+
+    def _open_writable(self) -> None:
+        with contextlib.suppress(OSError):  # SQLite says more of what is wrong
+            make_file(self.path)  # SQLite would make it, and the two beside it, as the umask lets it
+        engine = writable_engine(self.path)
+        try:
+            with engine.connect() as connection:
+                self._prepare(connection)
+        except (DBAPIError, *UNREADABLE) as error:
+            engine.dispose()
+            raise self._unopened(error) from error
+        except BaseException:
+            engine.dispose()
+            raise
+        self.engine, self._view, self.read_only = engine, None, ""
+
+    def _open_view(self, reason: str) -> None:
+        """Raises ReadOnlyError where there is nothing to read yet, or not as this version has it."""
+        try:
+            view = open_read_only(self.path)
+        except DBAPIError as error:
+            if not self.path.is_file() or not self.path.stat().st_size:
+                raise ReadOnlyError(f"{self.path}: cannot be made ({reason}).", _OTHER_HOME) from error
+            raise self._unopened(error) from error
+        try:
+            with view.engine.connect() as connection:
+                self._prepare(connection)
+        except (DBAPIError, *UNREADABLE) as error:
+            view.close()
+            raise self._unopened(error) from error
+        except ReadOnlyError as error:
+            view.close()
+            message = f"{self.path}: must be brought to this version, and cannot be written ({reason})."
+            raise ReadOnlyError(message, _ELSEWHERE) from error
+        except BaseException:
+            view.close()
+            raise
+        self.engine, self._view, self.read_only = view.engine, view, reason
+
+    def _open_again(self) -> None:
+        """Open the file to be written, if it can be by now. Raises ReadOnlyError or DiskFullError."""
+        with self._opening:
+            view, reason = self._view, unwritable(self.path) or unwritable(self.path.parent)
+            if view is None:
+                return
+            if reason:
+                raise ReadOnlyError(f"{self.path.parent}: this home cannot be written ({reason}).", _ELSEWHERE)
+            self._open_writable()
+            view.close()
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Open a file that is read without locks again if it was changed before. Raises BrokenReadError where it is
+        changed meanwhile.
+        """
+        view = self._view
+        if view is not None and view.stale:
+            with self._opening:
+                if self._view is view:
+                    self._open()
+                    view.close()
+            view = self._view
+        try:
+            yield
+        finally:
+            if view is not None and view.stale:
+                raise BrokenReadError(f"{self.path}: another process changed it while it was read.", "Try again.")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -115,41 +205,18 @@ class SqliteFile:
             if any(sign in reason for sign in _DAMAGE):
                 raise self._damaged(reason) from error
             advice = advice_of(reason, self.path.parent, "Check the folder's permissions and the disk.")
-            raise StoreError(f"{self.path}: cannot be read or written ({reason}).", advice) from error
+            raise _failure(f"{self.path}: cannot be read or written ({reason}).", advice) from error
 
     def _unopened(self, error: Exception) -> StoreError:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
         if not isinstance(error, DBAPIError) or any(sign in reason for sign in _DAMAGE):
             return self._damaged(reason)
         advice = advice_of(reason, self.path.parent, "Check the folder's permissions, or choose another --home.")
-        return StoreError(f"{self.path}: cannot be opened ({reason}).", advice)
+        return _failure(f"{self.path}: cannot be opened ({reason}).", advice)
 
     def _damaged(self, reason: str) -> StoreError:
         return StoreError(f"{self.path}: not {self._kind}, or damaged ({reason}).", self._mend)
 
 
-def _engine(path: Path) -> Engine:
-    engine = create_engine(
-        f"sqlite:///{path}",
-        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=BUSY_SECONDS,
-        pool_use_lifo=True,  # the one used last has the most pages in memory
-    )
-    event.listen(engine, "connect", _on_connect)
-    event.listen(engine, "begin", _on_begin)
-    return engine
-
-
-def _on_connect(connection: sqlite3.Connection, _record: Any) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves: sqlite3's own way breaks read snapshots
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA mmap_size=268435456")
-
-
-def _on_begin(connection: Connection) -> None:
-    writing = connection.get_execution_options().get("writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+def _failure(message: str, advice: str) -> StoreError:
+    return (DiskFullError if advice.startswith(FREE_SPACE) else StoreError)(message, advice)

@@ -23,7 +23,8 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
     "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
     "answering": errors.TurnRunningError,
-    "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError, "model_failed": errors.ModelError,
+    "store_unreachable": errors.UnreachableError, "store_failed": errors.StoreError,
+    "read_only": errors.ReadOnlyError, "model_failed": errors.ModelError,
 }  # fmt: skip
 
 

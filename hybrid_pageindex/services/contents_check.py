@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.store.temporary import working_folder
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexing import IndexCall, index_paths
 from hybrid_pageindex.services.parts import Parts
@@ -67,7 +68,9 @@ def _compared(
     workers = settings.workers or os.cpu_count() or 1
     limits = settings.part(WorkerLimits)
     parse = settings.part(ParseLimits)
-    with scratch_folder(settings.storage_path / "tmp") as folder:
+    need = max((document.size for document in documents), default=0)
+    parent = working_folder(settings.storage_path / "tmp", need, "Reading the files anew")
+    with scratch_folder(parent) as folder:
         pool = WorkerPool(workers, limits)
         try:
             parser = Parser(pool, folder, parse, None, settings.range_pages, workers + 1)

@@ -12,6 +12,8 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.query import PageIndex
 from hybrid_core.text.term_counts import TermCounts
 
+_AGAIN = 30.0  # seconds until an index that no disk has room for is tried again
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchableIndex:
@@ -35,9 +37,18 @@ class IndexHandle:
     searched: bool = False  # in this process, since it was opened
     behind: bool = False  # as the last search found it
     failure: str = ""  # why it could not follow in the background
+    tries_at: float = 0.0  # when to open it again after that was in vain (monotonic)
     ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
     counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
     completed: tuple[tuple[VectorIndex, int, int, str], SearchableIndex] | None = None
+
+    def tried(self) -> None:
+        """Note that the index was opened in vain just now."""
+        self.tries_at = time.monotonic() + _AGAIN
+
+    def may_try(self) -> bool:
+        """Return whether it is time to open again what was opened in vain."""
+        return time.monotonic() >= self.tries_at
 
     def enough(self) -> bool:
         return time.monotonic() >= self.ends_at

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hybrid_core.errors import NotFoundError, PageIndexError, UsageError
+from hybrid_core.errors import DiskFullError, NotFoundError, PageIndexError, ReadOnlyError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import library_folder
-from hybrid_core.store.index.auxiliary import CountedDocuments, completed
+from hybrid_core.store.index.auxiliary import CountedDocuments, EmptyStore, completed
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import claim, in_use
 from hybrid_core.store.index.edge.store import open_edge
@@ -119,13 +119,23 @@ class Indexes:
         if position < plan.position and not index.store.amiss:
             changed = plan.source.changed(position)
         pages = plan.source.pages_of(changed) if len(changed) <= _AT_ONCE else _AT_ONCE
-        if len(changed) + pages <= _AT_ONCE:
-            index.catch_up(plan.source, plan.position, fill=not index.store.shared)
+        if len(changed) + pages <= _AT_ONCE and self._caught_up(handle, index, plan):
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
         found = self._completed(handle, index, position, plan.source, changed)
         handle.completed, handle.behind = (at, found), True
         return found
+
+    @staticmethod
+    def _caught_up(handle: IndexHandle, index: VectorIndex, plan: _Plan) -> bool:
+        """Bring an index up to its log; False where it has no room, with the reason left in the handle."""
+        try:
+            index.catch_up(plan.source, plan.position, fill=not index.store.shared)
+        except (DiskFullError, ReadOnlyError) as error:
+            handle.failure = error.message
+            return False
+        handle.failure = ""
+        return True
 
     def _completed(
         self, handle: IndexHandle, index: VectorIndex, position: int, source: CatalogSource, changed: frozenset[str]
@@ -232,8 +242,14 @@ class Indexes:
                 handle.close()
             if handle.index is not None and handle.index.store.shared and handle.index.store.amiss:
                 handle.close()  # it is gone from the server: what is opened anew is filled while searches go on
+            if handle.index is not None and isinstance(handle.index.store, EmptyStore) and handle.may_try():
+                handle.close()
             if handle.index is None:
-                handle.index = self._opened(plan, library, self.backend, follow=False)
+                handle.index = (
+                    self._opened_or_empty(handle, plan, library)
+                    if searched
+                    else self._opened(plan, library, self.backend, follow=False, lasting=True)
+                )
                 handle.made_for = plan.manifest
             handle.searched |= searched
             return handle, handle.index
@@ -276,14 +292,30 @@ class Indexes:
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
         return _Plan(position, source, manifest, dimension, learned)
 
-    def _opened(self, plan: _Plan, library: str, backend: Backend, follow: bool = True) -> VectorIndex:
+    def _opened(
+        self, plan: _Plan, library: str, backend: Backend, follow: bool = True, lasting: bool = False
+    ) -> VectorIndex:
         if backend == "embedded":
             folder = index_folder(self._home, library)
-            return open_edge(folder, plan.source, plan.manifest, plan.dimension, plan.learned, follow=follow)
+            vectors = (plan.dimension, plan.learned)
+            return open_edge(folder, plan.source, plan.manifest, *vectors, follow=follow, lasting=lasting)
         own_from = self._address.own_from
         shared = own_from > 0 and self._pages(library) < own_from
         vectors = (plan.dimension, plan.learned)
         return self._places(library).open(shared, plan.source, plan.manifest, *vectors, follow=follow)
+
+    def _opened_or_empty(self, handle: IndexHandle, plan: _Plan, library: str) -> VectorIndex:
+        """The library's index, or where no disk has room for it one that holds nothing: then words find all pages."""
+        try:
+            index = self._opened(plan, library, self.backend, follow=False)
+        except (DiskFullError, ReadOnlyError) as error:
+            if handle.failure != error.message:
+                _log.warning("%s is searched without its index, by words alone: %s", library, error)
+            handle.failure = error.message
+            handle.tried()
+            return VectorIndex(EmptyStore(error))
+        handle.failure = ""
+        return index
 
     def _places(self, library: str) -> Places:
         from hybrid_core.store.index.server.places import Places

@@ -72,7 +72,7 @@ class Layouts:
             with self._work.original(held, found) as path:
                 made = self._work.run(LayoutTask(path, password, number, lines, limits))
         layout = cast(PageLayout, made)
-        self._cache.put({key: _packed(layout)})
+        self._cache.offer({key: _packed(layout)})
         return layout
 
     def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:

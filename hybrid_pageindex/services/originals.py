@@ -14,6 +14,7 @@ from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import Document
 
 _SECONDS = 20.0  # that a copy stays when nobody uses it
+_SPARE = 1 << 20  # bytes that stay free beside a copy
 _MOST = 3  # copies that stay, since files may be large
 
 
@@ -30,7 +31,9 @@ class _Copy:
 
 
 class Originals:
-    """Safe for several threads. Copies lie below ``scratch``; they are private, so that nobody can change them."""
+    """Safe for several threads. Copies lie below ``scratch``, or outside the home where that has no room; they are
+    private, so that nobody can change them.
+    """
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -83,13 +86,15 @@ class Originals:
 
     def _made(self, found: Document, file: Path, at: Path) -> _Copy:
         from hybrid_core.store.scratch import scratch_folder  # with filelock, which a search does not need
+        from hybrid_core.store.temporary import working_folder
         from indexers.files.private_copy import private_copy
 
         with ExitStack() as removing:
             seen = _told(at)
             if at == file and found.sha256 and at.stat().st_size != found.size:  # it may be large: no need to read it
                 raise _changed(file)
-            folder = removing.enter_context(scratch_folder(self._scratch))
+            parent = working_folder(self._scratch, at.stat().st_size + _SPARE, f"A copy of {file}")
+            folder = removing.enter_context(scratch_folder(parent))
             made = removing.enter_context(private_copy(file, folder, at))
             if made.sha256 != found.sha256:
                 raise _changed(file)

@@ -59,7 +59,7 @@ class Pictures:
         image = self._shared.get(key)
         if image is None:
             image = draw()
-            self._shared.put({key: image})
+            self._shared.offer({key: image})
         return image
 
     def _drawn(

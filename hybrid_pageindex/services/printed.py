@@ -35,6 +35,6 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
         with work.original(held, found) as path:
             printed = cast(bytes, work.run(PrintTask(path)))
         if len(printed) <= _MOST_KEPT:
-            work.cache.put({key: printed})
+            work.cache.offer({key: printed})
     slide = format.place == "slide"
     return cast(bytes, work.run(PrintedPictureTask(printed, number, page.text, slide, picture)))

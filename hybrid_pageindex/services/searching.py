@@ -136,6 +136,8 @@ class Searcher:
         )
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*found.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
+        if self._catalog.read_only:
+            notes += (f"this home cannot be written ({self._catalog.read_only}), so the search is not recorded",)
         results = found.results
         if scope.holders:
             results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)

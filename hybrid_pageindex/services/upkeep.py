@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import unwritable
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
@@ -83,6 +84,8 @@ def clear(
 
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
+    with catalog.writing():
+        pass  # a home that cannot be written is refused before anything is deleted
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for one in cleared:
         if library is not None:
@@ -137,9 +140,14 @@ def health(
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
-    """Return the parts that a server cannot do without and does not have, and why; no address and no path is in it."""
+    """Return the parts that a server cannot do without and does not have, and why; no address and no path is in it.
+
+    A home that could not be written when it was opened is there to be read.
+    """
     found: dict[str, str] = {}
+    read_only = ""
     try:
+        read_only = catalog().read_only
         JobReader(catalog()).last_event()
     except PageIndexError:
         found["catalog"] = "It cannot be read."
@@ -150,7 +158,7 @@ def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], In
             found["search"] = "The server that holds the vectors cannot be used."
     try:
         if not os.access(home, os.W_OK):
-            found["disk"] = "The home cannot be written."
+            found |= {} if read_only else {"disk": "The home cannot be written."}
         elif shutil.disk_usage(home).free < _NEXT_TO_NONE:
             found["disk"] = "The disk is full."
     except OSError:
@@ -204,6 +212,8 @@ def _model(settings: Settings, kind: Kind, none: str) -> str:
 
 
 def _free(home: Path) -> str:
+    if reason := unwritable(home):
+        return f"{home} cannot be written ({reason}): it is read, and nothing can be indexed"
     free = shutil.disk_usage(home).free
     if free < _LEAST_FREE:
         raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")

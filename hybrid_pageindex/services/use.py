@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import unwritable
 from hybrid_core.types.documents import Document
 
 _SOME_WAIT = text("SELECT 1 FROM jobs WHERE status = 'waiting' AND stage = 'refine' LIMIT 1")
@@ -23,6 +24,8 @@ def mark_used(home: Path, library: str) -> None:
     """A home that cannot be written is searched all the same."""
     with suppress(OSError):
         file = _file(home, library)
+        if unwritable(file):  # its owner could still change its time
+            return
         file.parent.mkdir(mode=0o700, exist_ok=True)
         file.touch(mode=0o600)
 

@@ -17,7 +17,7 @@ from typing import Any
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.home import library_folder
+from hybrid_core.store.home import library_folder, unwritable
 from hybrid_core.store.mapped import MappedFile
 from hybrid_core.text.tokens import TOKENISER
 from hybrid_core.types.scoring import ScoringConfig
@@ -65,6 +65,8 @@ class ViewFiles:
         scoring: ScoringConfig,
     ) -> None:  # fmt: skip
         """Write a view. Where that cannot be, searches go on without."""
+        if unwritable(self._home):
+            return
         folder, mark = self._folder(library), _mark(knowledge, scoring)
         try:
             write_view(folder / f"{mark}-{view.position}.view", {**beside, "catalog": catalog}, view)

@@ -6,11 +6,12 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import DiskFullError, NotFoundError, ReadOnlyError, UsageError
 from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.jobs.store import JobStore as Store
 from hybrid_core.types.access import Role, Token
@@ -79,9 +80,9 @@ class TokenStore:
         return found and found[0]
 
     def used(self, token: Token) -> None:
-        """Note that it was shown, now and then."""
+        """Note that it was shown, now and then. Where that cannot be written, the call goes on all the same."""
         if (now := _now()) - token.used_at > _USE:
-            with self._store.writing() as connection:
+            with suppress(ReadOnlyError, DiskFullError), self._store.writing() as connection:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
 
     def revoke(self, name: str) -> Token:

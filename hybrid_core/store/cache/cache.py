@@ -7,6 +7,7 @@ nothing runs the file may be deleted.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -28,8 +29,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.errors import DiskFullError, ReadOnlyError, SchemaError, StoreError
 from hybrid_core.store.sqlite import SqliteFile
+
+_log = logging.getLogger(__name__)
 
 _VERSION = 1
 _SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
@@ -47,13 +50,15 @@ _entries = Table(
 class Cache:
     """At most ``limit`` bytes of values; the longest unused go first. Opened with the first use.
 
-    Safe for several threads, and several processes. Methods raise StoreError where the file cannot be used.
+    Safe for several threads, and several processes. Methods raise StoreError where the file cannot be used. Where it
+    cannot be written, it gives what it holds.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self._limit = path, limit
         self._opened: SqliteFile | None = None
         self._lock = threading.Lock()
+        self._refused = False  # whether the log says that nothing can be written
         self._room = 0  # bytes that may be written before the cache is measured again
 
     def close(self) -> None:
@@ -64,14 +69,18 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """A value, or None. One that is read stays longer."""
-        with self._file().reading() as connection:
+        try:
+            file = self._file()
+        except (ReadOnlyError, DiskFullError):  # there is none yet, and none can be made
+            return None
+        with file.reading() as connection:
             held = connection.execute(
                 select(_entries.c.value, _entries.c.used_at).where(_entries.c.key == key)
             ).one_or_none()
         if held is None:
             return None
         if time.time() - held.used_at > _SECONDS_BETWEEN_USES:
-            with contextlib.suppress(StoreError), self._file().writing() as connection:  # only the order suffers
+            with contextlib.suppress(StoreError), file.writing() as connection:  # only the order suffers
                 connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
         value: bytes = held.value
         return value
@@ -92,6 +101,17 @@ class Cache:
             self._room -= sum(map(len, values.values()))
             if self._room <= 0:
                 self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
+
+    def offer(self, values: Mapping[str, bytes]) -> None:
+        """Keep values as ``put`` does, but in a home that cannot be written. Of a full disk the log tells once."""
+        try:
+            self.put(values)
+        except ReadOnlyError:  # the log told of it when the home was opened
+            return
+        except DiskFullError as error:
+            if not self._refused:
+                _log.warning("what is drawn and read of pages is not kept: %s", error)
+            self._refused = True
 
     def _drop_oldest(self, connection: Connection) -> int:
         """The bytes that were held; while they are over the limit, what was unused for longest goes."""

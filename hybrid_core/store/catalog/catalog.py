@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from hybrid_core.store.objects.objects import Objects
     from hybrid_core.types.jobs import Advance, Fence
 
+_log = logging.getLogger(__name__)
+
 
 class Catalog:
     """One catalog. Safe to use from several threads, and by several processes at once."""
@@ -50,6 +53,13 @@ class Catalog:
         self.path, self.originals = path, path.with_name(ORIGINALS)
         self.url, self._bucket = url, bucket
         self._database = schema.open_catalog(path, url, copying=copying)
+        if self.read_only:
+            _log.warning("%s cannot be written (%s): it is read, and nothing is recorded.", path.parent, self.read_only)
+
+    @property
+    def read_only(self) -> str:
+        """Why this catalog is only read, "" where it can be written."""
+        return self._database.read_only
 
     def close(self) -> None:
         self._database.close()

@@ -5,16 +5,18 @@ Raghavan & Schütze 2008, §4.5), so that whoever finds an index behind its log 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.errors import StoreError
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.points import SPARSE, version_tag
-from hybrid_core.store.index.query import MOST_SENT, Query, least_equal, ranked
+from hybrid_core.store.index.points import SPARSE, Point, VectorName, version_tag
+from hybrid_core.store.index.query import MOST_SENT, Found, Query, least_equal, ranked
 from hybrid_core.store.parts import parts
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
@@ -133,6 +135,55 @@ class _Reduced:
         if query.doc_ids is None:
             return self._index.search(replace(query, without=self._without))
         return self._index.search(replace(query, doc_ids=set(query.doc_ids).difference(self._without)))
+
+
+class EmptyStore:
+    """The ``PointStore`` of an index that no disk has room for: it holds nothing, and refuses to be filled."""
+
+    dimension = 0
+    learned = shared = replicated = False
+    documents_at_once = 1
+    amiss = ""
+
+    def __init__(self, refusal: StoreError) -> None:
+        """``refusal`` is why there is no room."""
+        self.refusal, self.closed = refusal, False
+
+    def position(self) -> int:
+        return 0
+
+    def stand(self) -> tuple[int, int]:
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def writing(self) -> AbstractContextManager[None]:
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
+        """Nobody gets here: see ``writing``. So it is with the next three."""
+
+    def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None: ...
+
+    def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None: ...
+
+    def clear(self, latest: Mapping[str, int]) -> None: ...
+
+    def nearest(self, query: Query) -> list[Found]:
+        return []
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        return {}
+
+    def count(self, *kinds: VectorName) -> int:
+        return 0
+
+    def settle(self) -> None:
+        """There is nothing to put in order."""
+
+    def distrust(self, reason: str) -> None:
+        """Nothing is not to be mistrusted."""
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def completed(

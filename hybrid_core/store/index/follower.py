@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
-from hybrid_core.errors import IndexDamagedError, IndexMissingError, StoreError
+from hybrid_core.errors import DiskFullError, IndexDamagedError, IndexMissingError, ReadOnlyError, StoreError
+from hybrid_core.store.home import FULL, UNWRITABLE
 from hybrid_core.store.index.points import OTHER_HISTORY, Point, PointSource, VectorName
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.parts import parts
@@ -290,5 +291,8 @@ def translated() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "Look at the permissions and the free space of its folder."
-        raise StoreError(f"The search index cannot be read or written: {error}.", advice) from error
+        message = f"The search index cannot be read or written: {error}."
+        if error.errno in UNWRITABLE:
+            kind = DiskFullError if error.errno in FULL else ReadOnlyError
+            raise kind(message, "Look at the permissions and the free space of its folder.") from error
+        raise StoreError(message, "Look at the permissions and the free space of its folder.") from error

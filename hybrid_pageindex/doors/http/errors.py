@@ -25,6 +25,7 @@ _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the firs
     (errors.TurnRunningError, 409, "answering"),
     (errors.BusyError, 503, "busy"),
     (errors.UnreachableError, 503, "store_unreachable"),
+    (errors.ReadOnlyError, 403, "read_only"),
     (errors.StoreError, 503, "store_failed"),
     (errors.ModelError, 502, "model_failed"),
     (errors.Cancelled, 503, "stopped"),
@@ -68,6 +69,11 @@ class Refusal(Exception):
 
     def response(self) -> Response:
         return answer(self.status, self.code, self.message, self.advice, self.headers)
+
+
+def refusal_of(error: errors.PageIndexError) -> Refusal:
+    status, code = _kind(error)
+    return Refusal(status, code, error.message, error.advice)
 
 
 def answer(status: int, code: str, message: str, advice: str = "", headers: Mapping[str, str] = {}) -> Response:

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hybrid_core.errors import PageIndexError
-from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_core.errors import DiskFullError, PageIndexError, ReadOnlyError
+from hybrid_pageindex.doors.http.errors import Refusal, refusal_of
 from hybrid_pageindex.engine import Engine
 
 _MOST = 2**16  # bytes of an answer that is kept
@@ -39,6 +39,10 @@ class Once:
         caller, store = scope["state"]["caller"].id, self._engine.replies
         try:
             reply = await asyncio.to_thread(store.begin, caller, key, asked)
+        except (ReadOnlyError, DiskFullError) as error:  # so would be what it asks for
+            refusal = refusal_of(error)
+            await refusal.response()(scope, receive, send)
+            return
         except PageIndexError:
             reply = None
             refusal = Refusal(503, "busy", "The key could not be noted.", "Try again.", retry_after="1")

@@ -8,7 +8,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hybrid_core.errors import PageIndexError
+from hybrid_core.errors import PageIndexError, ReadOnlyError
 from hybrid_core.types.access import Caller
 from hybrid_pageindex.doors.http.metrics import Metrics
 from hybrid_pageindex.engine import Engine
@@ -42,5 +42,7 @@ class Record:
         path = scope["path"].removeprefix("/api/v1")
         try:
             await asyncio.to_thread(self._engine.audit.add, caller.name, action, library, path[:2000], status)
+        except ReadOnlyError:  # which has refused what was asked, too
+            return
         except PageIndexError as error:  # what was done is done: the log says that it could not be kept
             logging.getLogger(__name__).error("%s by %s at %s (%d): %s", action, caller.name, path, status, error)

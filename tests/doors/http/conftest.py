@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,17 +46,23 @@ class Serving:
 
 
 @contextmanager
-def serving(home: Path, *arguments: str, token: str = START, **environment: str) -> Iterator[Serving]:
-    command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--home", str(home), "--port", "0", *arguments]
+def serving(
+    home: Path, *arguments: str, token: str = START, before: Sequence[str] = (), **environment: str
+) -> Iterator[Serving]:
+    """``before`` is a command that runs the server's. What the server says before it serves is in ``said``, too."""
+    command = [*before, sys.executable, "-m", "hybrid_pageindex", "serve"]
+    command += ["--home", str(home), "--port", "0", *arguments]
     settings = {"PAGEINDEX_HTTP_TOKEN": token, "PAGEINDEX_WORKERS": "1", **environment}
     process = subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    printed = process.stderr.readline()
-    if not printed.startswith("Serving "):
-        with process:
-            pytest.fail(printed + process.stderr.read())
+    said: list[str] = []
+    while not (printed := process.stderr.readline()).startswith("Serving "):
+        if not printed:
+            with process:
+                pytest.fail("".join(said))
+        said.append(printed)
     parts = urlsplit(printed.rsplit(" ", 1)[1].strip())
-    made = Serving(f"http://{parts.netloc}", process, printed, home)
+    made = Serving(f"http://{parts.netloc}", process, printed, home, said)
     reader = threading.Thread(target=lambda: made.said.extend(process.stderr or ()), daemon=True)
     reader.start()
     try:

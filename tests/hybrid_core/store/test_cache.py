@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.errors import DiskFullError, SchemaError, StoreError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_pageindex import Engine, run
 
@@ -48,6 +48,20 @@ def test_it_is_opened_with_the_first_use(cache: Cache) -> None:
     assert cache.check() == "empty" and not cache.path.exists()
     cache.put({"a": b"1"})
     assert cache.check().startswith("1 entries, 0.0 MB") and cache.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_full_disk_keeps_from_it_is_told_once(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(_: object) -> None:
+        raise DiskFullError("cache.sqlite: cannot be written.", "Free some space.")
+
+    monkeypatch.setattr(cache, "put", refused)
+    for name in ("a", "b"):
+        cache.offer({name: b"x"})
+    assert [record.message for record in caplog.records] == [
+        "what is drawn and read of pages is not kept: cache.sqlite: cannot be written. Free some space."
+    ]
 
 
 def test_damage_and_newer_versions_are_told(cache: Cache) -> None:

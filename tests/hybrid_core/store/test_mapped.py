@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,25 @@ def test_a_file_that_is_not_whole_is_refused_and_a_damaged_one_goes(tmp_path: Pa
     with pytest.raises(IndexDamagedError):
         table["key"]
     assert not path.exists()
+
+
+def test_a_damaged_file_that_cannot_be_deleted_is_not_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    path = tmp_path / "t"
+    write_tables(path, {}, [("some", {"key": "value"}.items())])
+    path.write_bytes(path.read_bytes().replace(b'"value"', b'"val\xffe"'))
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(IndexDamagedError):
+        MappedFile(path).tables["some"]["key"]
+    with pytest.raises(ValueError, match="damaged"):
+        MappedFile(path)
+    monkeypatch.undo()
+    write_tables(path, {}, [("some", {"key": "value"}.items())])
+    assert MappedFile(path).tables["some"]["key"] == "value"
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:

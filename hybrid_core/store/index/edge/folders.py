@@ -10,6 +10,9 @@
     FOLDER/private/<name>/  shard/, loading and a lock file, of every further handle, until its process is gone
     FOLDER/private.lock     held while private folders are made and removed
 
+Where FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and takes
+FOLDER/write.lock for reading: what is copied is whole there too, should somebody else be able to write it.
+
 All locks are flock: the system drops them when their process dies, however it dies.
 """
 
@@ -21,12 +24,14 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
 from hybrid_core.store.home import make_folder
+from hybrid_core.store.temporary import temporary_folder
 
+SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
@@ -34,15 +39,24 @@ _LOADING = "loading"
 
 
 class FolderLock:
-    """An exclusive flock on a file of its own, also against other handles in this process."""
+    """An exclusive flock on a file of its own, also against other handles in this process.
 
-    def __init__(self, path: Path) -> None:
+    ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
+    """
+
+    def __init__(self, path: Path, *, optional: bool = False) -> None:
         self.path = path
+        self._optional = optional
         self._handle = -1
 
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            handle = os.open(self.path, os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            if self._optional:
+                return True
+            raise
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -52,6 +66,11 @@ class FolderLock:
                     os.close(handle)
                     return False
                 time.sleep(_POLL_SECONDS)
+            except OSError:  # some network file systems lock only what is open for writing
+                os.close(handle)
+                if self._optional:
+                    return True
+                raise
             except BaseException:
                 os.close(handle)
                 raise
@@ -77,13 +96,18 @@ class FolderLock:
 class ShardPlace:
     """The folder one handle may write, and how to give it back."""
 
-    def __init__(self, folder: Path, home: Path, life: FolderLock, private: bool) -> None:
+    def __init__(
+        self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
+    ) -> None:
+        """``borrowed`` gives back a ``home`` outside a folder that cannot be written."""
         self.shard = home / "shard"
         self.private = private
+        self.borrowed = borrowed is not None
+        self._returning = borrowed or ExitStack()
         self._folder = folder
         self._home = home
         self._life = life
-        self._write = FolderLock(folder / "write.lock")
+        self._write = FolderLock(folder / "write.lock", optional=self.borrowed)
 
     @property
     def own_shard(self) -> Path:
@@ -109,7 +133,11 @@ class ShardPlace:
 
     def acquit(self) -> None:
         """Take that word back: the shard, or a copy of it, was loaded or is gone."""
-        (self._folder / _LOADING).unlink(missing_ok=True)
+        try:
+            (self._folder / _LOADING).unlink(missing_ok=True)
+        except OSError:
+            if not self.borrowed:
+                raise
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -149,6 +177,7 @@ class ShardPlace:
         if self.private and self._life.handle >= 0:
             shutil.rmtree(self._home, ignore_errors=True)
         self._life.release()
+        self._returning.close()
 
 
 def in_use(folder: Path) -> bool:
@@ -181,6 +210,22 @@ def claim(folder: Path) -> ShardPlace:
         return ShardPlace(folder, home, life, private=True)
     finally:
         guard.release()
+
+
+def borrow(folder: Path) -> ShardPlace:
+    """A private folder outside a folder that cannot be written, with room for a copy of its shard.
+
+    Raises DiskFullError, which says how much room a copy takes, where no temporary folder has it.
+    """
+    from hybrid_core.store.scratch import scratch_folder  # with filelock
+
+    need = allocated_bytes(folder / "shard") + SPARE_BYTES
+    parent = temporary_folder(need, f"A copy of the search index {folder}")
+    with ExitStack() as returning:
+        home = returning.enter_context(scratch_folder(parent))
+        life = FolderLock(home / "lock")
+        life.acquire()
+        return ShardPlace(folder, home, life, private=True, borrowed=returning.pop_all())
 
 
 def _remove_abandoned(private: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, StoreError
+from hybrid_core.store.home import FULL_SIGNS
 from hybrid_core.store.index.points import (
     BATCH,
     DENSE,
@@ -33,7 +34,7 @@ from hybrid_core.store.parts import parts
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
-_HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
+HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
@@ -78,7 +79,7 @@ class Shard:
     @classmethod
     def create(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
         """A new empty shard in a folder that does not exist."""
-        require_space(folder, _HEADROOM_BYTES)
+        require_space(folder, HEADROOM_BYTES)
         with _translated(folder):
             shard = edge.EdgeShard.create(str(folder), shard_config(dimension, learned))
             shard.update(edge.UpdateOperation.create_field_index("doc_id", _DOC_IDS))
@@ -114,7 +115,7 @@ class Shard:
 
     def upsert(self, batch: Batch) -> None:
         """Write some points. Raises ``StoreError`` where the disk is too full."""
-        require_space(self.folder, _HEADROOM_BYTES + batch.bytes)
+        require_space(self.folder, HEADROOM_BYTES + batch.bytes)
         self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
@@ -235,6 +236,9 @@ def _translated(folder: Path) -> Iterator[None]:
         panic = type(error).__module__ == "pyo3_runtime"  # PanicException cannot be imported
         if not panic and type(error) is not Exception:  # Edge's own errors are bare Exceptions
             raise
+        if any(sign in str(error) for sign in FULL_SIGNS):
+            message = f"The search index {folder} has no room: {str(error)[:300]}"
+            raise DiskFullError(message, "Free some space.") from error
         if "WouldBlock" in str(error):
             raise BusyError(f"Another process has the search index {folder} open.", "Try again.") from error
         raise IndexDamagedError(f"The search index {folder} failed: {str(error)[:300]}") from error

@@ -16,11 +16,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import BusyError, IndexDamagedError, StoreError
+from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, ReadOnlyError, StoreError
 from hybrid_core.store.home import close_below
-from hybrid_core.store.index.edge.folders import allocated_bytes, claim, copy_shard, fingerprint
+from hybrid_core.store.index.edge.folders import (
+    SPARE_BYTES,
+    ShardPlace,
+    allocated_bytes,
+    borrow,
+    claim,
+    copy_shard,
+    fingerprint,
+)
 from hybrid_core.store.index.edge.optimize import optimize_in_child
-from hybrid_core.store.index.edge.shard import LAYOUT, Shard, require_space
+from hybrid_core.store.index.edge.shard import HEADROOM_BYTES, LAYOUT, Shard, require_space
 from hybrid_core.store.index.edge.state import ShardState, forget_state, read_state, write_state
 from hybrid_core.store.index.edge.trial import try_in_child
 from hybrid_core.store.index.follower import NEW, translated
@@ -35,7 +43,6 @@ _CHECKPOINT_POINTS = 20_000
 _COPY_SECONDS = 10.0
 _COPY_TRIES = 4
 _WRITE_SECONDS = 60.0
-_SPARE_BYTES = 64 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -47,17 +54,32 @@ def open_edge(
     learned: bool = False,
     *,
     follow: bool = True,
+    lasting: bool = False,
 ) -> VectorIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
     Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
     ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
     rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
-    sparse ones. Raises ``StoreError`` where the disk is too full and ``BusyError`` where another process copies
-    the shard for longer than a minute.
+    sparse ones. Where the folder cannot be written, a copy outside the home serves, which ends with this handle; not
+    with ``follow`` or ``lasting``, since what is written then is meant to stay. Raises ``DiskFullError`` where no disk
+    has room, ``ReadOnlyError`` where no copy is made, and ``BusyError`` where another process copies the shard for
+    longer than a minute.
     """
-    with translated():
-        store = EdgeStore(folder, manifest, dimension, learned)
+    try:
+        with translated():
+            store = EdgeStore(claim(folder), manifest, dimension, learned)
+        return _opened(store, source, follow)
+    except (DiskFullError, ReadOnlyError) as error:
+        if follow or lasting:
+            raise
+        _log.info("%s A copy outside the home is searched.", error.message)
+        with translated():
+            store = EdgeStore(borrow(folder), manifest, dimension, learned)
+        return _opened(store, source, follow)
+
+
+def _opened(store: EdgeStore, source: PointSource, follow: bool) -> VectorIndex:
     index = VectorIndex(store)
     try:
         with translated():
@@ -82,7 +104,7 @@ class EdgeStore:
     documents_at_once = 1  # a search sees every document whole
 
     def __init__(
-        self, folder: Path, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
+        self, place: ShardPlace, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
     ) -> None:
         self.dimension, self.learned = dimension, learned
         self.amiss = NEW
@@ -95,7 +117,7 @@ class EdgeStore:
         self._recorded: ShardState | None = None
         self._shard: Shard | None = None
         self._process = os.getpid()
-        self._place = claim(folder)
+        self._place = place
 
     @property
     def private(self) -> bool:
@@ -141,6 +163,7 @@ class EdgeStore:
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
         with self._lock:
+            require_space(self._place.shard, HEADROOM_BYTES - allocated_bytes(self._place.shard))
             self._let_go()
             if not self.private:
                 forget_state(self._place.state)
@@ -253,6 +276,8 @@ class EdgeStore:
         return ""
 
     def _open_copy(self, newest: Callable[[], int]) -> str:
+        if self._place.borrowed and not self._place.own_shard.exists():
+            return NEW
         reason = ""
         for attempt in range(_COPY_TRIES):
             time.sleep(0.05 * attempt)
@@ -274,7 +299,7 @@ class EdgeStore:
                 raise IndexDamagedError(reason or "its writer was killed")
             shutil.rmtree(self._place.shard, ignore_errors=True)
             try:
-                require_space(self._place.shard, allocated_bytes(self._place.own_shard) + _SPARE_BYTES)
+                require_space(self._place.shard, allocated_bytes(self._place.own_shard) + SPARE_BYTES)
                 copy_shard(self._place.own_shard, self._place.shard)
             except FileNotFoundError as error:  # a thread of Edge's makes the log's next file, and then renames it
                 raise IndexDamagedError("it changed while it was copied") from error
@@ -319,7 +344,7 @@ class EdgeStore:
         """Optimise the closed shard in a child process; whether that was done."""
         try:
             # Optimising writes the shard a second time beside the first.
-            require_space(self._place.shard, 2 * allocated_bytes(self._place.shard) + _SPARE_BYTES)
+            require_space(self._place.shard, 2 * allocated_bytes(self._place.shard) + SPARE_BYTES)
         except StoreError as error:
             _log.warning("the search index was not optimised: %s", error)
             return False

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from hybrid_core.errors import DiskFullError, ReadOnlyError
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_thread
 from hybrid_pageindex.doors.http.errors import Refusal
@@ -108,7 +109,10 @@ async def sign_in(request: Request, server: At, body: SignIn) -> Response:
         raise Refusal(401, "token_refused", "This token is not valid.", "Open the address that serve printed.")
     start = server.callers.start
     parent = start.parent if start.fits(body.token.strip()) else caller.id
-    secret = await in_thread(lambda: server.engine.tokens.open_session(caller.name, caller.grants, parent))
+    try:
+        secret = await in_thread(lambda: server.engine.tokens.open_session(caller.name, caller.grants, parent))
+    except (ReadOnlyError, DiskFullError):
+        secret = server.callers.hold(body.token.strip())
     response = said({"name": caller.name, "grants": dict(caller.grants)}, 201)
     response.set_cookie(
         server.cookie, secret, max_age=int(SESSION_SECONDS), httponly=True, samesite="strict",
@@ -120,7 +124,8 @@ async def sign_in(request: Request, server: At, body: SignIn) -> Response:
 @router.delete("/session", status_code=204)
 async def sign_out(request: Request, server: At, caller: Anybody) -> Response:
     """Forget the cookie, here and in the browser."""
-    if caller.by_cookie and (secret := request.cookies.get(server.cookie)):
+    secret = request.cookies.get(server.cookie) if caller.by_cookie else None
+    if secret and not server.callers.let_go(secret):
         await in_thread(lambda: server.engine.tokens.close_session(secret))
         server.callers.forget()
     response = Response(status_code=204)

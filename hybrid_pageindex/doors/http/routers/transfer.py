@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.store.temporary import working_folder
 from hybrid_pageindex.doors.http.callers import At, Owned, check
 from hybrid_pageindex.doors.http.replies import attachment, said
 from hybrid_pageindex.doors.http.uploads import received
@@ -30,7 +31,8 @@ _BODY: dict[str, Any] = {
 async def export_library(server: At, library: Owned) -> Response:
     """Its documents as files, its alias, notes and feedback; whoever imports it indexes them."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(scratch_folder(server.engine.home / "tmp")))
+        parent = working_folder(server.engine.home / "tmp", 1, "An export")
+        folder = Path(stack.enter_context(scratch_folder(parent)))
         work = server.engine.export_library(folder / "library.zip", library=library.name)
         made = await server.turn(server.answers, work)
         kept = stack.pop_all()

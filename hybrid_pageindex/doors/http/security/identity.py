@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hybrid_core.llm.metering import charged
+from hybrid_core.store.access.tokens import secret_hash
 from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.security.guard import SAFE
@@ -62,12 +64,28 @@ class Callers:
     def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
         self._tokens, self.start = tokens, start
         self._known: OrderedDict[tuple[str, str], tuple[float, Caller]] = OrderedDict()
+        self._held: OrderedDict[str, str] = OrderedDict()  # tokens by the hash of a session's secret
 
     async def by_secret(self, secret: str) -> Caller | None:
         if self.start.fits(secret):
             return OWNER
+        if (token := self._held.get(secret_hash(secret))) is not None:
+            opened_with = await self.by_secret(token)
+            return opened_with and replace(opened_with, by_cookie=True)
         key = ("secret", hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest())
         return await self._found(key, lambda: self._tokens().caller(secret, self.start.parent))
+
+    def hold(self, token: str) -> str:
+        """Open a session that ends with this server, for a home that cannot be written: the secret of its cookie."""
+        secret = secrets.token_urlsafe(32)
+        self._held[secret_hash(secret)] = token
+        if len(self._held) > _REMEMBERED:
+            self._held.popitem(last=False)
+        return secret
+
+    def let_go(self, secret: str) -> bool:
+        """End such a session; False where it is none."""
+        return self._held.pop(secret_hash(secret), None) is not None
 
     async def by_name(self, name: str) -> Caller | None:
         return await self._found(("user", name), lambda: self._tokens().user(name))

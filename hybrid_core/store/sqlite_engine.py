@@ -1,0 +1,173 @@
+"""How a file of SQLite is opened: to be written, or where that cannot be, to be read without a change on the disk.
+
+A file in WAL mode is read with the help of a file of shared memory, which SQLite makes where there is none. Where it
+cannot be made, nobody writes either, unless from another machine or as another user: so what is read without it is
+watched, and read anew once it has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS
+from hybrid_core.store.temporary import temporary_folder
+
+_MAPPED = 268435456
+_COPIES = 3  # tries: the file may change while it is copied
+_SPARE = 1 << 20  # bytes beside a copy, for the files that SQLite makes
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnlyFile:
+    """An open file that is only read. ``seen`` is what it was like then, () where SQLite itself notices who writes."""
+
+    engine: Engine
+    path: Path
+    seen: Stamp = ()
+    _removing: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def stale(self) -> bool:
+        """Return whether somebody has changed the file since it was opened."""
+        return bool(self.seen) and stamp(self.path) != self.seen
+
+    def close(self) -> None:
+        """Let go of the file, and remove its copy where there is one."""
+        self.engine.dispose()
+        self._removing.close()
+
+
+def writable_engine(path: Path) -> Engine:
+    durable = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+    return _engine(path, "mode=rwc", (*durable, f"mmap_size={_MAPPED}"))
+
+
+def open_read_only(path: Path) -> ReadOnlyFile:
+    """Open a file that cannot be written, as it was left: with what its write-ahead log holds.
+
+    Raises DBAPIError where it cannot be read, BusyError where it changes all the time, and DiskFullError where its log
+    can only be read in a copy that no disk has room for.
+    """
+    live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAPPED}",))
+    try:
+        _look(live)
+    except DBAPIError:
+        live.dispose()
+    else:
+        return ReadOnlyFile(live, path)
+    seen = stamp(path)
+    if any(seen[1:]):
+        return _copied(path)
+    still = _reading_engine(path, "mode=ro&immutable=1")  # not mapped: who shortens it would end this process
+    try:
+        _look(still)
+    except DBAPIError:
+        still.dispose()
+        raise
+    return ReadOnlyFile(still, path, seen)
+
+
+def stamp(path: Path) -> Stamp:
+    """Return the state of a file and of its logs, None for a log that holds nothing."""
+    return tuple(_stamp(file) for file in _files_of(path))
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else None
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Return a file with its write-ahead log, and the log of the mode in which a copy by ``VACUUM INTO`` is."""
+    return [path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "journal"))]
+
+
+def _copied(path: Path) -> ReadOnlyFile:
+    from hybrid_core.store.scratch import scratch_folder  # with filelock
+
+    logs = " and ".join(file.name for file in _files_of(path)[1:] if _stamp(file))
+    purpose = f"{path}: its last changes are in {logs}, which can only be read in a copy. That"
+    for _ in range(_COPIES):
+        seen = stamp(path)
+        size = sum(state[1] for state in seen if state is not None)
+        parent = temporary_folder(size + _SPARE, purpose)
+        with ExitStack() as removing:
+            copy = removing.enter_context(scratch_folder(parent)) / path.name
+            try:
+                for source, target in zip(_files_of(path), _files_of(copy), strict=True):
+                    if _stamp(source):
+                        shutil.copyfile(source, target)
+            except OSError as error:
+                if stamp(path) != seen:
+                    continue
+                raise DiskFullError(f"{purpose} failed ({error.strerror}).", "Set TMPDIR to another folder.") from error
+            if stamp(path) != seen:
+                continue
+            engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAPPED}"))
+            removing.callback(engine.dispose)
+            _look(engine)
+            return ReadOnlyFile(engine, path, seen, removing.pop_all())
+    raise BusyError(f"{path}: it changed each time it was copied.", "Try again.")
+
+
+def _look(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1")
+
+
+def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
+    address = f"file:{quote(os.fsencode(path))}?{how}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, timeout=BUSY_SECONDS, check_same_thread=False, uri=True)
+
+    def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves: sqlite3's own way breaks read snapshots
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    engine = create_engine(
+        "sqlite://",
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
+        pool_use_lifo=True,  # the one used last has the most pages in memory
+    )
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "begin", _on_begin)
+    return engine
+
+
+def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
+    engine = _engine(path, how, pragmas)
+    event.listen(engine, "begin", _refuse_to_write)
+    return engine
+
+
+def _refuse_to_write(connection: Connection) -> None:
+    """Refuse a write transaction before its first statement, which may fail for another reason."""
+    if connection.get_execution_options().get("writing", False):
+        raise ReadOnlyError("This file is only read.")
+
+
+def _on_begin(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
