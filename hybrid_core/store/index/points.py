@@ -7,7 +7,7 @@ import uuid
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,13 @@ _NAMEABLE = re.compile("[0-9a-f]{12}")
 _MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
 PageKey = tuple[str, str, int]
 """A page of a version: doc_id, ``version_tag`` and 1-based number."""
+
+
+class Head(NamedTuple):
+    """A change by its number and its random mark: two histories of a catalog share the number at most."""
+
+    seq: int = 0
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +101,11 @@ class PointSource(Protocol):
     def expected_vectors(self) -> int:
         """Number of vectors of all kinds that the points of all published versions have."""
         ...
+
+
+def holds(source: PointSource, head: Head) -> bool:
+    """Return whether a change is in the source's log."""
+    return source.mark(head.seq) == head.mark
 
 
 def vector_names(dimension: int, learned: bool) -> list[VectorName]:
