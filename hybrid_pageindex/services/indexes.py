@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hybrid_core.errors import NotFoundError, OtherHistoryError, PageIndexError, UsageError
+from hybrid_core.errors import BusyError, NotFoundError, OtherHistoryError, PageIndexError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import library_folder
 from hybrid_core.store.index.auxiliary import CountedDocuments, completed
 from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.comparing import Comparison, compare
 from hybrid_core.store.index.edge.folders import claim, in_use
-from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.edge.store import EdgeStore, open_edge
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import Head, holds
 from hybrid_core.store.index.query import MOST_SENT
@@ -91,6 +92,16 @@ class Indexes:
         self.follower = BackgroundFollower(self)
 
     @property
+    def server_url(self) -> str:
+        """The addresses of the nodes, with commas between, "" where the indexes are embedded."""
+        return self._address.url
+
+    @property
+    def server_key(self) -> bool:
+        """Whether the server asks for a key."""
+        return bool(self._address.api_key)
+
+    @property
     def backend(self) -> Backend:
         """Which kind of index serves."""
         return "server" if self._address.url else "embedded"
@@ -101,17 +112,40 @@ class Indexes:
         Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
         server does not answer.
         """
-        return self._caught_up(library, searched=True)
+        return self._brought_up(library, lambda index, plan: index.catch_up(plan.source, plan.newest.seq))
 
-    def _caught_up(self, library: str, enough: Callable[[], bool] = lambda: False, *, searched: bool) -> VectorIndex:
-        """The index with everything that is published, made anew where a copy of the catalog took its collection."""
+    def rebuild(self, library: str) -> int:
+        """Make a library's index anew from the catalog, whatever it holds; how many vectors it has then.
+
+        Raises what ``ready`` raises, and BusyError where another process has the embedded index open.
+        """
+
+        def refill(index: VectorIndex, plan: _Plan) -> None:
+            if isinstance(index.store, EdgeStore) and index.store.private:
+                raise BusyError("Another process has the search index open.", "End it, and run this again.")
+            index.refill(plan.source)
+
+        return self._brought_up(library, refill).count()
+
+    def compare(self, library: str, on_document: Callable[[], object]) -> Comparison:
+        """Compare the index, as it stands, with the catalog; ``on_document`` is called for each document.
+
+        Raises what ``ready`` raises.
+        """
+        plan = self._plan(library)
+        return compare(self._open(library, plan, searched=False)[1], plan.source, on_document)
+
+    def _brought_up(
+        self, library: str, bring_up: Callable[[VectorIndex, _Plan], None], searched: bool = True
+    ) -> VectorIndex:
+        """The index after ``bring_up``, which is called again where a copy of the catalog took the collection."""
         plan = self._plan(library)
         for _ in range(_EPOCHS):
             index = self._open(library, plan, searched)[1]
             with suppress(OtherHistoryError):  # noticed only now: opening it again chooses another epoch
-                index.catch_up(plan.source, plan.newest.seq, enough)
+                bring_up(index, plan)
                 return index
-        index.catch_up(plan.source, plan.newest.seq, enough)
+        bring_up(index, plan)
         return index
 
     def searchable(self, library: str) -> SearchableIndex:
@@ -165,7 +199,11 @@ class Indexes:
         mine = handle.index is not None
         if not mine and self.backend == "embedded" and in_use(index_folder(self._home, library)):
             return
-        index = self._caught_up(library, lambda: stopped() or handle.enough(), searched=False)
+
+        def bring_up(index: VectorIndex, plan: _Plan) -> None:
+            index.catch_up(plan.source, plan.newest.seq, lambda: stopped() or handle.enough())
+
+        index = self._brought_up(library, bring_up, searched=False)
         with handle.lock:
             if not handle.searched and handle.index is index and self.backend == "embedded":
                 index.settle()

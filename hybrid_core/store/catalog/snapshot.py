@@ -294,6 +294,18 @@ class Snapshot:
         ).where(schema.documents.c.library == library)  # fmt: skip
         return sum(row.pages for row in self._where(pages, schema.documents.c.doc_id, doc_ids))
 
+    def page_counts(self, library: str, after: str, most: int) -> list[tuple[str, str, int]]:
+        """(doc_id, content_id, pages) of the published documents that follow a doc_id, in the order of doc_ids."""
+        documents = schema.documents.c
+        query = (
+            select(documents.doc_id, documents.content_id, schema.contents.c.pages)
+            .select_from(schema.documents.join(schema.contents))
+            .where(documents.library == library, documents.doc_id > after)
+            .order_by(documents.doc_id)
+            .limit(most)
+        )
+        return [(row.doc_id, row.content_id, row.pages) for row in self._connection.execute(query)]
+
     def expected_texts(self, library: str, fingerprint: str) -> int:
         """How many dense vectors of an embedder the published documents of a library have together."""
         done = schema.embedded.c

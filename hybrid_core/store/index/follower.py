@@ -98,6 +98,10 @@ class PointStore(Protocol):
         """Exact number of vectors of these kinds, or of all."""
         ...
 
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of all points in ascending order; what is written meanwhile may be among them or not."""
+        ...
+
     def clear(self, latest: Mapping[str, int]) -> None:
         """Delete again, on each copy, what is older than these documents' latest changes."""
         ...
@@ -306,7 +310,8 @@ class Follower:
             self._announce(source)
             self._store.refill(_points(source, published), newest, anew=reason == REQUESTED)
             self._store.advance(newest, source.mark(newest) or 0)
-        self._stale, self._store.amiss, self.rebuilt = newest, "", "" if reason == NEW else reason
+        self._stale, self._store.amiss = newest, ""
+        self.rebuilt = "" if reason in (NEW, REQUESTED) else reason
         self._apply_log(source)
 
     def refill(self, source: PointSource) -> None:

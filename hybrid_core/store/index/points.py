@@ -130,11 +130,15 @@ def point_id(point: Point) -> str:
     the search: a UUID of version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. A document's
     id that is not twelve hexadecimal digits, as catalogs give them, is named by the payload alone.
     """
-    doc, tag = point.doc_id, version_tag(point.content_id)
-    if _NAMEABLE.fullmatch(doc) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
-        return f"{doc[:8]}-{doc[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{point.page:06x}{point.chunk:05x}"
+    if _NAMEABLE.fullmatch(point.doc_id) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
+        return naming_id(point.doc_id, version_tag(point.content_id), point.page, point.chunk)
     chunk = f"\0{point.chunk}" if point.chunk else ""
     return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
+
+
+def naming_id(doc_id: str, tag: str, page: int, chunk: int = 0) -> str:
+    """``point_id`` of a document that a catalog has, by its version's tag."""
+    return f"{doc_id[:8]}-{doc_id[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{page:06x}{chunk:05x}"
 
 
 def named_page(id: str) -> PageKey | None:

@@ -176,6 +176,15 @@ class EdgeStore:
         with self._lock:
             return self._open_shard().count(*kinds)
 
+    def ids(self) -> Iterator[str]:
+        following: str | None = None
+        while True:
+            with self._lock:
+                ids, following = self._open_shard().listed(following)
+            yield from ids
+            if following is None:
+                return
+
     def distrust(self, reason: str) -> None:
         self.amiss = reason
         if not self.private:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Many
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,7 @@ LAYOUT = 4
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
 _SLOW_REPLICA_MS = 300  # after which another one is asked as well
+_LISTED = 10_000  # points whose ids are read by one call
 _ANNOUNCEMENTS = 20  # tries: others of the same history may announce theirs in between, or replicas lag
 
 
@@ -102,6 +103,7 @@ class CollectionStore:
         return stand, _head(announced) or stand
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        self._announced = head
         for _ in range(_ANNOUNCEMENTS):
             recorded = _head(self._records()[1])
             if recorded is not None and not own(recorded):
@@ -115,7 +117,6 @@ class CollectionStore:
         """Write it where there is none, or in place of the one ``before``."""
         if before is None:
             self.create()
-        self._announced = head
         seq, mark = before or Head(-1, -1)
         payload = self.tenant.payload(position=head.seq, mark=head.mark)
         point = models.PointStruct(id=self.tenant.announced, vector={}, payload=payload)
@@ -337,6 +338,20 @@ class CollectionStore:
                 models.Filter(must=[_of_any([doc_id]), _range("at", lt=latest[doc_id])]) for doc_id in some
             ]
             self._delete(models.Filter(must=[models.Filter(should=old)]))
+
+    def ids(self) -> Iterator[str]:
+        records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
+        pages = self.tenant.only(models.Filter(must_not=[records]))
+        following: Any = None
+        while True:
+            found, following = self.server.call(
+                lambda client, start=following: client.scroll(  # type: ignore[misc]
+                    self.name, pages, limit=_LISTED, offset=start, with_payload=False, with_vectors=False
+                )
+            )
+            yield from (str(point.id) for point in found)
+            if following is None:
+                return
 
     def settle(self) -> None:
         """The server keeps itself in order."""

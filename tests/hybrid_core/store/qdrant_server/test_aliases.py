@@ -116,7 +116,9 @@ def test_libraries_that_share_a_collection_have_none(server: Server, library: Li
 @pytest.mark.parametrize("server", ["real"], indirect=True)
 def test_people_can_count_by_it(server: Server, library: Library) -> None:
     opened(places(server, "contracts", "of <2024> 合同库/1?"), library)
-    assert client_of(server).count(f"{BEGINNING}of -2024- 合同库-1-").count == 6, "its pages, the record and the announcement"
+    assert client_of(server).count(f"{BEGINNING}of -2024- 合同库-1-").count == 6, (
+        "its pages, the record and the announcement"
+    )
 
 
 def test_it_outlives_a_collection_that_is_made_anew(server: Server, library: Library) -> None:
