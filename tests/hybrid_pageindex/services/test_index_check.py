@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import qdrant_edge
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.comparing import UNNAMED, differences
@@ -72,7 +73,7 @@ def swap(settings: Settings, remove: tuple[str, int], add: str) -> None:
             return
     folder = index_folder(settings.storage_path, "default")
     shard = Shard.load(folder / "shard", 32)
-    shard._update(__import__("qdrant_edge").UpdateOperation.delete_points(gone))
+    shard._update(qdrant_edge.UpdateOperation.delete_points(gone))
     for batch in shard.prepared(made):
         shard.upsert(batch)
     shard.flush()
@@ -133,9 +134,8 @@ def test_an_index_that_is_behind_is_brought_up_and_compared(settings: Settings, 
         assert progress[-1] == (3, 3)
 
 
-def test_another_process_that_has_the_index_open_is_named(tmp_path: Path, settings: Settings) -> None:
-    if settings.qdrant_url:
-        pytest.skip("of an embedded index")
+@pytest.mark.parametrize("settings", ["embedded"], indirect=True)
+def test_another_process_that_has_the_index_open_is_named(settings: Settings) -> None:
     with closing(Engine(settings=settings)) as first, closing(Engine(settings=settings)) as second:
         assert run(first.search("alder")).results
         with pytest.raises(StoreError, match="Another process has the search index open"):
