@@ -153,6 +153,19 @@ def _retrieve(shard: edge.EdgeShard, body: Any) -> Any:
     return [{"id": str(record.id), "payload": record.payload} for record in found]
 
 
+def _scroll(shard: edge.EdgeShard, body: Any) -> Any:
+    request = models.ScrollRequest.model_validate(body)
+    assert not request.with_payload and not request.with_vector
+    start = None if request.offset is None else str(request.offset)
+    points, following = shard.scroll(
+        edge.ScrollRequest(
+            offset=start, limit=request.limit, filter=_filter(request.filter), with_payload=False, with_vector=False
+        )
+    )
+    next_page = None if following is None else str(following)
+    return {"points": [{"id": str(point.id)} for point in points], "next_page_offset": next_page}
+
+
 def _count(shard: edge.EdgeShard, body: Any) -> Any:
     asked = models.CountRequest.model_validate(body)
     assert asked.exact
@@ -221,6 +234,7 @@ def _condition(wanted: Any) -> Any:
 _POINTS: dict[str, Callable[[edge.EdgeShard, Any], Any]] = {
     "PUT index": _index, "PUT points": _upsert, "POST points/payload": _set_payload, "POST points/delete": _delete,
     "POST points": _retrieve, "POST points/count": _count, "POST points/query/batch": _query_batch,
+    "POST points/scroll": _scroll,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -98,7 +98,7 @@ class Indexes:
 
     @property
     def server_key(self) -> bool:
-        """Whether the server asks for a key."""
+        """Return whether the server asks for a key."""
         return bool(self._address.api_key)
 
     @property
@@ -346,10 +346,11 @@ class Indexes:
         own_from = self._address.own_from
         shared = own_from > 0 and self._pages(library) < own_from
         vectors = (plan.dimension, plan.learned)
-        return self._places(library, epoch).open(shared, plan.manifest, *vectors, follow=follow)
+        places = replace(self._places(library, epoch), source=plan.source)
+        return places.open(shared, plan.manifest, *vectors, follow=follow)
 
     def _places(self, library: str, epoch: str | None = None) -> Places:
-        """Those of an epoch, by default the one that the catalog names."""
+        """Return where a library's points lie in an epoch, by default the catalog's."""
         from hybrid_core.store.index.server.opening import of_catalog
         from hybrid_core.store.index.server.places import Places
 
@@ -362,7 +363,7 @@ class Indexes:
         return Places(self._connected(), beginning, library, source, alias)
 
     def _beginning(self) -> str:
-        """How the names of the catalog's collections begin now."""
+        """Return how the names of the catalog's collections begin now."""
         from hybrid_core.store.index.server.opening import of_catalog
 
         with self._catalog.snapshot() as snapshot:

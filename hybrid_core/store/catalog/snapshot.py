@@ -113,7 +113,7 @@ class Snapshot:
         return str(self._connection.scalar(_CATALOG_ID))
 
     def epoch(self) -> str:
-        """Of the catalog's collections on a Qdrant server, "" for the first."""
+        """Return the epoch of the catalog's collections on a Qdrant server, "" for the first."""
         return str(self._connection.scalar(_EPOCH) or "")
 
     def libraries(self) -> list[str]:

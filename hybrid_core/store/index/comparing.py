@@ -109,7 +109,7 @@ def _next(groups: Iterator[tuple[str, Iterator[str]]]) -> tuple[str, list[str]]:
 
 
 def _named(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
-    """Those that name a page; one of the others goes to ``unnamed``."""
+    """Yield the ids that name a page, and put one of the others into ``unnamed``."""
     last = ""
     for id in ids:
         if named_page(id) is None:

@@ -370,7 +370,7 @@ class CollectionStore:
 def _found(
     client: QdrantClient, name: str, asked: models.QueryRequest, announcement: models.QueryRequest
 ) -> tuple[list[Found], Head | None]:
-    """What two queries of one call find, without the client's models of what comes, which take it 10 µs a point."""
+    """Return what two queries of one call find, without the client's models, which take it 10 µs a point."""
     answer: dict[str, Any] = client.http.client.request(
         type_=dict,
         method="POST",

@@ -48,7 +48,7 @@ def other_epochs(server: Server, prefix: str, catalog_id: str, beginning: str) -
 
 
 def of_catalog(prefix: str, catalog_id: str, epoch: str = "") -> str:
-    """How the names of all collections of a catalog's epoch, and their aliases, begin; "" is the first epoch."""
+    """Return how the names of all collections of a catalog's epoch, and their aliases, begin; "" is the first."""
     return f"{prefix}{catalog_id[:12]}{f'.{epoch}' if epoch else ''}-"
 
 
