@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,13 +62,15 @@ def check_collections(indexes: Indexes) -> list[Check]:
         return []  # the check of the vector index says it
     if not names:
         return []
-    one = f"curl -X DELETE {indexes.server_url}/collections/{names[0]}"
+    node = indexes.server_url.split(",")[0].strip()
+    command = f"curl -X DELETE {node}/collections/{names[0]}"
     key = ' -H "api-key: $PAGEINDEX_QDRANT_API_KEY"' if indexes.server_key else ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     detail = (
-        f"{', '.join(names[:_NAMED])}: a backup of this catalog, or the catalog before it was restored, has made them. "
-        f"This home uses none of them. If no other home does, delete each: {one}{key}"
+        f"{', '.join(names[:_NAMED])}{more}: this home does not use them. They are of a copy of its catalog, or of the "
+        f"catalog before a restore. If no other home uses them, delete each: {command}{key}"
     )
-    return [Check("other collections", True, f"{len(names)}: {detail}")]
+    return [Check("other collections", True, detail)]
 
 
 def _progress(documents: int, on_progress: Callable[[int, int], None]) -> Callable[[], None]:
@@ -96,7 +99,8 @@ def _differing(lists: dict[Difference, DocumentList], library: str) -> str:
             parts.append(
                 f"{counted(listed.count, 'document')} {_WORDS[kind]}: {', '.join(listed.names[:_NAMED])}{more}"
             )
-    return f"{'; '.join(parts)}. Rebuild the index with «hybrid-pageindex rebuild --index --library {library}»."
+    command = f"hybrid-pageindex rebuild --index --library {shlex.quote(library)}"
+    return f"{'; '.join(parts)}. Rebuild the index with «{command}»."
 
 
 def _described(size: LibrarySize, rebuilt: str) -> str:

@@ -38,7 +38,7 @@ def edit(engine: Engine, *names: str, by: str) -> None:
 
 
 def finds(engine: Engine, by: str) -> set[str]:
-    """Whose word is found, of all names, each in its own document alone."""
+    """Return the names whose word is found, each in its own document alone."""
     found = {name: [page.doc_name for page in engine.search_now(f"{name}{by}").results] for name in NAMES}
     assert all(names in ([], [f"{name}.md"]) for name, names in found.items()), found
     return {name for name, names in found.items() if names}
@@ -58,14 +58,14 @@ def home(tmp_path: Path, url: str) -> Path:
 
 
 @pytest.fixture
-def beside(home: Path, tmp_path: Path) -> Path:
+def restored(home: Path, tmp_path: Path) -> Path:
     shutil.copytree(home, tmp_path / "copy")
     return tmp_path / "copy"
 
 
 @pytest.mark.parametrize("first", ["the original", "the copy"])
-def test_both_are_edited_and_started_again(home: Path, beside: Path, url: str, first: str) -> None:
-    places = (home, beside) if first == "the original" else (beside, home)
+def test_both_are_edited_and_started_again(home: Path, restored: Path, url: str, first: str) -> None:
+    places = (home, restored) if first == "the original" else (restored, home)
     changed = {places[0]: ("alder", "birch"), places[1]: ("birch", "cedar")}
     for place in places:
         with closing(engine_of(place, url)) as engine:
@@ -75,14 +75,14 @@ def test_both_are_edited_and_started_again(home: Path, beside: Path, url: str, f
             with closing(engine_of(place, url)) as engine:
                 assert finds(engine, place.name) == set(changed[place])
                 assert finds(engine, "first") == set(NAMES) - set(changed[place])
-                assert not finds(engine, (beside if place is home else home).name)
+                assert not finds(engine, (restored if place is home else home).name)
                 assert run(engine.doctor()).ok
-    with closing(engine_of(home, url)) as one, closing(engine_of(beside, url)) as other:
+    with closing(engine_of(home, url)) as one, closing(engine_of(restored, url)) as other:
         assert one._indexes()._beginning() != other._indexes()._beginning()
 
 
-def test_both_run_all_the_while(home: Path, beside: Path, url: str) -> None:
-    with closing(engine_of(home, url)) as one, closing(engine_of(beside, url)) as other:
+def test_both_run_all_the_while(home: Path, restored: Path, url: str) -> None:
+    with closing(engine_of(home, url)) as one, closing(engine_of(restored, url)) as other:
         assert finds(one, "first") == finds(other, "first") == set(NAMES)
         edit(other, "alder", by="copy")
         assert finds(one, "first") == set(NAMES) and finds(other, "first") == set(NAMES) - {"alder"}
@@ -114,11 +114,11 @@ def test_a_backup_restored_in_place_leaves_the_collection_and_names_it(home: Pat
         assert f"curl -X DELETE {url}/collections/{name}" in details["other collections"]
 
 
-def test_processes_over_one_catalog_choose_one_epoch(home: Path, beside: Path, url: str) -> None:
+def test_processes_over_one_catalog_choose_one_epoch(home: Path, restored: Path, url: str) -> None:
     with closing(engine_of(home, url)) as engine:
         edit(engine, "alder", by="home")
         before = collections(engine)
-    engines = [engine_of(beside, url) for _ in range(3)]
+    engines = [engine_of(restored, url) for _ in range(3)]
     begin = threading.Barrier(len(engines))
     found: list[set[str]] = []
 
@@ -140,10 +140,14 @@ def test_processes_over_one_catalog_choose_one_epoch(home: Path, beside: Path, u
             engine.close()
 
 
-def test_a_copy_that_is_cleared_takes_nothing_from_the_original(home: Path, beside: Path, url: str) -> None:
-    with closing(engine_of(home, url)) as engine, closing(engine_of(beside, url)) as other:
-        edit(engine, "alder", by="home")
+@pytest.mark.parametrize("edited", ["", "alder"])
+def test_a_copy_that_is_cleared_takes_nothing_from_the_original(
+    edited: str, home: Path, restored: Path, url: str
+) -> None:
+    with closing(engine_of(home, url)) as engine, closing(engine_of(restored, url)) as other:
+        edit(engine, *edited.split(), by="home")
         before = collections(engine)
         run(other.clear())
-        assert collections(engine) == before
-        assert finds(engine, "home") == {"alder"} and finds(engine, "first") == set(NAMES) - {"alder"}
+        assert not edited or collections(engine) == before
+        assert finds(engine, "home") == set(edited.split())
+        assert finds(engine, "first") == set(NAMES) - {edited}, "also where the collection had to be made anew"

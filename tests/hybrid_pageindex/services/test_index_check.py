@@ -169,3 +169,11 @@ def test_both_are_read_in_the_order_of_ids(held: list[str], expected: list[tuple
 def test_ids_in_no_order_are_no_answer() -> None:
     with pytest.raises(StoreError, match="no order"):
         list(differences([*ids(TWO, 1), *ids(ONE, 1)], []))
+
+
+def test_twenty_documents_are_named_and_the_others_counted() -> None:
+    names = tuple(f"{number:02}.pdf" for number in range(25))
+    lists = {"missing": DocumentList(25, names), "extra": DocumentList(0, ()), "incomplete": DocumentList(1, ("a b",))}
+    detail = index_check._differing(lists, "it's mine")  # type: ignore[arg-type]
+    assert "25 documents missing from the search index: 00.pdf," in detail and "19.pdf and 5 more; 1 document" in detail
+    assert detail.endswith("""«hybrid-pageindex rebuild --index --library 'it'"'"'s mine'».""")
