@@ -75,6 +75,10 @@ class IndexMissingError(IndexDamagedError):
     """There is no such index; it can be filled from the catalog while searches go on without it."""
 
 
+class OtherHistoryError(IndexDamagedError):
+    """A shared index holds another history of the catalog: it is left to whoever writes it."""
+
+
 class BusyError(StoreError):
     """Somebody else holds what this call needs."""
 

@@ -1091,6 +1091,20 @@ class Engine:
             lambda stop: rebuild(self._parts(), settings, listed, named, everything, call, told, stop)
         )
 
+    async def rebuild_index(self, library: str = "default", *, everything: bool = False) -> dict[str, int]:
+        """Make the vector index of a library, or of all, anew from the catalog, whatever it holds: {library: vectors}.
+
+        Searches go on. Raises NotFoundError for an unknown library, BusyError where another process has an embedded
+        index open.
+        """
+
+        def work() -> dict[str, int]:
+            with self._catalog().snapshot() as snapshot:
+                named = snapshot.named_libraries() if everything else [snapshot.library(library)]
+            return {one.name: self._indexes().rebuild(one.id) for one in named}
+
+        return await asyncio.to_thread(work)
+
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
         """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
         the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.
@@ -1136,16 +1150,17 @@ class Engine:
     ) -> Health:
         """Whether everything needed works, with advice where it does not.
 
-        ``deep`` also reads every file anew and compares its pages with those stored; ``mend``, which is deep too,
-        takes out what is not the file's and indexes the file again. ``on_progress`` hears how many contents of how
-        many are compared, from a worker thread.
+        Each library's index is compared with the catalog, document by document. ``deep`` also reads every file anew
+        and compares its pages with those stored; ``mend``, which is deep too, takes out what is not the file's and
+        indexes the file again. ``on_progress`` hears how many documents of an index, or contents, of how many are
+        compared, from a worker thread.
         """
-        found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._cache, self._indexes))
+        told = on_progress or _not_told
+        found = await asyncio.to_thread(lambda: health(self.settings, self._catalog, self._cache, self._indexes, told))
         if not deep and not mend:
             return found
         from hybrid_pageindex.services.contents_check import check_contents  # with the pipeline
 
-        told = on_progress or _not_told
         checks = await stoppable(lambda stop: check_contents(self._parts(), self.settings, mend, told, stop))
         return replace(found, checks=(*found.checks, *checks))
 

@@ -46,12 +46,9 @@ class _Rest:
         self.client, self._local = self, client
 
     def request(self, *, path_params: dict[str, str], content: str, **_: Any) -> dict[str, Any]:
-        asked = models.QueryRequest.model_validate_json(content)
-        found = self._local.query_points(
-            path_params["collection_name"], query=asked.query, using=asked.using, query_filter=asked.filter,
-            search_params=asked.params, limit=asked.limit, with_payload=asked.with_payload,
-        )  # fmt: skip
-        return {"result": found.model_dump()}
+        asked = models.QueryRequestBatch.model_validate_json(content)
+        found = self._local.query_batch_points(path_params["collection_name"], asked.searches)
+        return {"result": [result.model_dump() for result in found]}
 
 
 def local_server(client: Any = None, before: Callable[[str], object] = lambda _: None) -> Server:

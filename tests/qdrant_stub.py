@@ -153,14 +153,38 @@ def _retrieve(shard: edge.EdgeShard, body: Any) -> Any:
     return [{"id": str(record.id), "payload": record.payload} for record in found]
 
 
+def _scroll(shard: edge.EdgeShard, body: Any) -> Any:
+    request = models.ScrollRequest.model_validate(body)
+    assert not request.with_payload and not request.with_vector
+    start = None if request.offset is None else str(request.offset)
+    points, following = shard.scroll(
+        edge.ScrollRequest(
+            offset=start, limit=request.limit, filter=_filter(request.filter), with_payload=False, with_vector=False
+        )
+    )
+    next_page = None if following is None else str(following)
+    return {"points": [{"id": str(point.id)} for point in points], "next_page_offset": next_page}
+
+
 def _count(shard: edge.EdgeShard, body: Any) -> Any:
     asked = models.CountRequest.model_validate(body)
     assert asked.exact
     return {"count": shard.count(edge.CountRequest(exact=True, filter=_filter(asked.filter)))}
 
 
-def _query(shard: edge.EdgeShard, body: Any) -> Any:
-    asked = models.QueryRequest.model_validate(body)
+def _query_batch(shard: edge.EdgeShard, body: Any) -> Any:
+    asked = models.QueryRequestBatch.model_validate(body)
+    return [_query(shard, one) if one.query else _found_by_id(shard, one) for one in asked.searches]
+
+
+def _found_by_id(shard: edge.EdgeShard, asked: models.QueryRequest) -> Any:
+    condition = asked.filter and asked.filter.must and asked.filter.must[0]  # type: ignore[index]
+    assert isinstance(condition, models.HasIdCondition)
+    points = _retrieve(shard, {"ids": condition.has_id})
+    return {"points": [{**point, "version": 0, "score": 0.0} for point in points]}
+
+
+def _query(shard: edge.EdgeShard, asked: models.QueryRequest) -> Any:
     query: Any = asked.query
     vector = query.nearest if isinstance(query, models.NearestQuery) else query
     params, idf = asked.params or models.SearchParams(), None
@@ -209,7 +233,8 @@ def _condition(wanted: Any) -> Any:
 
 _POINTS: dict[str, Callable[[edge.EdgeShard, Any], Any]] = {
     "PUT index": _index, "PUT points": _upsert, "POST points/payload": _set_payload, "POST points/delete": _delete,
-    "POST points": _retrieve, "POST points/count": _count, "POST points/query": _query,
+    "POST points": _retrieve, "POST points/count": _count, "POST points/query/batch": _query_batch,
+    "POST points/scroll": _scroll,
 }  # fmt: skip
 
 

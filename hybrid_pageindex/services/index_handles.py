@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import Head
 from hybrid_core.store.index.query import PageIndex
 from hybrid_core.text.term_counts import TermCounts
 
@@ -33,14 +34,14 @@ class IndexHandle:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: VectorIndex | None = None
-    made_for: Mapping[str, str | int] = field(default_factory=dict)  # the manifest of the plan that it was opened with
+    made_for: tuple[Mapping[str, str | int], str] | None = None  # with which manifest and epoch it was opened
     searched: bool = False  # in this process, since it was opened
     behind: bool = False  # as the last search found it
     failure: str = ""  # why it could not follow in the background
     tries_at: float = 0.0  # when to open it again after that was in vain (monotonic)
     ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
     counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
-    completed: tuple[tuple[VectorIndex, int, int, str], SearchableIndex] | None = None
+    completed: tuple[tuple[VectorIndex, Head, Head, str], SearchableIndex] | None = None
 
     def tried(self) -> None:
         """Note that the index was opened in vain just now."""

@@ -10,18 +10,28 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hybrid_core.errors import DiskFullError, NotFoundError, PageIndexError, ReadOnlyError, UsageError
+from hybrid_core.errors import (
+    BusyError,
+    DiskFullError,
+    NotFoundError,
+    OtherHistoryError,
+    PageIndexError,
+    ReadOnlyError,
+    UsageError,
+)
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import library_folder
 from hybrid_core.store.index.auxiliary import CountedDocuments, EmptyStore, completed
 from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.comparing import Comparison, compare
 from hybrid_core.store.index.edge.folders import claim, in_use
-from hybrid_core.store.index.edge.store import open_edge
+from hybrid_core.store.index.edge.store import EdgeStore, open_edge
 from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import Head, holds
 from hybrid_core.store.index.query import MOST_SENT
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25
@@ -42,6 +52,7 @@ _MANIFEST: dict[str, str | int] = {
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
 _KEPT_PAGES = 20_000  # whose term counts are kept while the index does not hold them: some 30 MB
 _LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
+_EPOCHS = 3  # that are chosen one after the other: a second one is taken only if yet another copy appears meanwhile
 _log = logging.getLogger(__name__)
 
 
@@ -61,9 +72,13 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a library's index is made now, when its change log stands at ``position``."""
+    """How a library's index is made now, when ``newest`` is the last of its changes.
 
-    position: int
+    ``epoch`` is that of the catalog's collections, "" where the index is embedded too.
+    """
+
+    newest: Head
+    epoch: str
     source: CatalogSource
     manifest: Mapping[str, str | int]
     dimension: int
@@ -85,6 +100,16 @@ class Indexes:
         self.follower = BackgroundFollower(self)
 
     @property
+    def server_url(self) -> str:
+        """The addresses of the nodes, with commas between, "" where the indexes are embedded."""
+        return self._address.url
+
+    @property
+    def server_key(self) -> bool:
+        """Return whether the server asks for a key."""
+        return bool(self._address.api_key)
+
+    @property
     def backend(self) -> Backend:
         """Which kind of index serves."""
         return "server" if self._address.url else "embedded"
@@ -95,9 +120,40 @@ class Indexes:
         Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
         server does not answer.
         """
+        return self._brought_up(library, lambda index, plan: index.catch_up(plan.source, plan.newest.seq))
+
+    def rebuild(self, library: str) -> int:
+        """Make a library's index anew from the catalog, whatever it holds; how many vectors it has then.
+
+        Raises what ``ready`` raises, and BusyError where another process has the embedded index open.
+        """
+
+        def refill(index: VectorIndex, plan: _Plan) -> None:
+            if isinstance(index.store, EdgeStore) and index.store.private:
+                raise BusyError("Another process has the search index open.", "End it, and run this again.")
+            index.refill(plan.source)
+
+        return self._brought_up(library, refill).count()
+
+    def compare(self, library: str, on_document: Callable[[], object]) -> Comparison:
+        """Compare the index, as it stands, with the catalog; ``on_document`` is called for each document.
+
+        Raises what ``ready`` raises.
+        """
         plan = self._plan(library)
-        index = self._open(library, plan, searched=True)[1]
-        index.catch_up(plan.source, plan.position)
+        return compare(self._open(library, plan, searched=False)[1], plan.source, on_document)
+
+    def _brought_up(
+        self, library: str, bring_up: Callable[[VectorIndex, _Plan], None], searched: bool = True
+    ) -> VectorIndex:
+        """The index after ``bring_up``, which is called again where a copy of the catalog took the collection."""
+        plan = self._plan(library)
+        for _ in range(_EPOCHS):
+            index = self._open(library, plan, searched)[1]
+            with suppress(OtherHistoryError):  # noticed only now: opening it again chooses another epoch
+                bring_up(index, plan)
+                return index
+        bring_up(index, plan)
         return index
 
     def searchable(self, library: str) -> SearchableIndex:
@@ -108,21 +164,21 @@ class Indexes:
         plan = self._plan(library)
         handle, index = self._open(library, plan, searched=True)
         self.follower.start()
-        position = index.position
-        if position == plan.position and not index.store.amiss:
+        stand = index.stand
+        if stand == plan.newest and not index.store.amiss:
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
-        at, known = (index, position, plan.position, handle.failure), handle.completed
+        at, known = (index, stand, plan.newest, handle.failure), handle.completed
         if known is not None and known[0] == at and not index.store.amiss:
             return known[1]
         changed: frozenset[str] = frozenset()
-        if position < plan.position and not index.store.amiss:
-            changed = plan.source.changed(position)
+        if stand.seq < plan.newest.seq and not index.store.amiss and holds(plan.source, stand):
+            changed = plan.source.changed(stand.seq)
         pages = plan.source.pages_of(changed) if len(changed) <= _AT_ONCE else _AT_ONCE
         if len(changed) + pages <= _AT_ONCE and self._caught_up(handle, index, plan):
             handle.behind, handle.counts, handle.completed = False, {}, None
             return SearchableIndex(index)
-        found = self._completed(handle, index, position, plan.source, changed)
+        found = self._completed(handle, index, stand.seq, plan.source, changed)
         handle.completed, handle.behind = (at, found), True
         return found
 
@@ -130,7 +186,7 @@ class Indexes:
     def _caught_up(handle: IndexHandle, index: VectorIndex, plan: _Plan) -> bool:
         """Bring an index up to its log; False where it has no room, with the reason left in the handle."""
         try:
-            index.catch_up(plan.source, plan.position, fill=not index.store.shared)
+            index.catch_up(plan.source, plan.newest.seq, fill=not index.store.shared)
         except (DiskFullError, ReadOnlyError) as error:
             handle.failure = error.message
             return False
@@ -161,9 +217,11 @@ class Indexes:
         mine = handle.index is not None
         if not mine and self.backend == "embedded" and in_use(index_folder(self._home, library)):
             return
-        plan = self._plan(library)
-        index = self._open(library, plan, searched=False)[1]
-        index.catch_up(plan.source, plan.position, lambda: stopped() or handle.enough())
+
+        def bring_up(index: VectorIndex, plan: _Plan) -> None:
+            index.catch_up(plan.source, plan.newest.seq, lambda: stopped() or handle.enough())
+
+        index = self._brought_up(library, bring_up, searched=False)
         with handle.lock:
             if not handle.searched and handle.index is index and self.backend == "embedded":
                 index.settle()
@@ -173,7 +231,7 @@ class Indexes:
         """A new handle to a library's index of either kind, complete, and what it is derived from; to be closed."""
         plan = self._plan(library)
         with self._handle(library).lock:
-            return self._opened(plan, library, backend), plan.source
+            return self._opened(plan, library, backend)[0], plan.source
 
     def drop(self, library: str, backend: Backend) -> bool:
         """Delete a library's index of one kind; False where there is none, or another process holds the embedded."""
@@ -238,19 +296,19 @@ class Indexes:
         """The index as it stands, or made anew where it cannot be used."""
         handle = self._handle(library)
         with handle.lock:
-            if handle.made_for != plan.manifest:  # for another embedder, or before the catalog was cleared
+            if handle.made_for != (plan.manifest, plan.epoch):  # for another embedder, or an earlier catalog or epoch
                 handle.close()
             if handle.index is not None and handle.index.store.shared and handle.index.store.amiss:
                 handle.close()  # it is gone from the server: what is opened anew is filled while searches go on
             if handle.index is not None and isinstance(handle.index.store, EmptyStore) and handle.may_try():
                 handle.close()
             if handle.index is None:
-                handle.index = (
+                handle.index, epoch = (
                     self._opened_or_empty(handle, plan, library)
                     if searched
                     else self._opened(plan, library, self.backend, follow=False, lasting=True)
                 )
-                handle.made_for = plan.manifest
+                handle.made_for = (plan.manifest, epoch)
             handle.searched |= searched
             return handle, handle.index
 
@@ -260,8 +318,8 @@ class Indexes:
             try:
                 self._follow_on(library, handle)
                 handle.failure = ""
-            except NotFoundError:
-                continue  # removed meanwhile
+            except (NotFoundError, OtherHistoryError):
+                continue  # removed meanwhile; or the next search opens it again, in another epoch
             except PageIndexError as error:
                 if handle.failure != error.message:
                     _log.warning("the search index of %s does not follow: %s", library, error.message)
@@ -274,56 +332,82 @@ class Indexes:
             return
         while True:
             plan = self._plan(library)
-            if plan.manifest != handle.made_for or index.position >= plan.position or index.store.closed:
+            made_for = (plan.manifest, plan.epoch)
+            if made_for != handle.made_for or index.stand == plan.newest or index.store.closed:
                 return
             self.follower.give_way()
             enough = lambda: self.follower.hurries(last) or handle.enough()  # noqa: E731 - of this turn
-            index.catch_up(plan.source, plan.position, enough, fill=not index.store.shared)
+            index.catch_up(plan.source, plan.newest.seq, enough, fill=not index.store.shared)
             if handle.enough() or (self.follower.ending and not last):
                 return
 
     def _plan(self, library: str) -> _Plan:
         with self._catalog.snapshot() as snapshot:
-            catalog_id, position, serving = snapshot.state(library)
+            catalog_id, position, serving, mark, epoch = snapshot.state(library)
         fingerprint, dimension, learned = ("", 0, False)
         if serving is not None:
             fingerprint, dimension, learned = serving.fingerprint, serving.dimension, serving.sparse
         source = CatalogSource(self._catalog, library, BM25, serving)
         manifest = _MANIFEST | {"catalog": catalog_id, "embedder": fingerprint}
-        return _Plan(position, source, manifest, dimension, learned)
+        epoch = epoch if self.backend == "server" else ""
+        return _Plan(Head(position, mark), epoch, source, manifest, dimension, learned)
 
     def _opened(
         self, plan: _Plan, library: str, backend: Backend, follow: bool = True, lasting: bool = False
-    ) -> VectorIndex:
+    ) -> tuple[VectorIndex, str]:
+        """The index and its epoch, which is a new one where a copy of the catalog writes into the collection."""
         if backend == "embedded":
             folder = index_folder(self._home, library)
             vectors = (plan.dimension, plan.learned)
-            return open_edge(folder, plan.source, plan.manifest, *vectors, follow=follow, lasting=lasting)
+            return open_edge(folder, plan.source, plan.manifest, *vectors, follow=follow, lasting=lasting), ""
+        epoch = plan.epoch
+        for _ in range(_EPOCHS):
+            try:
+                return self._opened_on_server(plan, library, epoch, follow), epoch
+            except OtherHistoryError:
+                _log.warning("%s: a copy of this catalog has the collection of %s on the server", self._home, library)
+                epoch = self._catalog.leave_epoch(epoch)
+        return self._opened_on_server(plan, library, epoch, follow), epoch
+
+    def _opened_on_server(self, plan: _Plan, library: str, epoch: str, follow: bool) -> VectorIndex:
         own_from = self._address.own_from
         shared = own_from > 0 and self._pages(library) < own_from
         vectors = (plan.dimension, plan.learned)
-        return self._places(library).open(shared, plan.source, plan.manifest, *vectors, follow=follow)
+        places = replace(self._places(library, epoch), source=plan.source)
+        return places.open(shared, plan.manifest, *vectors, follow=follow)
 
-    def _opened_or_empty(self, handle: IndexHandle, plan: _Plan, library: str) -> VectorIndex:
+    def _opened_or_empty(self, handle: IndexHandle, plan: _Plan, library: str) -> tuple[VectorIndex, str]:
         """The library's index, or where no disk has room for it one that holds nothing: then words find all pages."""
         try:
-            index = self._opened(plan, library, self.backend, follow=False)
+            opened = self._opened(plan, library, self.backend, follow=False)
         except (DiskFullError, ReadOnlyError) as error:
             if handle.failure != error.message:
                 _log.warning("%s is searched without its index, by words alone: %s", library, error)
             handle.failure = error.message
             handle.tried()
-            return VectorIndex(EmptyStore(error))
+            return VectorIndex(EmptyStore(error)), plan.epoch
         handle.failure = ""
-        return index
+        return opened
 
-    def _places(self, library: str) -> Places:
+    def _places(self, library: str, epoch: str | None = None) -> Places:
+        """Return where a library's points lie in an epoch, by default the catalog's."""
+        from hybrid_core.store.index.server.opening import of_catalog
         from hybrid_core.store.index.server.places import Places
 
         with self._catalog.snapshot() as snapshot:
             known = next((one for one in snapshot.named_libraries() if one.id == library), Library(library, library))
             alias = known.alias or known.name
-            return Places(self._connected(), self._address.prefix, snapshot.catalog_id(), library, alias)
+            chosen = snapshot.epoch() if epoch is None else epoch
+            beginning = of_catalog(self._address.prefix, snapshot.catalog_id(), chosen)
+        source = CatalogSource(self._catalog, library, BM25)
+        return Places(self._connected(), beginning, library, source, alias)
+
+    def _beginning(self) -> str:
+        """Return how the names of the catalog's collections begin now."""
+        from hybrid_core.store.index.server.opening import of_catalog
+
+        with self._catalog.snapshot() as snapshot:
+            return of_catalog(self._address.prefix, snapshot.catalog_id(), snapshot.epoch())
 
     def complete(self) -> dict[str, int]:
         """``Engine.complete_replicas``."""
@@ -332,10 +416,18 @@ class Indexes:
 
         if self.backend != "server":
             raise no_server()
+        server = self._connected()
+        return {name: complete(server, name) for name in catalog_collections(server, self._beginning())}
+
+    def other_epochs(self) -> list[str]:
+        """The collections on the server that this catalog, or copies of it, made in other epochs, by name."""
+        from hybrid_core.store.index.server.opening import other_epochs
+
+        if self.backend != "server":
+            return []
         with self._catalog.snapshot() as snapshot:
             catalog_id = snapshot.catalog_id()
-        server = self._connected()
-        return {name: complete(server, name) for name in catalog_collections(server, self._address.prefix, catalog_id)}
+        return other_epochs(self._connected(), self._address.prefix, catalog_id, self._beginning())
 
     def _pages(self, library: str) -> int:
         with self._catalog.snapshot() as snapshot:

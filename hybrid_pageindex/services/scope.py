@@ -60,7 +60,7 @@ class Scopes:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._frequencies: dict[tuple[str, ...], tuple[Sequence[int], Frequencies]] = {}
+        self._frequencies: dict[tuple[str, ...], tuple[Sequence[LibraryView], Frequencies]] = {}
         self._joined: dict[tuple[str, ...], tuple[Sequence[OpenLibrary], Scope]] = {}
 
     def over(
@@ -81,10 +81,10 @@ class Scopes:
     def _weighted(self, index: PageIndex, libraries: Sequence[Library], opened: Sequence[OpenLibrary]) -> WeightedIndex:
         """With the frequencies that were read when the libraries were as they are now."""
         ids = tuple(library.id for library in libraries)
-        positions = [one.view.position for one in opened]
+        views = [one.view for one in opened]  # a position alone may be that of a catalog before it was put back
         known = self._frequencies.get(ids)
-        if known is None or known[0] != positions:
-            known = self._frequencies[ids] = (positions, Frequencies(self._catalog, ids))
+        if known is None or known[0] != views:
+            known = self._frequencies[ids] = (views, Frequencies(self._catalog, ids))
         return WeightedIndex(index, known[1], BM25)
 
 

@@ -7,8 +7,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import unwritable
 from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import Indexes
@@ -28,7 +27,8 @@ from hybrid_pageindex.services.use import forget_use
 from retrievers.documents import select
 
 if TYPE_CHECKING:
-    from hybrid_pageindex.services.sizes import LibrarySize
+    from hybrid_core.store.index.comparing import Difference
+    from hybrid_pageindex.services.index_check import DocumentList
 
 _LEAST_FREE = 500 * 10**6
 _NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few documents can be written
@@ -36,9 +36,12 @@ _NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few doc
 
 @dataclass(frozen=True, slots=True)
 class Check:
+    """``index`` names the documents of which a library's index differs from the catalog, by how."""
+
     name: str
     ok: bool
     detail: str
+    index: Mapping[Difference, DocumentList] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +115,17 @@ def _remove_library(catalog: Catalog, library: str) -> None:
 
 
 def health(
-    settings: Settings, catalog: Callable[[], Catalog], cache: Callable[[], Cache], indexes: Callable[[], Indexes]
+    settings: Settings,
+    catalog: Callable[[], Catalog],
+    cache: Callable[[], Cache],
+    indexes: Callable[[], Indexes],
+    on_progress: Callable[[int, int], None],
 ) -> Health:
-    """Try everything a search and an index run need."""
+    """Try everything a search and an index run need; ``on_progress`` hears how many documents of a library's index are
+    compared, of how many, where that takes long.
+    """
     from hybrid_pageindex.services.embedders_check import embedders
+    from hybrid_pageindex.services.index_check import check_collections, check_index
     from hybrid_pageindex.services.sizes import library_sizes
 
     home = settings.storage_path
@@ -130,7 +140,8 @@ def health(
         _tried("ocr", lambda: _ocr(settings)),
     ]
     sizes = library_sizes(catalog(), home) if checks[3].ok else []
-    checks += [_tried(f"library '{size.name}'", partial(_library, indexes(), size)) for size in sizes]
+    checks += [check_index(indexes(), catalog(), size, on_progress) for size in sizes]
+    checks += check_collections(indexes()) if checks[2].ok and checks[3].ok else []
     checks += [
         _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
         _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
@@ -218,16 +229,3 @@ def _free(home: Path) -> str:
     if free < _LEAST_FREE:
         raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")
     return f"{free / 1e9:.1f} GB free"
-
-
-def _library(indexes: Indexes, size: LibrarySize) -> str:
-    indexes.ready(size.id)  # compares its vectors with the catalog and rebuilds it where they differ
-    failed = f", {size.failed} failed" if size.failed else ""
-    vectors = (
-        f"{size.embedded} of {size.documents} documents embedded by {size.embedder}"
-        if size.embedder
-        else "no embedder (BM25 and trees)"
-    )
-    coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
-    held = f"{counted(size.documents, 'document')}, {counted(size.pages, 'page')}"
-    return f"{held}{failed}; vector index complete; {vectors}{coming}"

@@ -32,6 +32,7 @@ class _State:
         """Whether it is the library of a snapshot, as a search with this knowledge sees it."""
         return (
             self.view.position == now.position
+            and self.mark == now.mark
             and self.catalog == now.catalog
             and self.view.router.made_with(knowledge.aliases, scoring)
             and now.serving == (self.vectors and self.vectors.embedder)

@@ -1,68 +1,112 @@
-"""What the page on operating says of backups: made while everything runs, and restored where nothing is."""
+"""The commands of the page on operating that make a backup and restore it, run as they stand there."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
-import sqlite3
 import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.home import CATALOG, ORIGINALS
 from hybrid_pageindex import Engine, run
-from tests import pdfs, postgres
+from tests import pdfs, postgres, qdrant_real
 
 pytestmark = pytest.mark.slow
+PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
+URL = "postgresql://user:password@localhost/trial"
 WORDS = ("albatross", "curlew", "dunlin")
 
 
-def pages(engine: Engine) -> list[list[tuple[str, int, float]]]:
-    found = [run(engine.search(word)).results for word in WORDS]
-    return [[(page.doc_name, page.page, page.score) for page in results] for results in found]
+def scripts(heading: str) -> list[str]:
+    """The blocks of commands under a heading of the page: a backup, a restore in place, and one beside the original."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n### {heading}\n")[2].partition("\n#")[0]
+    blocks = re.findall(r"^```console\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3 and all(line.startswith("$ ") for block in blocks for line in block.splitlines())
+    return ["\n".join(line[2:] for line in block.splitlines()) for block in blocks]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_backup_is_restored_into_an_empty_home_and_into_the_one_that_went_on(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+def results(engine: Engine) -> list[list[tuple[str, int, float]]]:
+    pages = [engine.search_now(word).results for word in WORDS]
+    return [[(page.doc_name, page.page, page.score) for page in found] for found in pages]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's home and a folder for backups; the shell's programs are those of this checkout."""
+    user, programs = tmp_path / "user", tmp_path / "bin"
+    for folder in (user, programs, tmp_path / "backup"):
+        folder.mkdir(exist_ok=True)
+    command = programs / "hybrid-pageindex"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hybrid_pageindex "$@"\n')
+    command.chmod(0o755)
+    dump = postgres.program("pg_dump")
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join([str(programs), *([str(dump.parent)] if dump else []), os.environ["PATH"]])
+    )
+    monkeypatch.setenv("PYTHONPATH", str(PAGE.parents[1]))
+    monkeypatch.setenv("HOME", str(user))
+    return user
+
+
+def execute(script: str, tmp_path: Path, trial: str = "") -> None:
+    script = script.replace("/backup", str(tmp_path / "backup")).replace(URL, trial)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], text=True, capture_output=True, check=False)
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("kind", ["With SQLite", "With PostgreSQL"])
+def test_a_backup_is_restored_in_place_and_beside_the_home_that_goes_on(
+    kind: str, shell: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = request.getfixturevalue("postgres_url") if kind == "postgresql" else ""
-    before, after = (postgres.new_database(server) if server else "" for _ in range(2))
-    monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", before)
+    if shutil.which("sqlite3") is None:
+        pytest.skip("sqlite3 is not installed (Debian: apt-get install sqlite3)")
+    database = trial_database = ""
+    if kind == "With PostgreSQL":
+        server = request.getfixturevalue("postgres_url")
+        database, trial_database = (postgres.plain(postgres.new_database(server)) for _ in range(2))
+        if qdrant_real.program() is None:
+            pytest.skip(qdrant_real.REASON)
+        monkeypatch.setenv("PAGEINDEX_QDRANT_URL", request.getfixturevalue("qdrant"))
+    monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", database)
+    backup, restore, beside = scripts(kind)
     files = [pdfs.numbered(tmp_path / f"{word}.pdf", 3, word) for word in WORDS]
-    home, backup, new = tmp_path / "home", tmp_path / "backup", tmp_path / "new"
-    for folder in (backup, new):
-        folder.mkdir()
-    dump = backup / "catalog.dump"
-    with closing(Engine(home)) as engine:
+    with closing(Engine()) as engine:
         run(engine.index(files[0]))
         run(engine.index(files[1].read_bytes(), name="curlew.pdf"))
-        expected = pages(engine)
+        expected = results(engine)
         assert expected[0] and expected[1] and not expected[2]
-        if server:
-            subprocess.run([postgres.program("pg_dump"), "-Fc", "-f", dump, postgres.plain(before)], check=True)
-        else:
-            with closing(sqlite3.connect(home / CATALOG)) as live:
-                live.execute("VACUUM INTO ?", [str(backup / CATALOG)])
-        shutil.copytree(home / ORIGINALS, backup / ORIGINALS)
+        execute(backup, tmp_path)  # while it runs
         run(engine.index(files[2]))
-        assert pages(engine)[2]
+        run(engine.remove(["curlew.pdf"]))
+        assert results(engine)[2] and not results(engine)[1]
 
-    if server:
-        restore = [postgres.program("pg_restore"), "--no-owner", "-d", postgres.plain(after), dump]
-        subprocess.run(restore, check=True)
-        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", after)
-    else:
-        for file in home.glob("catalog.sqlite*"):
-            file.unlink()
-        for folder in (home, new):
-            shutil.copy(backup / CATALOG, folder)
-    shutil.copytree(backup / ORIGINALS, new / ORIGINALS)
-    for folder in (new, home):  # the index of the one that went on is ahead of the catalog that was restored
-        with closing(Engine(folder)) as engine:
-            assert pages(engine) == expected
-            assert run(engine.doctor(deep=True)).ok
-    with closing(Engine(home)) as engine:
-        assert [file.status for file in run(engine.index(files)).files] == ["unchanged", "indexed", "indexed"]
-        assert all(pages(engine))
+    execute(restore, tmp_path)
+    with closing(Engine()) as engine:
+        assert engine.settings.storage_path == shell / ".pageindex"
+        assert results(engine) == expected
+        assert run(engine.doctor(deep=True)).ok
+        execute(beside, tmp_path, trial_database)
+        run(engine.index(files[2]))
+        after = results(engine)
+        assert after[:2] == expected[:2] and after[2]
+        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", trial_database)
+        with closing(Engine(shell / "trial")) as trial:
+            assert results(trial) == expected
+            run(trial.remove(["albatross.pdf"]))
+            assert results(trial) == [[], expected[1], []]
+            assert run(trial.doctor(deep=True)).ok
+        assert results(engine) == after
+        monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", database)
+        assert run(engine.doctor()).ok
+
+
+@pytest.fixture
+def qdrant() -> Iterator[str]:
+    """The address of a node."""
+    with qdrant_real.node() as url:
+        yield url

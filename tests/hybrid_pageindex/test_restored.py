@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from hybrid_core.store.home import CATALOG
 from hybrid_core.store.index.edge.state import read_state, write_state
 from hybrid_core.store.index.points import OTHER_HISTORY
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import index_folder
+from tests import qdrant_real
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "larch")
 
@@ -56,6 +59,15 @@ def backup(tmp_path: Path, files: Path) -> Path:
         with closing(sqlite3.connect(tmp_path / "home" / CATALOG)) as live:
             live.execute("VACUUM INTO ?", [str(made)])
     return made
+
+
+@pytest.fixture(scope="module")
+def qdrant() -> Iterator[str]:
+    """The address of a node."""
+    if qdrant_real.program() is None:
+        pytest.skip(qdrant_real.REASON)
+    with qdrant_real.node() as url:
+        yield url
 
 
 @pytest.mark.parametrize("disk", ["files as they were", "files as they are"])
@@ -108,3 +120,31 @@ def test_an_index_whose_last_change_is_gone_from_the_log_is_made_anew(tmp_path: 
     with closing(Engine(home)) as engine:
         assert named(engine, "larch")
         assert engine._indexes().ready("default").rebuilt == OTHER_HISTORY
+
+
+@pytest.mark.parametrize("where", ["embedded", "server"])
+@pytest.mark.parametrize("later", ["cedar", "cedar alder", "elm fir cedar"])
+def test_a_catalog_that_is_replaced_under_a_running_process_by_one_of_as_many_changes(
+    later: str, where: str, tmp_path: Path, files: Path, backup: Path, request: pytest.FixtureRequest
+) -> None:
+    """As a database is restored in place: with sqlite3's .restore, or pg_restore --clean."""
+    home, branch = tmp_path / "home", tmp_path / "branch"
+    url = request.getfixturevalue("qdrant") if where == "server" else ""
+    expected = set(later.split())
+    branch.mkdir()
+    shutil.copy(backup, branch / CATALOG)
+    before = {file.name: file.read_bytes() for file in files.iterdir()}
+    with closing(Engine(branch)) as engine:
+        edit(engine, files, *expected)
+    for name, data in before.items():
+        (files / name).write_bytes(data)
+    with closing(Engine(settings=Settings(storage_path=home, qdrant_url=url))) as engine:
+        edit(engine, files, *("alder", "birch", "larch")[: len(expected)])
+        assert named(engine, "alderword")
+        with closing(sqlite3.connect(branch / CATALOG)) as source, closing(sqlite3.connect(home / CATALOG)) as live:
+            position = "SELECT max(seq) FROM changes"
+            assert source.execute(position).fetchone() == live.execute(position).fetchone()
+            source.backup(live)
+        found = {name: named(engine, f"{name}word") for name in NAMES}
+        assert found == {name: [f"{name}.md"] if name in expected else [] for name in NAMES}
+        assert run(engine.doctor()).ok

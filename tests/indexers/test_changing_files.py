@@ -279,7 +279,7 @@ def test_doctor_compares_from_the_command_line(program: Cli, three: tuple[Path, 
     file, _, b = three
     assert program("index", file).returncode == 0
     deep = program("doctor", "--deep")
-    assert "compared 1 of 1 contents" in deep.stderr and "contents: 1 of 1 hold what their files do" in deep.stdout
+    assert "compared 1 of 1 documents" in deep.stderr and "contents: 1 of 1 hold what their files do" in deep.stdout
     copied(b, file)
     found = json.loads(program("doctor", "--deep", "--json").stdout)
     (contents,) = (check for check in found["checks"] if check["name"] == "contents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
@@ -343,6 +344,16 @@ class Catalog:
                 connection.execute(delete(table).where(table.c.library == name))
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
             rows.drop_unused_vectors(connection)
+
+    def leave_epoch(self, epoch: str) -> str:
+        """Choose a new epoch in place of this one, and return it, or the one that another process chose before."""
+        with self.writing() as connection:
+            current = Snapshot(connection).epoch()
+            if current == epoch:
+                current = secrets.token_hex(4)
+                new = insert_into(connection, schema.meta).values(key=schema.EPOCH, value=current)
+                connection.execute(new.on_conflict_do_update(index_elements=["key"], set_={"value": current}))
+        return current
 
     def clear(self, session: str = "") -> None:
         """Forget everything but the session with this secret. It is another catalog from now on, by its id."""

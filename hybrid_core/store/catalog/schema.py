@@ -212,6 +212,7 @@ changes = Table(
 
 
 COPYING = "copying"  # in meta: from which catalog, while this one is made a copy of it
+EPOCH = "epoch"  # in meta: whose collections on a Qdrant server are the catalog's, and not those of a copy of it
 
 
 def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Database:

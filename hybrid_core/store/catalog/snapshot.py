@@ -44,7 +44,14 @@ _DOCUMENT_COLUMNS: Select[Any] = select(
 
 # Those of every search, put together once: that takes longer than to answer them.
 _CATALOG_ID = select(schema.meta.c.value).where(schema.meta.c.key == "catalog")
+_EPOCH = select(schema.meta.c.value).where(schema.meta.c.key == schema.EPOCH)
 _NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == bindparam("library"))
+_NEWEST_MARK = (
+    select(schema.changes.c.mark)
+    .where(schema.changes.c.library == bindparam("library"))
+    .order_by(schema.changes.c.seq.desc())
+    .limit(1)
+)
 _EMBEDDERS = select(schema.libraries.c.embedder, schema.libraries.c.next_embedder).where(
     schema.libraries.c.id == bindparam("library")
 )
@@ -52,6 +59,8 @@ _STATE = (
     select(
         _CATALOG_ID.scalar_subquery().label("catalog"),
         _NEWEST_CHANGE.scalar_subquery().label("position"),
+        _NEWEST_MARK.scalar_subquery().label("mark"),
+        _EPOCH.scalar_subquery().label("epoch"),
         schema.libraries.c.embedder,
         *(column for column in schema.embedders.c if column.name != "fingerprint"),
     )
@@ -74,11 +83,15 @@ _LOOKED_INTO = (
 
 
 class LibraryState(NamedTuple):
-    """``catalog`` is the catalog's id, ``position`` the newest change; ``serving`` whose vectors serve."""
+    """``catalog`` is the catalog's id, ``position`` the newest change and ``mark`` its mark; ``serving`` whose vectors
+    serve. ``epoch`` is that of the catalog's collections on a Qdrant server.
+    """
 
     catalog: str
     position: int
     serving: StoredEmbedder | None
+    mark: int
+    epoch: str
 
 
 class LookedInto(NamedTuple):
@@ -98,6 +111,10 @@ class Snapshot:
     def catalog_id(self) -> str:
         """Which catalog this is: another one at the same place has another id."""
         return str(self._connection.scalar(_CATALOG_ID))
+
+    def epoch(self) -> str:
+        """Return the epoch of the catalog's collections on a Qdrant server, "" for the first."""
+        return str(self._connection.scalar(_EPOCH) or "")
 
     def libraries(self) -> list[str]:
         """Their ids, by name."""
@@ -127,7 +144,7 @@ class Snapshot:
         if row is None:
             raise no_library(library, self.named_libraries())
         serving = StoredEmbedder(row.embedder, row.name, row.dimension, bool(row.sparse)) if row.embedder else None
-        return LibraryState(row.catalog, row.position or 0, serving)
+        return LibraryState(row.catalog, row.position or 0, serving, row.mark or 0, row.epoch or "")
 
     def position(self, library: str) -> int:
         """The newest change of a library; 0 where there is none."""
@@ -276,6 +293,18 @@ class Snapshot:
             schema.documents.join(schema.contents)
         ).where(schema.documents.c.library == library)  # fmt: skip
         return sum(row.pages for row in self._where(pages, schema.documents.c.doc_id, doc_ids))
+
+    def page_counts(self, library: str, after: str, most: int) -> list[tuple[str, str, int]]:
+        """(doc_id, content_id, pages) of the published documents that follow a doc_id, in the order of doc_ids."""
+        documents = schema.documents.c
+        query = (
+            select(documents.doc_id, documents.content_id, schema.contents.c.pages)
+            .select_from(schema.documents.join(schema.contents))
+            .where(documents.library == library, documents.doc_id > after)
+            .order_by(documents.doc_id)
+            .limit(most)
+        )
+        return [(row.doc_id, row.content_id, row.pages) for row in self._connection.execute(query)]
 
     def expected_texts(self, library: str, fingerprint: str) -> int:
         """How many dense vectors of an embedder the published documents of a library have together."""

@@ -4,7 +4,7 @@ Raghavan & Schütze 2008, §4.5), so that whoever finds an index behind its log 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.points import SPARSE, Point, VectorName, version_tag
+from hybrid_core.store.index.points import SPARSE, Head, Point, VectorName, version_tag
 from hybrid_core.store.index.query import MOST_SENT, Found, Query, least_equal, ranked
 from hybrid_core.store.parts import parts
 from hybrid_core.text.bm25 import Bm25
@@ -148,11 +148,16 @@ class EmptyStore:
     def __init__(self, refusal: StoreError) -> None:
         """``refusal`` is why there is no room."""
         self.refusal, self.closed = refusal, False
+        self.trusted, self.doubted = Head(), set[Head]()
 
     def position(self) -> int:
         return 0
 
-    def stand(self) -> tuple[int, int]:
+    def stand(self) -> tuple[Head, Head]:
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        """Refuse, as ``writing`` does."""
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def writing(self) -> AbstractContextManager[None]:
@@ -175,6 +180,9 @@ class EmptyStore:
 
     def count(self, *kinds: VectorName) -> int:
         return 0
+
+    def ids(self) -> Iterator[str]:
+        return iter(())
 
     def settle(self) -> None:
         """There is nothing to put in order."""

@@ -10,13 +10,14 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
 from hybrid_core.store.catalog.texts import content_texts
 from hybrid_core.store.index.auxiliary import CountedDocument
-from hybrid_core.store.index.points import Point
+from hybrid_core.store.index.points import Point, naming_id, version_tag
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, StoredEmbedder
 
 _NO_TERMS = np.zeros(0, np.uint32)
+_LISTED = 500  # documents that are read at once
 _NO_WEIGHTS = np.zeros(0, np.float32)
 
 
@@ -65,6 +66,30 @@ class CatalogSource:
         """How many pages those of the documents that are published have together."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.expected_pages(self._library, doc_ids)
+
+    def point_ids(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the published documents by ascending doc_id, each with the sorted ids of its points."""
+        after = ""
+        while True:
+            with self._catalog.snapshot() as snapshot:
+                some = [
+                    (doc_id, content_id, pages, self._chunks(snapshot, content_id))
+                    for doc_id, content_id, pages in snapshot.page_counts(self._library, after, _LISTED)
+                ]
+            for doc_id, content_id, pages, chunks in some:
+                tag = version_tag(content_id)
+                places = sorted([*((page, 0) for page in range(1, pages + 1)), *chunks])
+                yield doc_id, [naming_id(doc_id, tag, *place) for place in places]
+            if len(some) < _LISTED:
+                return
+            after = some[-1][0]
+
+    def _chunks(self, snapshot: Snapshot, content_id: str) -> list[tuple[int, int]]:
+        """(page, chunk) of the chunks that have points."""
+        embedder = self._embedder
+        if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id], chunks=True):
+            return []
+        return [(text.page, text.chunk) for text in content_texts(snapshot, content_id, chunks=True) if text.chunk]
 
     def expected_vectors(self) -> int:
         with self._catalog.snapshot() as snapshot:

@@ -14,14 +14,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
-from hybrid_core.errors import DiskFullError, IndexDamagedError, IndexMissingError, ReadOnlyError, StoreError
+from hybrid_core.errors import (
+    DiskFullError,
+    IndexDamagedError,
+    IndexMissingError,
+    OtherHistoryError,
+    ReadOnlyError,
+    StoreError,
+)
 from hybrid_core.store.home import FULL, UNWRITABLE
-from hybrid_core.store.index.points import OTHER_HISTORY, Point, PointSource, VectorName
+from hybrid_core.store.index.points import OTHER_HISTORY, Head, Point, PointSource, VectorName, holds
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.parts import parts
 
 NEW = "new"
 """Why an index is built for the first time."""
+REQUESTED = "somebody asked for it"
+"""Why an index is made anew that may be sound."""
 _ROUNDS = 5  # how often one following goes after a log that keeps moving
 _RECENT = 1000  # changes: a writer that was killed was not further behind
 _PATIENCE = (0.0, 0.1, 0.4)  # seconds: another process may be halfway through a change
@@ -33,7 +42,7 @@ class PointStore(Protocol):
 
     ``shared``: other processes write it as well. ``replicated``: there are several copies, of which a count tells of
     one. ``documents_at_once`` are replaced by one call. ``amiss`` is why it must be filled anew before it is used, ""
-    where it is sound.
+    where it is sound. ``doubted`` are the announced changes that searches met, but for the ``trusted`` one.
     """
 
     dimension: int
@@ -42,6 +51,8 @@ class PointStore(Protocol):
     documents_at_once: int
     amiss: str
     closed: bool
+    trusted: Head
+    doubted: set[Head]
 
     @property
     def replicated(self) -> bool: ...
@@ -50,8 +61,18 @@ class PointStore(Protocol):
         """Up to which change everything is applied. Raises ``IndexMissingError`` where it was never filled."""
         ...
 
-    def stand(self) -> tuple[int, int]:
-        """The position, and the mark of the change there. Raises as ``position`` does."""
+    def stand(self) -> tuple[Head, Head]:
+        """The change up to which everything is applied, and the newest one that a writer has announced.
+
+        Raises as ``position`` does.
+        """
+        ...
+
+    def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        """Record, before a write, the newest change that it may show, unless a later one is recorded.
+
+        Raises ``OtherHistoryError`` where the recorded one is not the caller's ``own``: then nothing may be written.
+        """
         ...
 
     def writing(self) -> AbstractContextManager[None]:
@@ -63,7 +84,7 @@ class PointStore(Protocol):
         ...
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Let these be the only points at all; ``anew``: no number recorded with the old ones means anything."""
+        """Let these be the only points at all; ``anew``: whatever their ``at``, none of the old ones stays."""
         ...
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
@@ -85,6 +106,10 @@ class PointStore(Protocol):
         """Exact number of vectors of these kinds, or of all."""
         ...
 
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of all points in ascending order; what is written meanwhile may be among them or not."""
+        ...
+
     def clear(self, latest: Mapping[str, int]) -> None:
         """Delete again, on each copy, what is older than these documents' latest changes."""
         ...
@@ -104,25 +129,36 @@ class Follower:
     """Applies the change log of a source to one store, one thread at a time."""
 
     def __init__(self, store: PointStore) -> None:
-        self.position = 0  # everything up to it is applied
+        self.stand = Head()  # everything up to it is applied
         self.rebuilt = ""  # why the store was filled anew, "" where it was not or it was the first time
         self._store = store
         self._moved = threading.Condition()
         self._busy = False
         self._verified = False  # whether the count was compared with the source since the last write (shared: ever)
         self._stale: int | None = None  # position from which changes may have made old what this handle wrote
+        self._announced: Head | None = None  # the source's newest change when this handle last wrote
 
     def resume(self, source: PointSource) -> bool:
-        """Go on from what the store has recorded, without applying anything; False where that cannot be trusted."""
+        """Go on from what the store has recorded, without applying anything; False where that cannot be trusted.
+
+        Raises ``OtherHistoryError`` where other processes write another history into it.
+        """
         try:
             if not self._store.amiss:
-                position, mark = self._store.stand()
-                if source.mark(position) != mark:
-                    return False
-                self._reach(position)
+                self._reach(self._recorded(source)[0])
+        except OtherHistoryError:
+            raise
         except IndexDamagedError:
             return False
         return not self._store.amiss
+
+    def trust(self, source: PointSource) -> None:
+        """Look in the source for the changes that searches met. Raises ``OtherHistoryError`` where one is not there."""
+        for head in tuple(self._store.doubted):
+            if not holds(source, head):
+                raise OtherHistoryError(OTHER_HISTORY)
+            self._store.trusted = head
+            self._store.doubted.discard(head)
 
     def follow(
         self,
@@ -136,8 +172,8 @@ class Follower:
         it is ``enough``, which is asked after each document; what was applied is recorded then.
 
         Without ``fill``, a store that is not there any more is left so, and ``IndexMissingError`` raised. Raises
-        ``StoreError`` where the store cannot be written (disk full) and ``IndexDamagedError`` where it
-        disagrees with the source even after it was filled anew.
+        ``StoreError`` where the store cannot be written (disk full), ``IndexDamagedError`` where it
+        disagrees with the source even after it was filled anew, and ``OtherHistoryError`` as ``resume`` does.
         """
         if self._store.closed:
             raise StoreError("The search index is closed.")
@@ -162,8 +198,8 @@ class Follower:
         with self._moved:
             while True:
                 settled = self._busy or (self._verified and self._stale is None)
-                ahead = self.position > until and self.position > source.position()  # of a catalog that was put back
-                if settled and self.position >= until and not ahead and not self._store.amiss:
+                reached = settled and self.stand.seq >= until and not self._store.amiss
+                if reached and holds(source, self.stand):  # else the catalog was put back
                     return False
                 if not self._busy:
                     self._busy = True
@@ -175,9 +211,9 @@ class Follower:
             self._busy = False
             self._moved.notify_all()
 
-    def _reach(self, position: int) -> None:
+    def _reach(self, head: Head) -> None:
         with self._moved:
-            self.position = position
+            self.stand = head
             self._moved.notify_all()
 
     def _catch_up(self, source: PointSource, enough: Callable[[], bool], fill: bool) -> None:
@@ -186,6 +222,9 @@ class Follower:
                 raise IndexDamagedError(self._store.amiss)
             if not self._apply_log(source, enough):
                 return
+        except OtherHistoryError as error:
+            self._store.distrust(error.message)
+            raise
         except IndexDamagedError as error:
             if not fill and isinstance(error, IndexMissingError):
                 self._store.distrust(error.message)
@@ -203,20 +242,40 @@ class Follower:
     def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:
         """Apply the log until it stands still, or a few times; False where it was ``enough`` before."""
         for _round in range(_ROUNDS):
-            recorded, mark = self._store.stand()  # before the source is asked, or it could look as if it were ahead
-            newest = source.position()
-            if newest < recorded:
-                raise IndexDamagedError("it is ahead of the catalog")
-            if source.mark(recorded) != mark:
-                raise IndexDamagedError(OTHER_HISTORY)
-            self._reach(recorded)
-            start = recorded if self._stale is None else min(recorded, self._stale)
+            stand, newest = self._recorded(source)
+            self._reach(stand)
+            start = stand.seq if self._stale is None else min(stand.seq, self._stale)
             if start == newest:
                 self._stale = None
                 return True
             if not self._apply(source, start, newest, enough):
                 return False
         return True
+
+    def _recorded(self, source: PointSource) -> tuple[Head, int]:
+        """Up to which change everything is applied, and the source's position.
+
+        Raises ``IndexDamagedError`` where the source's log has no such change.
+        """
+        stand, head = self._store.stand()  # before the source is asked, or it could look as if it were ahead
+        newest = source.position()
+        if self._store.shared and not (holds(source, stand) and holds(source, head)):
+            raise OtherHistoryError(OTHER_HISTORY)
+        if newest < stand.seq:
+            raise IndexDamagedError("it is ahead of the catalog")
+        if not holds(source, stand):
+            raise IndexDamagedError(OTHER_HISTORY)
+        return stand, newest
+
+    def _announce(self, source: PointSource) -> None:
+        """Announce what is about to be written, which was read from the source before."""
+        if not self._store.shared:
+            return
+        newest = source.position()
+        head = Head(newest, source.mark(newest) or 0)
+        if head != self._announced:
+            self._store.announce(head, lambda other: holds(source, other))
+            self._announced = head
 
     def _apply(self, source: PointSource, start: int, newest: int, enough: Callable[[], bool]) -> bool:
         latest: dict[str, int] = {}
@@ -230,23 +289,24 @@ class Follower:
         self._note_writing(newest)
         with self._store.writing():
             for some in parts(latest, self._store.documents_at_once):
-                published = source.published(some)  # after the changes were read: what is published now, or later
+                published = list(source.published(some))  # after the changes were read: what is so now, or later
+                self._announce(source)
                 self._store.replace(some, _points(source, published), newest)
                 at = latest[some[-1]]
                 self._store.advance(at, marks[at], more=True)  # so that a kill costs a part only
-                self._reach(max(self.position, at))
+                self._reach(max(self.stand, Head(at, marks[at])))
                 if at < newest and enough():
                     self._store.advance(at, marks[at])
                     return False
             self._store.advance(newest, marks.get(newest, 0))
-        self._reach(newest)
+        self._reach(Head(newest, marks.get(newest, 0)))
         self._stale = newest
         return True
 
     def _recent(self, source: PointSource) -> dict[str, int]:
         """Of the documents that changed not long ago, the change up to which the store holds them."""
-        changes = source.changes(max(0, self.position - _RECENT))
-        return {change.doc_id: change.seq for change in changes if change.seq <= self.position}
+        changes = source.changes(max(0, self.stand.seq - _RECENT))
+        return {change.doc_id: change.seq for change in changes if change.seq <= self.stand.seq}
 
     def _refill(self, source: PointSource, reason: str) -> None:
         _log.info("building the search index (%s)", reason)
@@ -254,10 +314,26 @@ class Follower:
         self._verified, self._store.amiss = False, reason  # until it is filled to the end
         self._note_writing(newest)
         with self._store.writing():
-            self._store.refill(_points(source, source.published()), newest, anew=reason == OTHER_HISTORY)
+            published = list(source.published())
+            self._announce(source)
+            self._store.refill(_points(source, published), newest, anew=reason == REQUESTED)
             self._store.advance(newest, source.mark(newest) or 0)
-        self._stale, self._store.amiss, self.rebuilt = newest, "", "" if reason == NEW else reason
+        self._stale, self._store.amiss = newest, ""
+        self.rebuilt = "" if reason in (NEW, REQUESTED) else reason
         self._apply_log(source)
+
+    def refill(self, source: PointSource) -> None:
+        """Make the store anew, whatever it holds. Raises what ``follow`` raises."""
+        with self._moved:
+            while self._busy:
+                self._moved.wait()
+            self._busy = True
+        try:
+            with translated():
+                self._store.distrust(REQUESTED)
+                self._catch_up(source, lambda: False, True)
+        finally:
+            self._end_turn()
 
     def _note_writing(self, at: int) -> None:
         """Note before writing that from ``at`` on a change may make it old, also where the writing fails."""

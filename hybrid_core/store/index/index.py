@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.index.follower import Follower, PointStore, translated
-from hybrid_core.store.index.points import SPARSE, PointSource, VectorName, vector_names
+from hybrid_core.store.index.points import SPARSE, Head, PointSource, VectorName, vector_names
 from hybrid_core.store.index.query import Query, best_pages
 from hybrid_core.types.documents import Hit
 
@@ -18,11 +18,17 @@ class VectorIndex:
         self.store = store
         self._follower = Follower(store)
         self._points_per_page: dict[VectorName, float] = {}
+        self._source: PointSource | None = None  # the one that it followed last
+
+    @property
+    def stand(self) -> Head:
+        """The change up to which everything is applied."""
+        return self._follower.stand
 
     @property
     def position(self) -> int:
-        """``seq`` of the change up to which everything is applied."""
-        return self._follower.position
+        """``seq`` of that change."""
+        return self._follower.stand.seq
 
     @property
     def rebuilt(self) -> str:
@@ -38,17 +44,24 @@ class VectorIndex:
         fill: bool = True,
     ) -> None:
         """``Follower.follow``; calling it again, or replaying, changes nothing."""
+        self._source = source
         self._follower.follow(source, until, enough, fill=fill)
 
     def resume(self, source: PointSource) -> bool:
         """``Follower.resume``."""
+        self._source = source
         return self._follower.resume(source)
+
+    def refill(self, source: PointSource) -> None:
+        """``Follower.refill``."""
+        self._source = source
+        self._follower.refill(source)
 
     def search(self, query: Query) -> list[Hit]:
         """The best pages, ordered by (−score, doc_id, page); nothing where the index has no such vectors.
 
         Raises ``StoreError`` for a vector that cannot be compared and ``IndexDamagedError`` where the index must be
-        caught up first.
+        caught up, or opened, first.
         """
         store = self.store
         if store.closed:
@@ -61,7 +74,10 @@ class VectorIndex:
         if not checked.asks:
             return []
         try:
-            return best_pages(checked, store.nearest, store.payloads, self._points_per_page)
+            found = best_pages(checked, store.nearest, store.payloads, self._points_per_page)
+            if store.doubted and self._source is not None:
+                self._follower.trust(self._source)
+            return found
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise

@@ -7,7 +7,7 @@ import uuid
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,13 @@ _NAMEABLE = re.compile("[0-9a-f]{12}")
 _MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
 PageKey = tuple[str, str, int]
 """A page of a version: doc_id, ``version_tag`` and 1-based number."""
+
+
+class Head(NamedTuple):
+    """A change by its number and its random mark: two histories of a catalog share the number at most."""
+
+    seq: int = 0
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +103,11 @@ class PointSource(Protocol):
         ...
 
 
+def holds(source: PointSource, head: Head) -> bool:
+    """Return whether a change is in the source's log."""
+    return source.mark(head.seq) == head.mark
+
+
 def vector_names(dimension: int, learned: bool) -> list[VectorName]:
     """The names of the vectors that an index holds."""
     return [SPARSE, *([DENSE] if dimension else []), *([LEARNED] if learned else [])]
@@ -118,11 +130,15 @@ def point_id(point: Point) -> str:
     the search: a UUID of version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. A document's
     id that is not twelve hexadecimal digits, as catalogs give them, is named by the payload alone.
     """
-    doc, tag = point.doc_id, version_tag(point.content_id)
-    if _NAMEABLE.fullmatch(doc) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
-        return f"{doc[:8]}-{doc[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{point.page:06x}{point.chunk:05x}"
+    if _NAMEABLE.fullmatch(point.doc_id) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
+        return naming_id(point.doc_id, version_tag(point.content_id), point.page, point.chunk)
     chunk = f"\0{point.chunk}" if point.chunk else ""
     return str(uuid.uuid5(_NAMESPACE, f"{point.doc_id}\0{point.content_id}\0{point.page}{chunk}"))
+
+
+def naming_id(doc_id: str, tag: str, page: int, chunk: int = 0) -> str:
+    """``point_id`` of a document that a catalog has, by its version's tag."""
+    return f"{doc_id[:8]}-{doc_id[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{page:06x}{chunk:05x}"
 
 
 def named_page(id: str) -> PageKey | None:

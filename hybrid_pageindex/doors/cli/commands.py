@@ -383,6 +383,12 @@ async def _watch(engine: Engine, options: argparse.Namespace) -> int:
 async def _rebuild(engine: Engine, options: argparse.Namespace) -> int:
     from hybrid_pageindex.doors.cli.index_progress import index_progress
 
+    if options.index:
+        if options.documents or options.detach:
+            raise UsageError("--index makes whole libraries' indexes anew.", "Leave out documents and --detach.")
+        vectors = await engine.rebuild_index(_library(options) or "default", everything=options.all)
+        dump({"vectors": vectors}) if _json(options) else show.indexes_rebuilt(vectors)
+        return 0
     with index_progress(json=_json(options)) as on_progress:
         report = await engine.rebuild(
             options.documents, library=_library(options), everything=options.all, password=options.password,

@@ -211,6 +211,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     rebuild = commands.add_parser("rebuild", parents=[scoped], help="make documents anew, or a library, from the files")
     rebuild.add_argument("documents", nargs="*", metavar="DOC", help="none: all of the library that is named")
     rebuild.add_argument("--all", action="store_true", help="all libraries")
+    rebuild.add_argument("--index", action="store_true", help="only the search index, from the catalog")
     rebuild.add_argument("--detach", action="store_true", help="leave it to workers")
     rebuild.add_argument("--password", metavar="P", help="password of encrypted files")
     add_option(rebuild, "workers", metavar="N")

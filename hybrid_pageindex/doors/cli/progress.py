@@ -42,14 +42,14 @@ def contents_progress() -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield _tenths
         return
-    with _bar("comparing", "contents") as bar:
-        contents = bar.add_task("contents", total=None, visible=False)
+    with _bar("comparing", "documents") as bar:
+        contents = bar.add_task("documents", total=None, visible=False)
         yield lambda done, of: bar.update(contents, total=of, completed=done, visible=True)
 
 
 def _tenths(done: int, of: int) -> None:
     if of and done * 10 // of > (done - 1) * 10 // of:
-        print(f"compared {done} of {of} contents", file=sys.stderr)
+        print(f"compared {done} of {of} documents", file=sys.stderr)
 
 
 def _bar(what: str, unit: str) -> Progress:

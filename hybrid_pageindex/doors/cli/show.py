@@ -448,6 +448,11 @@ def workers_alive(alive: int) -> None:
     console.print(f"{counted(alive, 'worker')} of this machine")
 
 
+def indexes_rebuilt(vectors: Mapping[str, int]) -> None:
+    for library, number in vectors.items():
+        console.print(f"{escape(library)}: the search index was made anew, {number} vectors")
+
+
 def health(found: Health) -> None:
     console.print(f"hybrid-pageindex {found.version}, home {escape(found.home)}")
     for check in found.checks:

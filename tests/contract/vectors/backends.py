@@ -16,13 +16,13 @@ SERVERS: dict[str, Server] = {}
 
 
 def on(kind: str, folder: Path, source: PointSource, dimension: int, learned: bool) -> VectorIndex:
-    collection = library_collection("test-", "contract", str(folder))
+    collection = library_collection("test-contract-", str(folder))
     return open_server(SERVERS[kind], collection, source, {"tokenizer": 1}, dimension, learned)
 
 
 def shared(kind: str, folder: Path, source: PointSource, dimension: int, learned: bool) -> VectorIndex:
     """In one collection with the libraries of all other tests."""
-    collection = shared_collection("test-", "contract")
+    collection = shared_collection("test-contract-")
     return open_server(SERVERS[kind], collection, source, {"tokenizer": 1}, dimension, learned, tenant=str(folder))
 
 

@@ -55,7 +55,7 @@ def test_a_search_of_a_wiped_index_reads_the_log_once_and_sends_little(
     with qdrant_stub.running() as stub:
 
         def note(_: str, path: str, body: bytes) -> None:
-            if path.endswith("/query"):
+            if path.endswith("/query/batch"):
                 sent.append(len(body))
 
         stub.refuse = note

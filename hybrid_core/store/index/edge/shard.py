@@ -34,6 +34,7 @@ from hybrid_core.store.parts import parts
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
+_LISTED = 10_000
 HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
@@ -147,6 +148,13 @@ class Shard:
             ids += [str(record.id) for record in records]
             if offset is None:
                 return ids
+
+    def listed(self, start: str | None) -> tuple[list[str], str | None]:
+        """The ids of points from ``start`` on, in ascending order, and that of the next one, None where that is all."""
+        request = edge.ScrollRequest(offset=start, limit=_LISTED, with_payload=False, with_vector=False)
+        with self._calling() as shard:
+            records, following = shard.scroll(request)
+        return [str(record.id) for record in records], None if following is None else str(following)
 
     def nearest(self, query: Query) -> list[Found]:
         """The best points of a checked query."""

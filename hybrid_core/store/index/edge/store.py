@@ -33,7 +33,7 @@ from hybrid_core.store.index.edge.state import ShardState, forget_state, read_st
 from hybrid_core.store.index.edge.trial import try_in_child
 from hybrid_core.store.index.follower import NEW, translated
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import OTHER_SETTINGS, Point, PointSource, VectorName, vectors_manifest
+from hybrid_core.store.index.points import OTHER_SETTINGS, Head, Point, PointSource, VectorName, vectors_manifest
 from hybrid_core.store.index.query import Found, Query
 
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
@@ -109,6 +109,7 @@ class EdgeStore:
         self.dimension, self.learned = dimension, learned
         self.amiss = NEW
         self.closed = False
+        self.trusted, self.doubted = Head(), set[Head]()  # nobody else writes it
         self._lock = threading.Lock()  # around every use of the shard, which is not thread-safe
         self._manifest = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
         self._position = self._mark = 0
@@ -139,8 +140,12 @@ class EdgeStore:
     def position(self) -> int:
         return self._position
 
-    def stand(self) -> tuple[int, int]:
-        return self._position, self._mark
+    def stand(self) -> tuple[Head, Head]:
+        recorded = Head(self._position, self._mark)
+        return recorded, recorded
+
+    def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        """There is one writer, which the folder's locks choose."""
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -193,6 +198,15 @@ class EdgeStore:
     def count(self, *kinds: VectorName) -> int:
         with self._lock:
             return self._open_shard().count(*kinds)
+
+    def ids(self) -> Iterator[str]:
+        following: str | None = None
+        while True:
+            with self._lock:
+                ids, following = self._open_shard().listed(following)
+            yield from ids
+            if following is None:
+                return
 
     def distrust(self, reason: str) -> None:
         self.amiss = reason

@@ -8,9 +8,14 @@ apply writes in different orders (a leader that orders them would be one that ha
 wrote too late may then stay on one of them alone. If it lives it clears that away itself; else the others' count tells
 nothing of it, so whoever checks the count deletes again what recent changes made old (``clear``).
 
-Beside the pages lies one point without vectors, the record: up to which position everything is applied. It
-moves forward only. Having no vector it is in no search and no count. Of a shared collection each library has its
-own points and its own record (``Tenant``).
+Beside the pages lie two points without vectors. The record says up to which position everything is applied. The
+announcement names the newest change, by number and mark, of which something may be written. Both move forward only.
+Having no vector they are in no search and no count. Of a shared collection each library has its own points, record
+and announcement (``Tenant``).
+
+A catalog and a copy of it that was restored elsewhere begin with the same collections. Whoever writes announces the
+change first, and only in place of one that its own log has. So of two histories one gets past the last change that
+they share; the other meets a change that it does not know, writes nothing, and takes collections of its own.
 """
 
 from __future__ import annotations
@@ -18,16 +23,26 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Many
-from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybrid_core.errors import IndexMissingError, StoreError
+from hybrid_core.errors import IndexMissingError, OtherHistoryError, StoreError, UnreachableError
 from hybrid_core.store.index.follower import NEW
-from hybrid_core.store.index.points import BATCH, DENSE, LEARNED, SPARSE, Point, VectorName, vector_names
+from hybrid_core.store.index.points import (
+    BATCH,
+    DENSE,
+    LEARNED,
+    OTHER_HISTORY,
+    SPARSE,
+    Head,
+    Point,
+    VectorName,
+    vector_names,
+)
 from hybrid_core.store.index.query import Found, Query
 from hybrid_core.store.index.server.aliases import kept_aliases
 from hybrid_core.store.index.server.connection import Quantization, Server
@@ -48,6 +63,8 @@ LAYOUT = 4
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
 _SLOW_REPLICA_MS = 300  # after which another one is asked as well
+_LISTED = 10_000  # points whose ids are read by one call
+_ANNOUNCEMENTS = 20  # tries: others of the same history may announce theirs in between, or replicas lag
 
 
 class CollectionStore:
@@ -65,6 +82,8 @@ class CollectionStore:
         self.server, self.name, self.dimension, self.learned, self.tenant = server, name, dimension, learned, tenant
         self.amiss = ""
         self.closed = False
+        self.trusted, self.doubted = Head(), set[Head]()
+        self._announced = Head()
         self.touching: threading.Thread | None = None
         self._touched = -math.inf
 
@@ -77,11 +96,37 @@ class CollectionStore:
             raise IndexMissingError(NEW)
         return position
 
-    def stand(self) -> tuple[int, int]:
-        record = self._record()  # both at once: another process may move it
-        if record.get("position", -1) < 0:
+    def stand(self) -> tuple[Head, Head]:
+        record, announced = self._records()  # at once: another process may move them
+        if (stand := _head(record)) is None:
             raise IndexMissingError(NEW)
-        return record["position"], record.get("mark", 0)
+        return stand, _head(announced) or stand
+
+    def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        self._announced = head
+        for _ in range(_ANNOUNCEMENTS):
+            recorded = _head(self._records()[1])
+            if recorded is not None and not own(recorded):
+                raise OtherHistoryError(OTHER_HISTORY)
+            if recorded is not None and recorded.seq >= head.seq:
+                return
+            self._put_announcement(head, recorded)
+        raise UnreachableError(f"{self.server.url}: {self.name} does not take what is to be written.", "Try again.")
+
+    def _put_announcement(self, head: Head, before: Head | None) -> None:
+        """Write it where there is none, or in place of the one ``before``."""
+        if before is None:
+            self.create()
+        seq, mark = before or Head(-1, -1)
+        payload = self.tenant.payload(position=head.seq, mark=head.mark)
+        point = models.PointStruct(id=self.tenant.announced, vector={}, payload=payload)
+        same = models.FieldCondition(key="mark", match=models.MatchAny(any=[mark]))  # a number too long for a range
+        only = models.Filter(must=[_range("position", gte=seq, lte=seq), same])
+        order = models.WriteOrdering.MEDIUM if self.replicated else models.WriteOrdering.WEAK
+        self.server.call(
+            lambda client: client.upsert(self.name, [point], update_filter=only, wait=True, ordering=order),
+            writes=True,
+        )
 
     def begin(self) -> None:
         """Let it be there, filled or not: what it lacks is applied like any other change."""
@@ -97,12 +142,11 @@ class CollectionStore:
         self._delete_older(at, doc_ids)
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Over what it holds: others' searches go on meanwhile."""
-        recorded = self.recorded()
-        if recorded is not None and (anew or recorded > at):
+        """Over what it holds, so that others' searches go on meanwhile, unless ``anew``."""
+        if anew:
             with kept_aliases(self.server, self.name):
-                self.drop()  # of a catalog that was put back to an earlier state
-                self.create()
+                self.drop()
+                self._put_announcement(self._announced, None)
         else:
             self.create()
         self._write(points, at)
@@ -118,7 +162,15 @@ class CollectionStore:
             params=self._search_params(query.using),
             with_payload=False,
         )
-        return self.server.call(lambda client: _found(client, self.name, asked))
+        announcement = models.QueryRequest(
+            filter=models.Filter(must=[models.HasIdCondition(has_id=[self.tenant.announced])]),
+            limit=1,
+            with_payload=True,
+        )
+        found, announced = self.server.call(lambda client: _found(client, self.name, asked, announcement))
+        if announced is not None and announced != self.trusted:
+            self.doubted.add(announced)
+        return found
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
         given: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
@@ -204,22 +256,28 @@ class CollectionStore:
 
     def recorded(self) -> int | None:
         """The position up to which everything is applied, None where the collection is not built."""
-        position: int | None = self._record().get("position")
-        return position if position is not None and position >= 0 else None
+        stand = _head(self._records()[0])
+        return None if stand is None else stand.seq
+
+    def head(self) -> Head | None:
+        """The newest change of which something may be written, None where the collection is not built."""
+        record, announced = self._records()
+        return _head(announced) or _head(record)
 
     def used(self) -> float | None:
         """When somebody last opened or wrote the collection (Unix time), None where nothing says."""
-        used: float | None = self._record().get("used")
+        used: float | None = self._records()[0].get("used")
         return used
 
-    def _record(self) -> Mapping[str, Any]:
+    def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The payloads of the record and of the announcement, empty where there is none."""
+        ids = [self.tenant.record, self.tenant.announced]
         try:
-            found = self.server.call(
-                lambda client: client.retrieve(self.name, [self.tenant.record], with_payload=True, with_vectors=False)
-            )
+            found = self.payloads(ids)
         except IndexMissingError:  # no such collection
-            return {}
-        return (found[0].payload or {}) if found else {}
+            found = {}
+        record, announced = (found.get(id, {}) for id in ids)
+        return record, announced
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
         """Record that everything up to a position is applied, unless a later one is recorded."""
@@ -263,7 +321,8 @@ class CollectionStore:
 
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
         """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
-        old = models.Filter(must_not=[_range("at", gte=at), models.HasIdCondition(has_id=[self.tenant.record])])
+        records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
+        old = models.Filter(must_not=[_range("at", gte=at), records])
         if doc_ids is not None:
             old.must = _in_documents(doc_ids).must
         self._delete(old)
@@ -280,6 +339,20 @@ class CollectionStore:
             ]
             self._delete(models.Filter(must=[models.Filter(should=old)]))
 
+    def ids(self) -> Iterator[str]:
+        records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
+        pages = self.tenant.only(models.Filter(must_not=[records]))
+        following: Any = None
+        while True:
+            found, following = self.server.call(
+                lambda client, start=following: client.scroll(  # type: ignore[misc]
+                    self.name, pages, limit=_LISTED, offset=start, with_payload=False, with_vectors=False
+                )
+            )
+            yield from (str(point.id) for point in found)
+            if following is None:
+                return
+
     def settle(self) -> None:
         """The server keeps itself in order."""
 
@@ -294,22 +367,31 @@ class CollectionStore:
         return found.count
 
 
-def _found(client: QdrantClient, name: str, asked: models.QueryRequest) -> list[Found]:
-    """``query_points`` without the client's models of what comes, which take it 10 µs a point."""
+def _found(
+    client: QdrantClient, name: str, asked: models.QueryRequest, announcement: models.QueryRequest
+) -> tuple[list[Found], Head | None]:
+    """Return what two queries of one call find, without the client's models, which take it 10 µs a point."""
     answer: dict[str, Any] = client.http.client.request(
         type_=dict,
         method="POST",
-        url="/collections/{collection_name}/points/query",
+        url="/collections/{collection_name}/points/query/batch",
         path_params={"collection_name": name},
         headers={"Content-Type": "application/json"},
-        content=asked.model_dump_json(exclude_none=True),
+        content=models.QueryRequestBatch(searches=[asked, announcement]).model_dump_json(exclude_none=True),
     )
     try:
-        points = answer["result"]["points"]
+        points, records = (result["points"] for result in answer["result"])
         scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
-        return [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
+        found = [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
+        return found, _head(records[0]["payload"]) if records else None
     except (KeyError, TypeError, ValueError) as error:
         raise exceptions.ResponseHandlingException(error) from error
+
+
+def _head(payload: Mapping[str, Any]) -> Head | None:
+    """The change that a record or an announcement names."""
+    position = payload.get("position", -1)
+    return Head(position, payload.get("mark", 0)) if position >= 0 else None
 
 
 def _quantization(kind: Quantization) -> models.QuantizationConfig | None:

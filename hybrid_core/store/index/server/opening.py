@@ -3,6 +3,9 @@
 A collection's name ends in a hash of how its points are made. Another tokeniser or embedder is another
 collection, so that building it disturbs nobody; one that nobody has used for a day is deleted. Libraries may share
 one: then it is their points that are deleted, and the collection once nobody has any in it.
+
+It begins with the catalog's id and epoch. A copy of a catalog has the same id. Once the two differ, whichever finds the
+collections taken by the other chooses a new epoch, and so has collections of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import PointSource, vectors_manifest
+from hybrid_core.store.index.points import PointSource, holds, vectors_manifest
 from hybrid_core.store.index.server.collection import LAYOUT, CollectionStore
 from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.tenant import Tenant
@@ -22,25 +25,31 @@ from hybrid_core.store.index.server.tenant import Tenant
 _UNUSED_SECONDS = 24 * 3600.0
 
 
-def library_collection(prefix: str, catalog_id: str, library: str) -> str:
+def library_collection(beginning: str, library: str) -> str:
     """What the collections of a library are called, up to the hash of how their points are made."""
     words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
-    return f"{of_catalog(prefix, catalog_id)}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+    return f"{beginning}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
 
 
-def shared_collection(prefix: str, catalog_id: str) -> str:
+def shared_collection(beginning: str) -> str:
     """The same of those that libraries share."""
-    return f"{of_catalog(prefix, catalog_id)}shared"
+    return f"{beginning}shared"
 
 
-def catalog_collections(server: Server, prefix: str, catalog_id: str) -> list[str]:
+def catalog_collections(server: Server, beginning: str) -> list[str]:
     """All collections that hold points of a catalog, by name."""
-    return sorted(name for name in server.collections() if name.startswith(of_catalog(prefix, catalog_id)))
+    return sorted(name for name in server.collections() if name.startswith(beginning))
 
 
-def of_catalog(prefix: str, catalog_id: str) -> str:
-    """How the names of all collections of a catalog, and their aliases, begin."""
-    return f"{prefix}{catalog_id[:12]}-"
+def other_epochs(server: Server, prefix: str, catalog_id: str, beginning: str) -> list[str]:
+    """The collections that catalogs of the same id made in other epochs, by name."""
+    same = (of_catalog(prefix, catalog_id), f"{prefix}{catalog_id[:12]}.")
+    return sorted(name for name in server.collections() if name.startswith(same) and not name.startswith(beginning))
+
+
+def of_catalog(prefix: str, catalog_id: str, epoch: str = "") -> str:
+    """Return how the names of all collections of a catalog's epoch, and their aliases, begin; "" is the first."""
+    return f"{prefix}{catalog_id[:12]}{f'.{epoch}' if epoch else ''}-"
 
 
 def open_server(
@@ -60,7 +69,7 @@ def open_server(
     ``collection`` is from ``library_collection``, or from ``shared_collection`` with the library as ``tenant``.
     ``manifest`` says how the vectors were made, ``dimension`` is that of the dense vectors, 0 without; ``learned`` says
     whether there are learned sparse ones. Raises ``StoreError`` where the server refuses, ``UnreachableError`` where
-    it does not answer.
+    it does not answer, ``OtherHistoryError`` where a copy of the source writes into the collection.
     """
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     made = json.dumps(how, sort_keys=True, ensure_ascii=False)
@@ -71,7 +80,7 @@ def open_server(
         store.begin()
     if follow or not index.resume(source):
         index.catch_up(source)
-    drop_collections(server, collection, lambda other: other.name == name or not unused(other), tenant)
+    drop_collections(server, collection, source, lambda other: other.name == name or not unused(other), tenant)
     return index
 
 
@@ -82,14 +91,24 @@ def made_of(collection: str) -> Callable[[str], bool]:
 
 
 def drop_collections(
-    server: Server, collection: str, unless: Callable[[CollectionStore], bool] = lambda _: False, tenant: str = ""
+    server: Server,
+    collection: str,
+    source: PointSource,
+    unless: Callable[[CollectionStore], bool] = lambda _: False,
+    tenant: str = "",
 ) -> list[str]:
-    """Delete a library's collections, whatever made with, or its points in shared ones; the names of these."""
+    """Delete a library's collections, whatever made with, or its points in shared ones; the names of these.
+
+    One into which a copy of the source writes is left.
+    """
     own = made_of(collection)
     dropped = []
     for name in server.collections():
         found = CollectionStore(server, name, 0, tenant=Tenant(tenant))
         if not own(name) or (tenant and found.used() is None) or unless(found):
+            continue
+        head = found.head()  # before the source is asked: others may move both
+        if head is not None and not holds(source, head):
             continue
         found.drop()
         dropped.append(name)

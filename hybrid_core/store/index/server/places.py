@@ -14,7 +14,6 @@ from hybrid_core.store.index.server.opening import (
     drop_collections,
     library_collection,
     made_of,
-    of_catalog,
     open_server,
     shared_collection,
     unused,
@@ -24,15 +23,14 @@ from hybrid_core.store.index.server.opening import (
 @dataclass(frozen=True, slots=True)
 class Places:
     server: Server
-    prefix: str
-    catalog_id: str
+    beginning: str  # of the names of the catalog's collections, from ``of_catalog``
     library: str
+    source: PointSource
     alias: str = ""  # what people call the library
 
     def open(
         self,
         shared: bool,
-        source: PointSource,
         manifest: Mapping[str, str | int],
         dimension: int,
         learned: bool,
@@ -45,7 +43,7 @@ class Places:
         """
         shared = shared and not self._has_own()
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
-        index = open_server(self.server, place, source, manifest, dimension, learned, follow=follow, tenant=tenant)
+        index = open_server(self.server, place, self.source, manifest, dimension, learned, follow=follow, tenant=tenant)
         if not shared and isinstance(index.store, CollectionStore):
             self._named.give(self.server, index.store.name, made_of(self._own))
         self._drop(not shared, in_use=False)
@@ -61,19 +59,19 @@ class Places:
 
     def _drop(self, shared: bool, *, in_use: bool = True) -> list[str]:
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
-        return drop_collections(self.server, place, lambda one: not in_use and not unused(one), tenant)
+        return drop_collections(self.server, place, self.source, lambda one: not in_use and not unused(one), tenant)
 
     @property
     def _named(self) -> CollectionAlias:
-        return CollectionAlias(of_catalog(self.prefix, self.catalog_id), self.alias or self.library, self.library)
+        return CollectionAlias(self.beginning, self.alias or self.library, self.library)
 
     def _has_own(self) -> bool:
         return any(name.startswith(f"{self._own}-") for name in self.server.collections())
 
     @property
     def _own(self) -> str:
-        return library_collection(self.prefix, self.catalog_id, self.library)
+        return library_collection(self.beginning, self.library)
 
     @property
     def _shared(self) -> str:
-        return shared_collection(self.prefix, self.catalog_id)
+        return shared_collection(self.beginning)

@@ -18,6 +18,7 @@ else:
     models = require("qdrant_client.models", "qdrant")
 
 RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
+ANNOUNCED = str(uuid.UUID("b6a4d7a2-4f0d-5b3e-8c1f-0a6f6d1f7c35"))
 _KEY = "library"
 
 
@@ -31,6 +32,11 @@ class Tenant:
     def record(self) -> str:
         """The id of the point that says how far the library's points are."""
         return self._own(RECORD)
+
+    @property
+    def announced(self) -> str:
+        """The id of the point that names the newest change of which something may be written."""
+        return self._own(ANNOUNCED)
 
     def id_of(self, point: Point) -> str:
         """One that names its document is one library's anyway."""

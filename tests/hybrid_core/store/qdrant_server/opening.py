@@ -8,7 +8,7 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.opening import library_collection, open_server
 
-NAME = library_collection("", "0123456789abcdef", "reports")
+NAME = library_collection("0123456789ab-", "reports")
 MANIFEST: dict[str, str | int] = {"tokenizer": "test"}
 
 

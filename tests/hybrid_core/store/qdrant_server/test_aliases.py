@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hybrid_core.errors import StoreError
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.server.connection import Server, connect
 from hybrid_core.store.index.server.places import Places
+from hybrid_core.types.documents import Change
 from hybrid_pageindex import Engine, run
 from tests import pdfs, qdrant_real, qdrant_stub
 from tests.contract.vectors.library import Library
@@ -22,7 +24,6 @@ from tests.qdrant_local import client_of, local_server
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Local mode performs exact:UserWarning", "ignore:Payload indexes have no effect:UserWarning"
 )
-CATALOG = "0123456789abcdef"
 BEGINNING = "pageindex-0123456789ab-"
 
 
@@ -51,11 +52,13 @@ def server(request: pytest.FixtureRequest, urls: dict[str, str]) -> Iterator[Ser
 
 
 def places(server: Server, library: str, alias: str = "") -> Places:
-    return Places(server, "pageindex-", CATALOG, library, alias)
+    log = Library()
+    log.log.append(Change(100, "a", None))  # it knows every change of these tests
+    return Places(server, BEGINNING, library, log, alias)
 
 
 def opened(at: Places, source: Library, embedder: str = "", shared: bool = False) -> VectorIndex:
-    return at.open(shared, source, MANIFEST | {"embedder": embedder}, 0, False)
+    return replace(at, source=source).open(shared, MANIFEST | {"embedder": embedder}, 0, False)
 
 
 def name_of(index: VectorIndex) -> str:
@@ -113,7 +116,9 @@ def test_libraries_that_share_a_collection_have_none(server: Server, library: Li
 @pytest.mark.parametrize("server", ["real"], indirect=True)
 def test_people_can_count_by_it(server: Server, library: Library) -> None:
     opened(places(server, "contracts", "of <2024> 合同库/1?"), library)
-    assert client_of(server).count(f"{BEGINNING}of -2024- 合同库-1-").count == 5, "its pages and the record"
+    assert client_of(server).count(f"{BEGINNING}of -2024- 合同库-1-").count == 6, (
+        "its pages, the record and the announcement"
+    )
 
 
 def test_it_outlives_a_collection_that_is_made_anew(server: Server, library: Library) -> None:

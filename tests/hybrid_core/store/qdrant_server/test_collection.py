@@ -10,7 +10,7 @@ from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.server import collection
 from hybrid_core.store.index.server.connection import Server
 from hybrid_core.store.index.server.opening import drop_collections, library_collection, open_server
-from hybrid_core.store.index.server.tenant import RECORD
+from hybrid_core.store.index.server.tenant import ANNOUNCED, RECORD
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, NAME, opened
 from tests.qdrant_local import client_of
@@ -24,7 +24,7 @@ def test_the_record_is_in_no_search_and_no_count(server: Server, library: Librar
     index = opened(server, library)
     held, _ = client_of(server).scroll(index.store.name, limit=100, with_vectors=True)
     records = [point for point in held if point.id == RECORD]
-    assert (len(held), len(records), index.count()) == (5, 1, 4)
+    assert (len(held), len(records), index.count()) == (6, 1, 4)
     assert records[0].vector == {} and (records[0].payload or {})["position"] == 2
     agree(index, library, {1: 1.0, 2: 1.0})  # with the idf of 4 pages
 
@@ -32,7 +32,7 @@ def test_the_record_is_in_no_search_and_no_count(server: Server, library: Librar
 def test_points_have_the_payload_of_the_embedded_index(server: Server, library: Library) -> None:
     index = opened(server, library)
     held, _ = client_of(server).scroll(index.store.name, limit=100)
-    pages = [point.payload or {} for point in held if point.id != RECORD]
+    pages = [point.payload or {} for point in held if point.id not in (RECORD, ANNOUNCED)]
     assert {(p["doc_id"], p["content_id"], p["page"]) for p in pages} == {
         ("a", "a1", 1), ("a", "a1", 2), ("a", "a1", 3), ("b", "b1", 1)
     }  # fmt: skip
@@ -41,7 +41,7 @@ def test_points_have_the_payload_of_the_embedded_index(server: Server, library: 
 
 def test_collections_are_named_after_catalog_and_library() -> None:
     assert NAME.startswith("0123456789ab-reports-")
-    odd = [library_collection("p-", "0123", name) for name in ("../../日本語 報告", "日本語", "A b", "a B", "x" * 300)]
+    odd = [library_collection("p-0123-", name) for name in ("../../日本語 報告", "日本語", "A b", "a B", "x" * 300)]
     assert len(set(odd)) == 5
     assert all(len(name) < 100 and not set(name) & set('<>:"/\\|?*\0') for name in odd)
     assert odd[0].startswith("p-0123-library-")
@@ -88,7 +88,7 @@ def test_a_collection_in_use_is_noted(server: Server, library: Library, monkeypa
 
 def test_dropping_a_library_leaves_the_others(server: Server, library: Library) -> None:
     first, second = opened(server, library), opened(server, library, dimension=2)
-    other = open_server(server, library_collection("", "0123456789abcdef", "reports 2"), library, MANIFEST)
-    assert set(drop_collections(server, NAME)) == {first.store.name, second.store.name}
+    other = open_server(server, library_collection("0123456789ab-", "reports 2"), library, MANIFEST)
+    assert set(drop_collections(server, NAME, library)) == {first.store.name, second.store.name}
     assert server.collections() == [other.store.name]
-    assert drop_collections(server, NAME) == []
+    assert drop_collections(server, NAME, library) == []

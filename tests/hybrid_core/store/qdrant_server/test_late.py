@@ -45,7 +45,7 @@ def test_whoever_checks_the_count_deletes_what_recent_changes_made_old(
     library.remove("b")
     opened(server, library).catch_up(library)
     store._write(late, read)  # after the others had deleted it
-    assert client_of(server).count(store.name).count == 1 + 2 + 3
+    assert client_of(server).count(store.name).count == 2 + 2 + 3
     expected = library.expected_vectors()
 
     def of_another(self: CollectionStore, *_: VectorName) -> int:

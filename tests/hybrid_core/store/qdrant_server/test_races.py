@@ -223,12 +223,13 @@ def test_a_slow_process_does_not_take_dense_vectors_away(server: Server, library
 
 
 def test_a_slow_process_whose_connection_breaks_clears_away_later(server: Server, library: Library) -> None:
-    broken = [False]
+    broken, upserts = [False], [0]
 
     def before(call: str) -> None:
         if broken[0] and call == "delete":
             raise ValueError("broken pipe")
-        if broken[0] and call == "upsert":  # meanwhile
+        upserts[0] += broken[0] and call == "upsert"
+        if broken[0] and call == "upsert" and upserts[0] == 2:  # meanwhile; the first one announces the change
             library.remove("a")
             broken[0] = False
             fast.catch_up(library)

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def places(server: Server, library: str) -> Places:
-    return Places(server, "", "0123456789abcdef", library)
+def places(server: Server, name: str, library: Library) -> Places:
+    return Places(server, "0123456789ab-", name, library)
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def other() -> Library:
 
 
 def test_each_finds_counts_and_deletes_its_own_alone(server: Server, library: Library, other: Library) -> None:
-    mine = places(server, "mine").open(True, library, MANIFEST, 0, False)
-    theirs = places(server, "theirs").open(True, other, MANIFEST, 0, False)
+    mine = places(server, "mine", library).open(True, MANIFEST, 0, False)
+    theirs = places(server, "theirs", other).open(True, MANIFEST, 0, False)
     assert mine.store.name == theirs.store.name and len(server.collections()) == 1
     assert (mine.count(), theirs.count()) == (4, 2)
     agree(mine, library, {1: 1.0, 2: 1.0})
@@ -41,25 +41,25 @@ def test_each_finds_counts_and_deletes_its_own_alone(server: Server, library: Li
     mine.catch_up(library)
     mine.store.refill((point for version in library.published() for point in library.points(*version)), 3)
     assert (mine.count(), theirs.count()) == (1, 2)
-    assert places(server, "mine").drop() == [mine.store.name]
+    assert places(server, "mine", library).drop() == [mine.store.name]
     agree(theirs, other, {1: 1.0, 5: 1.0})
-    assert places(server, "theirs").drop() == [theirs.store.name] and server.collections() == []
+    assert places(server, "theirs", other).drop() == [theirs.store.name] and server.collections() == []
 
 
 def test_a_library_that_has_grown_leaves_the_others(
     server: Server, library: Library, other: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = places(server, "theirs").open(True, other, MANIFEST, 0, False)
-    small = places(server, "mine").open(True, library, MANIFEST, 0, False)
-    large = places(server, "mine").open(False, library, MANIFEST, 0, False)
+    theirs = places(server, "theirs", other).open(True, MANIFEST, 0, False)
+    small = places(server, "mine", library).open(True, MANIFEST, 0, False)
+    large = places(server, "mine", library).open(False, MANIFEST, 0, False)
     assert large.store.name != small.store.name
     library.publish("c", "c1", {1: 2.0})
     for index in (small, large):  # a process that still has it open where it was goes on
         index.catch_up(library)
         agree(index, library, {1: 1.0})
-    assert places(server, "mine").open(True, library, MANIFEST, 0, False).store.name == large.store.name
+    assert places(server, "mine", library).open(True, MANIFEST, 0, False).store.name == large.store.name
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 25 * 3600)
-    places(server, "mine").open(False, library, MANIFEST, 0, False)
+    places(server, "mine", library).open(False, MANIFEST, 0, False)
     held = client_of(server).scroll(theirs.store.name, limit=100)[0]
     assert {(point.payload or {})["library"] for point in held} == {"theirs"}

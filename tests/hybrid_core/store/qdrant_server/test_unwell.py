@@ -84,7 +84,7 @@ def test_what_a_server_refuses(
 def test_an_answer_to_a_search_that_is_none(stub: Stub, library: Library, said: Any) -> None:
     server = connect(stub.url, "secret-key")
     index = opened(server, library)
-    stub.refuse = lambda _, path, __: (200, said) if path.endswith("/query") else None
+    stub.refuse = lambda _, path, __: (200, said) if path.endswith("/query/batch") else None
     with pytest.raises(StoreError, match="no Qdrant server, or one of another version"):
         ask(index, {1: 1.0})
     server.close()
