@@ -90,7 +90,8 @@ class SqliteFile:
             raise StoreError(f"{self.path}: damaged ({found}).", self._mend)
 
     def size_bytes(self) -> int:
-        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
+        files = (self.path.with_name(f"{self.path.name}{more}") for more in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -1,0 +1,159 @@
+"""A damaged or missing catalog made good: salvaged into a new one, which then takes its place."""
+
+from __future__ import annotations
+
+import mmap
+import sqlite3
+import uuid
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.home import CATALOG, ORIGINALS, open_home
+from hybrid_core.store.objects.folder import Folder
+from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
+from hybrid_core.store.recovery.originals import name_originals
+from hybrid_core.store.recovery.pages import PageFile
+from hybrid_core.store.recovery.references import Mending
+from hybrid_core.store.recovery.replacing import exclusive
+from hybrid_core.store.recovery.salvage import Salvage, Saved
+from hybrid_core.store.recovery.wal import fold
+from hybrid_core.store.scratch import scratch_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What became of a catalog. ``damaged`` is where the old one lies now, None where it was whole, and stays.
+
+    ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
+    which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
+    kept files had no name. ``newest`` is False where the latest changes may be lost with the log.
+    """
+
+    whole: bool
+    damaged: Path | None
+    tables: dict[str, Saved]
+    lost: Counter[str]
+    emptied: Counter[str]
+    libraries: tuple[str, ...]
+    rebuild: int
+    unnamed: int
+    newest: bool
+
+
+def recover_catalog(home: Path) -> Recovery:
+    """Salvage the catalog of a home, and put the new one in its place unless the old one is whole.
+
+    The damaged file is only read until the new one is complete; then it is renamed. Raises BusyError while another
+    process uses the home, SchemaError where a newer version wrote the catalog, StoreError where the disk refuses.
+    """
+    if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
+        raise StoreError(f"{home}: neither a catalog nor uploads are here.", "Name the right home with --home.")
+    open_home(home)
+    with exclusive(home) as held, scratch_folder(home / "tmp") as scratch:
+        folded, new = scratch / "damaged.sqlite", scratch / CATALOG
+        missing = not held.catalog.exists()
+        held.copy(folded)
+        newest = fold(held.log, folded)
+        tables = _salvaged(folded, new) if folded.stat().st_size else {}
+        catalog = Catalog(new)
+        try:
+            mending = Mending(catalog, tables)
+            mending.run()
+            with catalog.writing() as connection:
+                unnamed = name_originals(connection, list(Folder(home / ORIGINALS).names()))
+        finally:
+            catalog.close()
+        sound = not missing and newest and not mending.changed and not unnamed and _is_sound(folded)
+        whole = sound and all(one.whole and not one.gone and not one.partly for one in tables.values())
+        damaged = None
+        if not whole:
+            _finish(new)
+            damaged = held.replace(folded, new)
+        return Recovery(
+            whole, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
+            unnamed, newest,
+        )  # fmt: skip
+
+
+def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
+    """Make ``new`` of what ``damaged`` holds, in the schema of the version that wrote it."""
+    Catalog(new).close()
+    with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with closing(sqlite3.connect(new)) as target:
+            expected = statements_of(target)
+        pages = PageFile(data)
+        schema = read_schema(pages, expected)
+        version = _version(data, schema)
+        if version > SCHEMA_VERSION:
+            raise SchemaError(
+                f"The damaged catalog was written by a newer version (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}).",
+                "Upgrade hybrid-pageindex, then run the command again.",
+            )
+        if version < SCHEMA_VERSION:
+            new.unlink()
+            schema = _older(schema)
+        with closing(sqlite3.connect(new, isolation_level=None)) as target:
+            target.execute("PRAGMA journal_mode=OFF")
+            target.execute("PRAGMA synchronous=OFF")
+            target.execute("PRAGMA foreign_keys=OFF")
+            for sql in schema.statements if version < SCHEMA_VERSION else ():
+                target.execute(sql)
+            target.execute("BEGIN")
+            target.execute("DELETE FROM meta")
+            tables = Salvage(pages, schema, target).run()
+            for key, value in (("schema", str(version)), ("catalog", uuid.uuid4().hex)):
+                target.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, value))
+            target.execute("COMMIT")
+    return tables
+
+
+def _older(schema: Schema) -> Schema:
+    """Of a catalog that is upgraded after it is salvaged: only what it had."""
+    layouts = {name: one for name, one in schema.layouts.items() if name not in schema.missing}
+    tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
+    made = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
+    return Schema(layouts, made, frozenset(), schema.sequence)
+
+
+def _version(data: mmap.mmap, schema: Schema) -> int:
+    """The version of the schema that a catalog says it has; this one's where that cannot be read."""
+    meta: Layout = schema.layouts["meta"]
+    pages = PageFile(data)  # apart: the salvage walks through this table once more
+    for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
+        row = meta.row(record)
+        if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
+            return int(str(row["value"]))
+    return SCHEMA_VERSION
+
+
+def _is_sound(file: Path) -> bool:
+    """Whether SQLite finds nothing wrong with a copy of the catalog."""
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
+            return [row[0] for check in checks for row in connection.execute(check)] == ["ok"]
+    except sqlite3.Error:
+        return False
+
+
+def _finish(new: Path) -> None:
+    """Have everything of the new catalog in its one file. Raises StoreError where it is not as it should be."""
+    try:
+        with closing(sqlite3.connect(new)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            checks = ("PRAGMA integrity_check", "PRAGMA foreign_key_check")
+            found = [str(row[0]) for check in checks for row in connection.execute(check)]
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        found = [str(error)]
+    if found != ["ok"]:
+        raise StoreError(
+            f"The new catalog is not whole ({', '.join(found[:3])}); the damaged one is as it was.",
+            "Check the disk, then run the command again.",
+        )
