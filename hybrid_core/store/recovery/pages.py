@@ -288,11 +288,9 @@ def _decoded(payload: bytes) -> list[Value]:
 
 def _free_bytes(page: bytes, at: int) -> int:
     """Of the free blocks of a page, each of which names the next behind it."""
-    found = 0
-    while at and at + 4 <= len(page):
-        following, size = struct.unpack_from(">HH", page, at)
+    found, before = 0, 0
+    while before < at <= len(page) - 4:
+        before = at
+        at, size = struct.unpack_from(">HH", page, at)
         found += size
-        if following and following < at + size:
-            return found
-        at = following
     return found

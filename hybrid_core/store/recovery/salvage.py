@@ -37,6 +37,7 @@ _COMPLETED: Mapping[str, Callable[[Row], Row]] = {
         "indexed_at": "1970-01-01T00:00:00+00:00", "error": LOST,
     },
     "conversations": lambda row: {"created_at": row["updated_at"]},
+    "conversation_libraries": lambda row: {"position": 0},
     "originals": lambda row: {},
 }  # fmt: skip
 """Rows that indexes hold enough of, and what they lack."""
@@ -75,6 +76,7 @@ class Salvage:
 
     def __init__(self, pages: PageFile, schema: Schema, target: sqlite3.Connection) -> None:
         self._pages, self._schema, self._target = pages, schema, target
+        self._drained = list[Tree]()
         columns = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
         self._columns = dict[str, set[str]]()
         for table, column in target.execute(columns):
@@ -95,7 +97,7 @@ class Salvage:
         self._strays(walks)
         for walk in walks:
             self._complete(walk)
-        damaged = any(one.tree.damage or one.index_damage for one in walks)
+        damaged = any(one.tree.damage or one.index_damage for one in walks) or any(one.damage for one in self._drained)
         astray = not damaged and bool(self._pages.unclaimed())  # some tree has lost them, and it cannot be known which
         self._number_on(last, walks)
         return {walk.layout.name: self._saved(walk, astray) for walk in walks}
@@ -135,7 +137,8 @@ class Salvage:
         walk.refused += len(rows) - (self._target.total_changes - before)
 
     def _drain(self, root: int, *, table: bool) -> None:
-        for _ in self._pages.records(self._pages.new_tree(table=table), root) if root else ():
+        self._drained.append(self._pages.new_tree(table=table))
+        for _ in self._pages.records(self._drained[-1], root) if root else ():
             pass
 
     def _indexes(self, walk: _Walk) -> None:
@@ -185,11 +188,11 @@ class Salvage:
         layout = walk.layout
         if not records or (layout.name in _RIGHTS and not walk.certain and not self._pages.whole):
             return False
-        if walk.certain:
-            return any(self._is_missing(walk, record) for record in records)
         looks = _LOOKS_LIKE.get(layout.name, bool)
         rows = [layout.row(record) for record in records]
-        return all(row is not None and looks(row) for row in rows)
+        if not all(row is not None and looks(row) for row in rows):
+            return False
+        return not walk.certain or any(self._is_missing(walk, record) for record in records)
 
     def _is_missing(self, walk: _Walk, record: Record) -> bool:
         """Whether an index names this row, with the same values, and the table has not got it."""
