@@ -27,7 +27,7 @@ from hybrid_core.store.scratch import scratch_folder
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What became of a catalog. ``damaged`` is where the old one lies now, None where it was whole, and stays.
+    """What became of a catalog. ``damaged`` is where the old one lies now, None where it was whole or ``missing``.
 
     ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
     which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
@@ -35,6 +35,7 @@ class Recovery:
     """
 
     whole: bool
+    missing: bool
     damaged: Path | None
     tables: dict[str, Saved]
     lost: Counter[str]
@@ -75,7 +76,7 @@ def recover_catalog(home: Path) -> Recovery:
             _finish(new)
             damaged = held.replace(folded, new)
         return Recovery(
-            whole, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
+            whole, missing, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
             unnamed, newest,
         )  # fmt: skip
 
