@@ -1,4 +1,4 @@
-"""``recover``: a damaged or missing catalog made good, what it lost indexed again, and what was kept and what is gone."""
+"""``recover``: a damaged or missing catalog made good, and a report of what was kept and what is gone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, exists, func, select, text
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.notes.tables import notes
-from hybrid_core.store.recovery.originals import RECOVERED
+from hybrid_core.store.recovery.originals import HASH, RECOVERED, SHOWN
 from hybrid_core.store.recovery.recover import Recovery, recover_catalog
 from hybrid_core.store.recovery.salvage import LOST
 from hybrid_core.text.plural import counted
@@ -114,7 +114,7 @@ def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
         if not saved:
             continue
         first = tables[0]
-        partly = saved[0].partly + done.emptied[first]
+        partly = done.emptied[first] + (saved[0].partly if first != "documents" else 0)  # those are indexed again
         gone = sum(one.gone for one in saved) + sum(done.lost[name] for name in tables)
         complete = done.newest and all(one.whole for one in saved)
         kept = saved[0].kept - done.lost[first]
@@ -183,14 +183,14 @@ def _index_again(
 
 
 def _wanted(catalog: Catalog) -> dict[str, list[str]]:
-    """By the name of the library: the paths of files that are there and have no published document, outermost."""
+    """By the name of the library: the paths of files that are there and have no document, or one whose content is lost.
+    Of what lies in a file that is the file itself.
+    """
     originals, documents = schema.originals.c, schema.documents.c
-    published = select(documents.doc_id).where(
-        documents.library == originals.library, documents.path == originals.path, documents.content_id.is_not(None)
-    )
+    same = (documents.library == originals.library, documents.path == originals.path)
     lost = select(documents.library, documents.path).where(documents.content_id.is_(None), documents.error == LOST)
     with catalog.reading() as connection:
-        rows = connection.execute(select(originals.library, originals.path).where(~published.exists())).all()
+        rows = connection.execute(select(originals.library, originals.path).where(~exists().where(*same))).all()
         rows = [*rows, *connection.execute(lost).all()]
     with catalog.snapshot() as snapshot:
         names = {one.id: one.name for one in snapshot.named_libraries()}
@@ -215,13 +215,10 @@ def _drop_members(catalog: Catalog) -> None:
     known = schema.originals.c
     inside = select(known.file).where(known.container != "")
     made = select(schema.documents.c.path).where(schema.documents.c.library == RECOVERED)
+    unnamed = known.path == text(f"'{UPLOAD}' || substr(file, 1, {SHOWN}) || substr(file, {HASH} + 1)")
+    mine = (known.library == RECOVERED, known.container == "", unnamed, known.file.in_(inside))
     with catalog.writing() as connection:
-        connection.execute(
-            delete(schema.originals).where(
-                known.library == RECOVERED, known.container == "", known.path.startswith(UPLOAD), known.file.in_(inside),
-                known.path.not_in(made), known.path == text(f"'{UPLOAD}' || substr(file, 1, 12) || substr(file, 65)"),
-            )
-        )  # fmt: skip
+        connection.execute(delete(schema.originals).where(*mine, known.path.not_in(made)))
 
 
 def _holds_others(path: str) -> bool:

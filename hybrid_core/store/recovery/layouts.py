@@ -166,7 +166,7 @@ def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, L
 
 
 def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -> Layout:
-    described = scratch.execute("SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?)", [table])
+    described = scratch.execute('SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)', [table])
     columns, keyed = dict[str, Column](), list[tuple[int, str]]()
     types = dict[str, str]()
     for name, declared, required, default, key in described.fetchall():

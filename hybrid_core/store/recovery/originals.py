@@ -17,13 +17,15 @@ from hybrid_core.types.libraries import library_called
 RECOVERED = "recovered"
 """The library of files of which it is not known where they belong."""
 
-_HASH = 64  # characters of the SHA-256 that a kept file's name begins with
-_SHOWN = 12  # of them, in the name of a file whose name is lost
+HASH = 64  # characters of the SHA-256 that a kept file's name begins with
+SHOWN = 12  # of them, in the name of a file whose name is lost
 _DOCUMENT = text(
     "SELECT d.library, d.path FROM documents d JOIN contents c ON c.content_id = d.content_id WHERE c.sha256 = :sha256 "
     "AND NOT EXISTS (SELECT 1 FROM originals o WHERE o.library = d.library AND o.path = d.path)"
 )
-_CITED = text("SELECT library, doc_name FROM citations WHERE sha256 = :sha256 AND library IN (SELECT id FROM libraries)")
+_CITED = text(
+    "SELECT library, doc_name FROM citations WHERE sha256 = :sha256 AND library IN (SELECT id FROM libraries)"
+)
 
 
 def name_originals(connection: Connection, names: Sequence[str]) -> int:
@@ -41,14 +43,14 @@ def name_originals(connection: Connection, names: Sequence[str]) -> int:
 
 def _places(connection: Connection, name: str) -> list[tuple[str, str]]:
     """The libraries and addresses of a kept file."""
-    sha256 = name[:_HASH]
+    sha256 = name[:HASH]
     documents = [tuple(row) for row in connection.execute(_DOCUMENT, {"sha256": sha256})]
     kept = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
     if kept:
         return kept
     cited = connection.execute(_CITED, {"sha256": sha256}).first()
     if cited is None:
-        library, called = _recovered(connection), sha256[:_SHOWN] + PurePath(name).suffix
+        library, called = _recovered(connection), sha256[:SHOWN] + PurePath(name).suffix
     else:
         library, called = cited.library, cited.doc_name.replace("!/", "-")
     return [(library, _free(connection, library, called))]

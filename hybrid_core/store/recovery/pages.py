@@ -234,7 +234,7 @@ class PageFile:
                     return False
                 free.add(leaf)
                 self._owners[leaf] = _FREE
-        return len(free) == expected
+        return len(free) == int(expected)
 
 
 def page_size_of(head: bytes) -> int:

@@ -22,7 +22,6 @@ from hybrid_core.store.catalog.rows import delete_content, now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.database import UNREADABLE
 from hybrid_core.store.recovery.salvage import LOST, Saved
-from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.libraries import library_called
 
 _GARBLED = (ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error, PageIndexError, *UNREADABLE)
@@ -187,15 +186,12 @@ def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *,
     try:
         content = snapshot.content(content_id)
         counts = snapshot.terms(content_id)
-    except Exception as error:  # noqa: BLE001 - whatever a damaged value makes fail
-        if isinstance(error, MemoryError):
-            raise
+    except _GARBLED:
         return False
     if content is None or counts is None or len(content.sections) != sections:
         return False
     if [page.number for page in content.pages] != list(range(1, pages + 1)) or counts[0].page_count != pages:
         return False
-    TermCounts.from_bytes(content.heading_terms)
     return chunks or _covered(content)
 
 

@@ -57,12 +57,12 @@ class Exclusive:
         for file in (folded, new):
             _sync(file)
         if self.log.exists():
-            os.replace(folded, self.catalog)  # the same content, so that its log can go
+            folded.replace(self.catalog)  # the same content, so that its log can go
             _sync(self.home)
         for name in ("-wal", "-shm"):
             self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)
         _sync(self.home)
-        os.replace(new, self.catalog)
+        new.replace(self.catalog)
         _sync(self.home)
         return aside
 
@@ -98,7 +98,7 @@ class Exclusive:
             else:
                 shutil.copyfile(source, part)
             _sync(part)
-            os.replace(part, target)
+            part.replace(target)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The write-ahead log beside a SQLite file, folded into a copy of it without SQLite, which would want a whole header."""
+"""The write-ahead log beside a SQLite file, folded into a copy of it. SQLite itself would want a whole header."""
 
 from __future__ import annotations
 

@@ -33,7 +33,11 @@ def fill(home: Path, folder: Path) -> None:
     with closing(Engine(home)) as engine:
         run(engine.index(folder))
         for number in range(3):
-            run(engine.index(pdfs.numbered(folder / "up.pdf", 5, f"curlew {number}").read_bytes(), name=f"up-{number}.pdf"))
+            run(
+                engine.index(
+                    pdfs.numbered(folder / "up.pdf", 5, f"curlew {number}").read_bytes(), name=f"up-{number}.pdf"
+                )
+            )
         (folder / "up.pdf").unlink()
         run(engine.index(files[:2], library="second"))
         run(engine.embed("hashed:16"))
@@ -51,7 +55,9 @@ def fill(home: Path, folder: Path) -> None:
     for number in range(30):
         conversation = writer.create(ConversationScope(("default",)), title=f"Talk {number}")
         fence = turns.begin(conversation.id, f"What of the harbour {number}? " * 8, "w")
-        place = Citation(1, "default", documents["report-0.pdf"], "report-0.pdf", "c", "s", 1, "", ("A",), "q", cited=True)
+        place = Citation(
+            1, "default", documents["report-0.pdf"], "report-0.pdf", "c", "s", 1, "", ("A",), "q", cited=True
+        )
         turns.end(fence, "complete", f"It is grey, number {number}. " * 20, found=[place])
     catalog.close()
     with closing(sqlite3.connect(home / CATALOG)) as direct:
