@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, select, text, update
+from sqlalchemy.exc import InvalidRequestError
 
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.cards.corrections import corrected_card
@@ -24,7 +25,11 @@ from hybrid_core.store.database import UNREADABLE
 from hybrid_core.store.recovery.salvage import LOST, Saved
 from hybrid_core.types.libraries import library_called
 
-_GARBLED = (ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error, PageIndexError, *UNREADABLE)
+_GARBLED = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error, InvalidRequestError, PageIndexError,
+    *UNREADABLE,
+)  # fmt: skip
+"""What reading a damaged or missing value raises."""
 _MARK_BITS = 62
 
 _LIBRARIES = (

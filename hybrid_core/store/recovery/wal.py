@@ -39,8 +39,8 @@ def fold(log: Path, copy: Path) -> bool:
                 if sums != (rest[2], rest[3]):
                     pending.clear()
                     whole = False
-                    continue
-                pending[number] = at
+                else:
+                    pending[number] = at
             if not pages:
                 continue
             if not whole:
