@@ -162,7 +162,11 @@ def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, L
                     scratch.execute(sql)
         query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         names = [name for (name,) in scratch.execute(query)]
-        return {name: _layout(scratch, name, roots) for name in names}
+        found = dict[str, Layout]()
+        for name in names:
+            with suppress(sqlite3.Error, ValueError):
+                found[name] = _layout(scratch, name, roots)
+        return found
 
 
 def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -> Layout:

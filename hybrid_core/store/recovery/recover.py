@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import mmap
 import sqlite3
+import struct
 import uuid
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
@@ -57,28 +60,26 @@ def recover_catalog(home: Path) -> Recovery:
     open_home(home)
     with exclusive(home) as held, scratch_folder(home / "tmp") as scratch:
         folded, new = scratch / "damaged.sqlite", scratch / CATALOG
-        missing = not held.catalog.exists()
         held.copy(folded)
         newest = fold(held.log, folded)
-        tables = _salvaged(folded, new) if folded.stat().st_size else {}
-        catalog = Catalog(new)
-        try:
+        missing = not folded.stat().st_size
+        tables = {} if missing else _salvaged(folded, new)
+        with closing(_opened(new)) as catalog:
             mending = Mending(catalog, tables)
             mending.run()
-            with catalog.writing() as connection:
-                unnamed = name_originals(connection, list(Folder(home / ORIGINALS).names()))
-        finally:
-            catalog.close()
-        sound = not missing and newest and not mending.changed and not unnamed and _is_sound(folded)
+        unnamed = _name_originals(new, home / ORIGINALS)
+        sound = not missing and newest and not mending.changed and _is_sound(folded)
         whole = sound and all(one.whole and not one.gone and not one.partly for one in tables.values())
         damaged = None
         if not whole:
             _finish(new)
             damaged = held.replace(folded, new)
-        return Recovery(
-            whole, missing, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
-            unnamed, newest,
-        )  # fmt: skip
+    if whole and unnamed:
+        _name_originals(home / CATALOG, home / ORIGINALS)
+    return Recovery(
+        whole, missing, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
+        unnamed, newest,
+    )  # fmt: skip
 
 
 def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
@@ -133,13 +134,29 @@ def _version(data: mmap.mmap, schema: Schema) -> int:
     return SCHEMA_VERSION
 
 
+def _opened(new: Path) -> Catalog:
+    """Open what was salvaged, which upgrades it if an older version wrote it. Raises StoreError where that fails."""
+    try:
+        return Catalog(new)
+    except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
+        raise StoreError(
+            f"What can be read of the damaged catalog cannot be brought to this version ({error}).",
+            "Run recover with the version that wrote it; the damaged catalog is as it was.",
+        ) from error
+
+
+def _name_originals(file: Path, originals: Path) -> int:
+    with closing(Catalog(file)) as catalog, catalog.writing() as connection:
+        return name_originals(connection, list(Folder(originals).names()))
+
+
 def _is_sound(file: Path) -> bool:
     """Whether SQLite finds nothing wrong with a copy of the catalog."""
     try:
         with closing(sqlite3.connect(file)) as connection:
             checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
             return [row[0] for check in checks for row in connection.execute(check)] == ["ok"]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return False
 
 

@@ -13,9 +13,11 @@ import pytest
 
 from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
 from hybrid_core.store.recovery.recover import Recovery, recover_catalog
+from tests.hybrid_core.store import test_upgrades_on_both as upgrades
 from tests.hybrid_pageindex.recovery.damaged_homes import Rows, all_rows, places, zero
 
 Copied = Callable[[], Path]
@@ -240,6 +242,27 @@ def test_of_a_file_that_holds_nothing_comes_an_empty_catalog(content: bytes, cop
     done = recover_catalog(home)
     assert not done.whole and done.unnamed == 3
     assert all_rows(home / CATALOG)["documents"] == []
+
+
+def test_a_catalog_of_an_older_version_is_upgraded(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    script = Path(upgrades.__file__).with_name("schema_22.sqlite.sql").read_text()
+    with closing(sqlite3.connect(home / CATALOG)) as old:
+        old.executescript(script + upgrades.ROWS)
+        kept = {name: old.execute(f"SELECT * FROM {name}").fetchall() for name in ("libraries", "documents")}
+        [root] = old.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_libraries_1'"
+        ).fetchone()
+    zero(home / CATALOG, 1, root)
+    done = recover_catalog(home)
+    assert not done.whole and done.tables["sections"].kept > 0
+    with closing(sqlite3.connect(home / CATALOG)) as new:
+        assert new.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == (str(SCHEMA_VERSION),)
+        assert new.execute("SELECT * FROM libraries").fetchall() == kept["libraries"]
+        query = "SELECT doc_id, library, path FROM documents"
+        assert new.execute(query).fetchall() == [row[:3] for row in kept["documents"]]
+        assert new.execute("SELECT path, machine FROM sources").fetchall() == [("/a", "")]
 
 
 def test_a_catalog_of_a_newer_version_stays(copied: Copied) -> None:
