@@ -40,7 +40,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many of a kind are ``kept``, of how many of these a part is lost, and how many are known to be ``gone``.
+    """Count what is ``kept`` of a kind, what of that lost a part (``partly``), and what is known to be ``gone``.
     ``complete`` is False where more may be.
     """
 
@@ -67,8 +67,8 @@ class RecoveryReport:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is gone."""
-        lost = any(one.gone or one.partly or not one.complete for one in self.kinds)
+        """Return True if nothing is gone."""
+        lost = any(kind.gone or kind.partly or not kind.complete for kind in self.kinds)
         return self.catalog != "missing" and not lost and not self.failed
 
 
@@ -94,8 +94,8 @@ def recover(
         problem = f"not everything was indexed again ({error}); run the command again"
     catalog = parts().catalog
     failed = [(file.path, file.error or "") for file in files if file.status == "failed"]
-    known = {path for path, _ in failed}
-    failed += [(path, "the file is gone") for path in _left(catalog) if path not in known]
+    failed_paths = {path for path, _ in failed}
+    failed += [(path, "the file is gone") for path in _left(catalog) if path not in failed_paths]
     indexed = sum(file.status == "indexed" for file in files)
     state = "missing" if done.missing else "whole" if done.whole else "damaged"
     more = [problem] if problem else []
@@ -108,42 +108,42 @@ def recover(
 def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
     if done.missing:
         return ()
-    found = []
+    kinds = []
     for kind, tables in _KINDS.items():
         saved = [done.tables[name] for name in tables if name in done.tables]
         if not saved:
             continue
         first = tables[0]
         partly = done.emptied[first] + (saved[0].partly if first != "documents" else 0)  # those are indexed again
-        gone = sum(one.gone for one in saved) + sum(done.lost[name] for name in tables)
-        complete = done.newest and all(one.whole for one in saved)
-        kept = saved[0].kept - done.lost[first]
+        gone = sum(table.gone for table in saved) + sum(done.lost[name] for name in tables)
+        complete = done.newest and all(table.whole for table in saved)
+        rows = saved[0].rows - done.lost[first]
         if first == "libraries":  # a row that was made again has its name at the most
-            kept, partly, gone = (
-                kept + len(done.libraries), partly + len(done.libraries), max(0, gone - len(done.libraries))
+            rows, partly, gone = (
+                rows + len(done.libraries), partly + len(done.libraries), max(0, gone - len(done.libraries))
             )  # fmt: skip
-        found.append(Kept(kind, kept, partly, gone, complete))
+        kinds.append(Kept(kind, rows, partly, gone, complete))
         if kind == "documents":
-            found.append(_corrections(done, catalog, complete and not (saved[0].gone or saved[0].partly)))
-    return tuple(found)
+            kinds.append(_corrections(done, catalog, complete and not (saved[0].gone or saved[0].partly)))
+    return tuple(kinds)
 
 
 def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
     """``complete`` is whether no row of a document is lost, which would have held them."""
     with catalog.reading() as connection:
         query = select(func.count()).where(schema.documents.c.corrections != "{}")
-        kept = int(connection.scalar(query) or 0)
-    return Kept("corrections", kept, 0, done.emptied["corrections"], complete)
+        corrected = int(connection.scalar(query) or 0)
+    return Kept("corrections", corrected, 0, done.emptied["corrections"], complete)
 
 
 def _notes(done: Recovery, catalog: Catalog) -> list[str]:
-    found = []
+    sentences = []
     if not done.newest:
-        found.append("a part of the write-ahead log is damaged: the latest changes may be lost")
+        sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
     if done.libraries:
-        found.append(f"libraries that were made again, under the names they had first: {', '.join(done.libraries)}")
+        sentences.append(f"libraries that were made again, under the names they had first: {', '.join(done.libraries)}")
     if done.unnamed:
-        found.append(
+        sentences.append(
             f"{counted(done.unnamed, 'upload')} had no name any more; those of unknown places are in the library "
             f"'{RECOVERED}'"
         )
@@ -151,16 +151,16 @@ def _notes(done: Recovery, catalog: Catalog) -> list[str]:
         alone = notes.c.doc_id.not_in(select(schema.documents.c.doc_id)) & (notes.c.doc_id != "")
         number = int(connection.scalar(select(func.count()).select_from(notes).where(alone)) or 0)
     if number:
-        found.append(
+        sentences.append(
             f"{counted(number, 'note')} belong to documents that are not there now; they are shown again when the same "
             "files are indexed into the same libraries"
         )
     saved = done.tables.get("documents")
     if saved is not None and (saved.gone or not saved.whole):
-        found.append("documents of files and folders that are still there come back with «hybrid-pageindex index»")
+        sentences.append("documents of files and folders that are still there come back with «hybrid-pageindex index»")
     if "embeddings" in done.tables and not done.tables["embeddings"].whole:
-        found.append("vectors that are missing are made again by «hybrid-pageindex embed»")
-    return found
+        sentences.append("vectors that are missing are made again by «hybrid-pageindex embed»")
+    return sentences
 
 
 def _index_again(
@@ -169,22 +169,23 @@ def _index_again(
     """Index what the catalog names and has lost: files with others inside first, for those may be all that is left of
     uploads without a name.
     """
-    catalog, found = parts.catalog, list["FileResult"]()
+    catalog, results = parts.catalog, list["FileResult"]()
     for inside in (True, False):
-        for library, paths in _wanted(catalog).items():
+        for library, paths in _list_lost(catalog).items():
             chosen = [path for path in paths if _holds_others(path) == inside]
             if not chosen:
                 continue
             call = IndexCall(anew=inside)
-            found += index_paths(parts, library, chosen, settings, call, on_progress, stopped).files
+            results += index_paths(parts, library, chosen, settings, call, on_progress, stopped).files
         if inside:
             _drop_members(catalog)
-    return found
+    return results
 
 
-def _wanted(catalog: Catalog) -> dict[str, list[str]]:
-    """By the name of the library: the paths of files that are there and have no document, or one whose content is lost.
-    Of what lies in a file that is the file itself.
+def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
+    """Return, by the name of the library, the paths of files without a document, or with one whose content is lost.
+
+    A file that lies in another one stands under the path of the outermost. Files that are gone are left out.
     """
     originals, documents = schema.originals.c, schema.documents.c
     same = (documents.library == originals.library, documents.path == originals.path)
@@ -193,13 +194,13 @@ def _wanted(catalog: Catalog) -> dict[str, list[str]]:
         rows = connection.execute(select(originals.library, originals.path).where(~exists().where(*same))).all()
         rows = [*rows, *connection.execute(lost).all()]
     with catalog.snapshot() as snapshot:
-        names = {one.id: one.name for one in snapshot.named_libraries()}
-    wanted: dict[str, set[str]] = {}
+        names = {library.id: library.name for library in snapshot.named_libraries()}
+    paths_by_library: dict[str, set[str]] = {}
     for library, path in rows:
         outer = next(iter(containers(path)), path)
         if is_there(outer):
-            wanted.setdefault(names[library], set()).add(outer)
-    return {library: sorted(paths) for library, paths in wanted.items()}
+            paths_by_library.setdefault(names[library], set()).add(outer)
+    return {library: sorted(paths) for library, paths in paths_by_library.items()}
 
 
 def _left(catalog: Catalog) -> Sequence[str]:
@@ -212,13 +213,13 @@ def _left(catalog: Catalog) -> Sequence[str]:
 
 def _drop_members(catalog: Catalog) -> None:
     """Uploads without a name that lay in another one have been indexed with it."""
-    known = schema.originals.c
-    inside = select(known.file).where(known.container != "")
-    made = select(schema.documents.c.path).where(schema.documents.c.library == RECOVERED)
-    unnamed = known.path == text(f"'{UPLOAD}' || substr(file, 1, {SHOWN}) || substr(file, {HASH} + 1)")
-    mine = (known.library == RECOVERED, known.container == "", unnamed, known.file.in_(inside))
+    columns = schema.originals.c
+    inside = select(columns.file).where(columns.container != "")
+    documents = select(schema.documents.c.path).where(schema.documents.c.library == RECOVERED)
+    unnamed = columns.path == text(f"'{UPLOAD}' || substr(file, 1, {SHOWN}) || substr(file, {HASH} + 1)")
+    mine = (columns.library == RECOVERED, columns.container == "", unnamed, columns.file.in_(inside))
     with catalog.writing() as connection:
-        connection.execute(delete(schema.originals).where(*mine, known.path.not_in(made)))
+        connection.execute(delete(schema.originals).where(*mine, columns.path.not_in(documents)))
 
 
 def _holds_others(path: str) -> bool:

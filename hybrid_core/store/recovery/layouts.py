@@ -52,7 +52,7 @@ class Layout:
     root: int = 0
 
     def row(self, record: Record) -> Row | None:
-        """The values of a record by column; None where it cannot be one of this table."""
+        """Return the values of a record by column; None if it cannot be one of this table."""
         rowid, values = record
         if len(values) > len(self.stored):
             return None
@@ -68,7 +68,7 @@ class Layout:
         return row
 
     def part(self, index: Index, record: Record) -> tuple[int, Row] | None:
-        """What an entry of an index says of its row: the rowid (0 for none), and some columns; None for nonsense."""
+        """Return the rowid (0 for none) and the columns that an entry of an index holds; None for nonsense."""
         _, values = record
         if len(values) != len(index.columns) + self.rowids:
             return None
@@ -94,7 +94,7 @@ class Schema:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Entries:
     tables: dict[str, tuple[int, str]] = field(default_factory=dict)
     indexes: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -102,30 +102,30 @@ class _Found:
 def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
     """Read how the tables of a file lie; those that it has lost are as the ``expected`` statements make them."""
     tree = pages.new_tree(table=True)
-    found = _Found()
+    entries = _Entries()
     for record in pages.records(tree, _SCHEMA_ROOT):
-        tree.damage += not _note(found, record)
+        tree.damage += not _note(entries, record)
     for number in pages.unclaimed() if tree.damage else ():
-        _take_stray(pages, tree, number, found)
+        _take_stray(pages, tree, number, entries)
     usual = _layouts(expected, {})
-    roots = {name: root for kind in (found.tables, found.indexes) for name, (root, _) in kind.items()}
-    statements = [sql for kind in (found.tables, found.indexes) for _, sql in kind.values() if sql]
+    roots = {name: root for kind in (entries.tables, entries.indexes) for name, (root, _) in kind.items()}
+    statements = [sql for kind in (entries.tables, entries.indexes) for _, sql in kind.values() if sql]
     layouts = _layouts(statements, roots)
     for name, layout in usual.items():
         columns = set(layouts[name].columns) if name in layouts else set[str]()
         if not columns or (len(columns) == len(layout.columns) and columns != set(layout.columns)):
             layouts[name] = _rooted(layout, roots)  # its statement is lost or damaged
-    return Schema(layouts, tuple(statements), frozenset(usual.keys() - found.tables.keys()), roots.get(_SEQUENCE, 0))
+    return Schema(layouts, tuple(statements), frozenset(usual.keys() - entries.tables.keys()), roots.get(_SEQUENCE, 0))
 
 
 def statements_of(connection: sqlite3.Connection) -> list[str]:
-    """Those that made the tables and indexes of a database."""
+    """Return the statements that made the tables and indexes of a database."""
     query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
     return [sql for (sql,) in connection.execute(query)]
 
 
-def _note(found: _Found, record: Record) -> bool:
-    """Whether the record is one of the schema's table."""
+def _note(entries: _Entries, record: Record) -> bool:
+    """Add a record to the entries. Return False if it is none of the schema's table."""
     values = record[1]
     if len(values) != 5:
         return False
@@ -135,38 +135,38 @@ def _note(found: _Found, record: Record) -> bool:
     if kind not in (b"table", b"index") or not isinstance(sql, Text | None):
         return False
     try:
-        place = found.tables if kind == b"table" else found.indexes
+        place = entries.tables if kind == b"table" else entries.indexes
         place[name.decode()] = (root, sql.decode() if sql else "")
     except UnicodeDecodeError:
         return False
     return True
 
 
-def _take_stray(pages: PageFile, tree: Tree, number: int, found: _Found) -> None:
+def _take_stray(pages: PageFile, tree: Tree, number: int, entries: _Entries) -> None:
     try:
         table, records = pages.stray(number)
     except Damage:
         return
-    if table and records and all(_note(_Found(), record) for record in records):
+    if table and records and all(_note(_Entries(), record) for record in records):
         for record in records:
-            _note(found, record)
+            _note(entries, record)
         pages.claim_stray(tree, number)
 
 
 def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, Layout]:
     """By name. What SQLite refuses is left out: such a statement is damaged."""
     with closing(sqlite3.connect(":memory:")) as scratch:
-        for sql in sorted(statements, key=lambda one: not one.upper().startswith("CREATE TABLE")):
+        for sql in sorted(statements, key=lambda statement: not statement.upper().startswith("CREATE TABLE")):
             if sql.upper().startswith("CREATE ") and not sql.startswith("CREATE TABLE sqlite_"):
                 with suppress(sqlite3.Error, sqlite3.Warning, ValueError):
                     scratch.execute(sql)
         query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         names = [name for (name,) in scratch.execute(query)]
-        found = dict[str, Layout]()
+        layouts = dict[str, Layout]()
         for name in names:
             with suppress(sqlite3.Error, ValueError):
-                found[name] = _layout(scratch, name, roots)
-        return found
+                layouts[name] = _layout(scratch, name, roots)
+        return layouts
 
 
 def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -> Layout:
@@ -201,7 +201,7 @@ def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -
 
 
 def _rooted(layout: Layout, roots: Mapping[str, int]) -> Layout:
-    indexes = tuple(Index(one.name, one.columns, one.whole, roots.get(one.name, 0)) for one in layout.indexes)
+    indexes = tuple(Index(index.name, index.columns, index.whole, roots.get(index.name, 0)) for index in layout.indexes)
     return Layout(
         layout.name, layout.columns, layout.stored, layout.key, layout.rowids, layout.alias, indexes,
         roots.get(layout.name, 0),
@@ -241,9 +241,9 @@ def _plain(value: Value, column: Column) -> Value:
 
 def last_ids(pages: PageFile, root: int) -> dict[str, int]:
     """The last id that each table has given, from ``sqlite_sequence``."""
-    found = dict[str, int]()
+    ids = dict[str, int]()
     for _, values in pages.records(pages.new_tree(table=True), root) if root else ():
         match values:
             case [Text() as name, int() as last]:
-                found[name.decode(errors="replace")] = last
-    return found
+                ids[name.decode(errors="replace")] = last
+    return ids

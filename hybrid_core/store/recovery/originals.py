@@ -42,12 +42,12 @@ def name_originals(connection: Connection, names: Sequence[str]) -> int:
 
 
 def _places(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """The libraries and addresses of a kept file."""
+    """Return the libraries and addresses of a kept file."""
     sha256 = name[:HASH]
     documents = [tuple(row) for row in connection.execute(_DOCUMENT, {"sha256": sha256})]
-    kept = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
-    if kept:
-        return kept
+    places = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
+    if places:
+        return places
     cited = connection.execute(_CITED, {"sha256": sha256}).first()
     if cited is None:
         library, called = _recovered(connection), sha256[:SHOWN] + PurePath(name).suffix
@@ -57,9 +57,9 @@ def _places(connection: Connection, name: str) -> list[tuple[str, str]]:
 
 
 def _free(connection: Connection, library: str, called: str) -> str:
-    """An address of this name that no upload of the library has."""
-    known = schema.originals.c
-    taken = set(connection.scalars(select(known.path).where(known.library == library)))
+    """Return an address of this name that no upload of the library has."""
+    columns = schema.originals.c
+    taken = set(connection.scalars(select(columns.path).where(columns.library == library)))
     stem, suffix = PurePath(called).stem, PurePath(called).suffix
     path, number = UPLOAD + called, 1
     while path in taken:
@@ -69,11 +69,11 @@ def _free(connection: Connection, library: str, called: str) -> str:
 
 
 def _recovered(connection: Connection) -> str:
-    """The id of the library of files that are not known."""
-    known = all_libraries(connection)
-    found = library_called(RECOVERED, known)
-    if found is not None:
-        return found.id
+    """Return the id of the library for files of unknown places. Create it if it is missing."""
+    libraries = all_libraries(connection)
+    library = library_called(RECOVERED, libraries)
+    if library is not None:
+        return library.id
     values = {"id": RECOVERED, "name": RECOVERED, "alias": "", "created_at": now()}
     connection.execute(insert(schema.libraries).values(**values))
     return RECOVERED

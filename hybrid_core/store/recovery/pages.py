@@ -38,7 +38,7 @@ class Damage(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """One b-tree. ``damage`` counts what could not be read of it, pages and cells alike; ``records`` what could."""
+    """Count the unreadable pages and cells of one b-tree in ``damage``, and its readable rows in ``records``."""
 
     number: int
     table: bool
@@ -184,14 +184,14 @@ class PageFile:
         if kind == TABLE_LEAF:
             rowid, at = _varint(page, at)
         usable = self._usable
-        most = usable - 35 if kind == TABLE_LEAF else (usable - 12) * 64 // 255 - 23
-        if length <= most:
+        limit = usable - 35 if kind == TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+        if length <= limit:
             if at + length > usable:
                 raise Damage
             return child, (rowid, _decoded(page[at : at + length])), max(at + length - begin, _SMALLEST_CELL)
-        least = (usable - 12) * 32 // 255 - 23
-        local = least + (length - least) % (usable - 4)
-        local = local if local <= most else least
+        minimum = (usable - 12) * 32 // 255 - 23
+        local = minimum + (length - minimum) % (usable - 4)
+        local = local if local <= limit else minimum
         if at + local + 4 > usable or length > self.count * self.page_size:
             raise Damage
         parts, missing = [page[at : at + local]], length - local
@@ -287,10 +287,10 @@ def _decoded(payload: bytes) -> list[Value]:
 
 
 def _free_bytes(page: bytes, at: int) -> int:
-    """Of the free blocks of a page, each of which names the next behind it."""
-    found, before = 0, 0
+    """Return the bytes in the free blocks of a page. Each block names the next one."""
+    total, before = 0, 0
     while before < at <= len(page) - 4:
         before = at
         at, size = struct.unpack_from(">HH", page, at)
-        found += size
-    return found
+        total += size
+    return total

@@ -30,7 +30,7 @@ from hybrid_core.store.scratch import scratch_folder
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What became of a catalog. ``damaged`` is where the old one lies now, None where it was whole or ``missing``.
+    """The result of a recovery. ``damaged`` is the path of the old file, None if it was ``whole`` or there was none.
 
     ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
     which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
@@ -58,10 +58,10 @@ def recover_catalog(home: Path) -> Recovery:
     if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
         raise StoreError(f"{home}: neither a catalog nor uploads are here.", "Name the right home with --home.")
     open_home(home)
-    with exclusive(home) as held, scratch_folder(home / "tmp") as scratch:
+    with exclusive(home) as home_lock, scratch_folder(home / "tmp") as scratch:
         folded, new = scratch / "damaged.sqlite", scratch / CATALOG
-        held.copy(folded)
-        newest = fold(held.log, folded)
+        home_lock.copy(folded)
+        newest = fold(home_lock.log, folded)
         missing = not folded.stat().st_size
         tables = {} if missing else _salvaged(folded, new)
         with closing(_opened(new)) as catalog:
@@ -69,11 +69,11 @@ def recover_catalog(home: Path) -> Recovery:
             mending.run()
         unnamed = _name_originals(new, home / ORIGINALS)
         sound = not missing and newest and not mending.changed and _is_sound(folded)
-        whole = sound and all(one.whole and not one.gone and not one.partly for one in tables.values())
+        whole = sound and all(saved.whole and not saved.gone and not saved.partly for saved in tables.values())
         damaged = None
         if not whole:
             _finish(new)
-            damaged = held.replace(folded, new)
+            damaged = home_lock.replace(folded, new)
     if whole and unnamed:
         _name_originals(home / CATALOG, home / ORIGINALS)
     return Recovery(
@@ -116,15 +116,15 @@ def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
 
 
 def _older(schema: Schema) -> Schema:
-    """Of a catalog that is upgraded after it is salvaged: only what it had."""
-    layouts = {name: one for name, one in schema.layouts.items() if name not in schema.missing}
+    """Return the schema of an older version without the tables that came later."""
+    layouts = {name: layout for name, layout in schema.layouts.items() if name not in schema.missing}
     tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
-    made = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
-    return Schema(layouts, made, frozenset(), schema.sequence)
+    statements = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
+    return Schema(layouts, statements, frozenset(), schema.sequence)
 
 
 def _version(data: mmap.mmap, schema: Schema) -> int:
-    """The version of the schema that a catalog says it has; this one's where that cannot be read."""
+    """Return the schema version that a catalog names, or the current one if that cannot be read."""
     meta: Layout = schema.layouts["meta"]
     pages = PageFile(data)  # apart: the salvage walks through this table once more
     for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
@@ -151,7 +151,7 @@ def _name_originals(file: Path, originals: Path) -> int:
 
 
 def _is_sound(file: Path) -> bool:
-    """Whether SQLite finds nothing wrong with a copy of the catalog."""
+    """Return True if SQLite finds nothing wrong with a copy of the catalog."""
     try:
         with closing(sqlite3.connect(file)) as connection:
             checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
@@ -166,12 +166,12 @@ def _finish(new: Path) -> None:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             checks = ("PRAGMA integrity_check", "PRAGMA foreign_key_check")
-            found = [str(row[0]) for check in checks for row in connection.execute(check)]
+            problems = [str(row[0]) for check in checks for row in connection.execute(check)]
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
-        found = [str(error)]
-    if found != ["ok"]:
+        problems = [str(error)]
+    if problems != ["ok"]:
         raise StoreError(
-            f"The new catalog is not whole ({', '.join(found[:3])}); the damaged one is as it was.",
+            f"The new catalog is not whole ({', '.join(problems[:3])}); the damaged one is as it was.",
             "Check the disk, then run the command again.",
         )

@@ -72,7 +72,7 @@ class Mending:
 
     @property
     def changed(self) -> bool:
-        """Whether anything had to be mended."""
+        """Return True if anything had to be mended."""
         return bool(self.lost.total() or self.emptied.total() or self.libraries or self.rebuild)
 
     def run(self) -> None:
@@ -93,11 +93,11 @@ class Mending:
         """Documents and notes keep the library that they were in, under its id, where its own row is lost."""
         from hybrid_core.store.catalog.libraries import RENEWED, all_libraries
 
-        known = {row.id for row in all_libraries(connection)}
-        for library in sorted(set(connection.scalars(text(_LIBRARIES))) - known):
+        library_ids = {row.id for row in all_libraries(connection)}
+        for library in sorted(set(connection.scalars(text(_LIBRARIES))) - library_ids):
             others = all_libraries(connection)
             names = (library.partition(RENEWED)[0], *(f"recovered {n}" for n in range(1, len(others) + 2)))
-            name = next(one for one in names if one and library_called(one, others) is None)
+            name = next(candidate for candidate in names if candidate and library_called(candidate, others) is None)
             values = {"id": library, "name": name, "alias": "", "created_at": now()}
             connection.execute(schema.libraries.insert().values(**values))
             self.libraries.append(name)
@@ -107,13 +107,13 @@ class Mending:
 
     def _mend_conversations(self, connection: Connection) -> None:
         """Questions and answers whose conversation is lost get one again; who asked is not known any more."""
-        made = _changed(
+        created = _changed(
             connection,
             "INSERT INTO conversations (id, title, created_at, updated_at) SELECT conversation, 'recovered', "
             "min(created_at), max(created_at) FROM messages WHERE conversation NOT IN (SELECT id FROM conversations) "
             "GROUP BY conversation",
         )
-        self.emptied["conversations"] += made
+        self.emptied["conversations"] += created
         self.emptied["messages"] += _changed(
             connection,
             "UPDATE messages SET parent = coalesce((SELECT max(e.id) FROM messages e WHERE e.conversation = "
@@ -144,19 +144,19 @@ class Mending:
                 self.emptied[table] += _changed(connection, f"UPDATE {table} SET {column} = '{empty}' WHERE {where}")
 
     def _mend_documents(self, connection: Connection) -> None:
-        known = schema.documents.c
-        rows = connection.execute(select(known.doc_id, known.card, known.corrections)).all()
+        columns = schema.documents.c
+        rows = connection.execute(select(columns.doc_id, columns.card, columns.corrections)).all()
         for row in rows:
             values: dict[str, Any] = {}
             corrections = _read(row.corrections, dict)
-            if corrections is None or not _works(lambda one=corrections: corrected_card(card_from_json({}), one)):  # type: ignore[misc]
+            if corrections is None or not _works(lambda value=corrections: corrected_card(card_from_json({}), value)):  # type: ignore[misc]
                 values["corrections"] = "{}"
                 self.emptied["corrections"] += 1
-            if not _works(lambda one=row.card: card_from_json(json.loads(one))):  # type: ignore[misc]
+            if not _works(lambda value=row.card: card_from_json(json.loads(value))):  # type: ignore[misc]
                 values |= {"card": "{}", "content_id": None, "error": LOST}
                 self.rebuild += 1
             if values:
-                connection.execute(update(schema.documents).where(known.doc_id == row.doc_id).values(**values))
+                connection.execute(update(schema.documents).where(columns.doc_id == row.doc_id).values(**values))
         where = "content_id IS NOT NULL AND content_id NOT IN (SELECT content_id FROM contents)"
         statement = text(f"UPDATE documents SET content_id = NULL, error = :error WHERE {where}")
         self.rebuild += connection.execute(statement, {"error": LOST}).rowcount
@@ -164,10 +164,10 @@ class Mending:
     def _discard_halves(self) -> None:
         """Contents of which a page, the tree or the words are lost are taken out; their documents are marked."""
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
-            known = schema.contents.c
-            found = connection.execute(select(known.content_id, known.pages, known.sections)).all()
+            columns = schema.contents.c
+            contents = connection.execute(select(columns.content_id, columns.pages, columns.sections)).all()
             sure = self._is_complete("chunks")
-            halves = [row.content_id for row in found if not _is_whole(snapshot, *row, chunks=sure)]
+            halves = [row.content_id for row in contents if not _is_whole(snapshot, *row, chunks=sure)]
         with self._catalog.writing() as connection:
             documents = schema.documents.c
             for content_id in halves:
@@ -177,7 +177,7 @@ class Mending:
                 self.lost["contents"] += 1
 
     def _forget_vectors(self, connection: Connection) -> None:
-        """Where a vector may be lost, all contents count as not embedded: those that are there are used again."""
+        """Mark all contents as not embedded if a vector may be lost. Vectors that are there are used again."""
         if not (self._is_complete("embeddings") and self._is_complete("embedded")):
             connection.execute(schema.embedded.delete())
 
@@ -201,7 +201,7 @@ def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *,
 
 
 def _covered(content: Any) -> bool:
-    """Whether the chunks hold all text of the pages."""
+    """Return True if the chunks hold all text of the pages."""
     if [chunk.number for chunk in content.chunks] != list(range(1, len(content.chunks) + 1)):
         return False
     left = {page.number: list(page.text) for page in content.pages}

@@ -22,7 +22,7 @@ _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, no
 
 
 class Exclusive:
-    """One home of which no other process has the catalog open, or opens it. ``handle`` is the catalog's file, None
+    """A home whose catalog no other process has open or can open. ``handle`` is the catalog's file, None
     where it is missing: only through it may the file be read, since closing another one would drop the lock.
     """
 
@@ -76,14 +76,14 @@ class Exclusive:
                 break
             if aside.exists() and self.catalog.exists() and aside.samefile(self.catalog):
                 break
-        kept = None
+        first = None
         for source, target in ((self.catalog, aside), (self.log, logged)):
             if source.exists():
-                kept = kept or target
+                first = first or target
                 if not target.exists():
                     self._link(source, target)
         _sync(self.home)
-        return kept
+        return first
 
     def _link(self, source: Path, target: Path) -> None:
         try:

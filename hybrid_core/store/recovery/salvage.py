@@ -47,11 +47,11 @@ LOST = "What was stored of it was lost in a damaged catalog; index it again."
 
 @dataclass(slots=True)
 class Saved:
-    """Rows of one table: ``kept``, of which only some columns are there of ``partly``, and those that are known to be
+    """Rows of one table: ``rows``, of which only some columns are there of ``partly``, and those that are known to be
     ``gone``; ``whole`` is whether that is all.
     """
 
-    kept: int
+    rows: int
     gone: int
     partly: int
     whole: bool
@@ -83,12 +83,16 @@ class Salvage:
             self._columns.setdefault(table, set()).add(column)
 
     def run(self) -> dict[str, Saved]:
-        """What became of each table, by name."""
+        """Bring all tables over. Return what became of each, by name."""
         last = last_ids(self._pages, self._schema.sequence)
-        known = [one for one in self._schema.layouts.values() if one.name not in LEFT_OUT and one.name in self._columns]
-        walks = [self._table(layout) for layout in known]
+        layouts = [
+            layout
+            for layout in self._schema.layouts.values()
+            if layout.name not in LEFT_OUT and layout.name in self._columns
+        ]
+        walks = [self._table(layout) for layout in layouts]
         for layout in self._schema.layouts.values():
-            if layout not in known:  # their pages are theirs, too
+            if layout not in layouts:  # their pages are theirs, too
                 self._drain(layout.root, table=layout.rowids)
                 for index in layout.indexes:
                     self._drain(index.root, table=False)
@@ -97,7 +101,9 @@ class Salvage:
         self._strays(walks)
         for walk in walks:
             self._complete(walk)
-        damaged = any(one.tree.damage or one.index_damage for one in walks) or any(one.damage for one in self._drained)
+        damaged = any(walk.tree.damage or walk.index_damage for walk in walks) or any(
+            tree.damage for tree in self._drained
+        )
         astray = not damaged and bool(self._pages.unclaimed())  # some tree has lost them, and it cannot be known which
         self._number_on(last, walks)
         return {walk.layout.name: self._saved(walk, astray) for walk in walks}
@@ -168,20 +174,20 @@ class Salvage:
     def _strays(self, walks: list[_Walk]) -> None:
         """Give the pages that no tree leads to any more to the tables whose rows they hold."""
         unclaimed = self._pages.unclaimed()
-        damaged = [one for one in walks if one.tree.damage or one.missing] or walks
+        damaged = [walk for walk in walks if walk.tree.damage or walk.missing] or walks
         for number in unclaimed:
             try:
                 table, records = self._pages.stray(number)
             except (Damage, IndexError, ValueError):
                 continue
-            fitting = [one for one in damaged if one.layout.rowids == table and self._fits(one, records)]
-            fitting = [one for one in fitting if one.certain] or fitting
+            fitting = [walk for walk in damaged if walk.layout.rowids == table and self._fits(walk, records)]
+            fitting = [walk for walk in fitting if walk.certain] or fitting
             if len(fitting) != 1:
                 continue
             walk = fitting[0]
             self._pages.claim_stray(walk.tree, number)
             if walk.certain:  # rows that were deleted do not come back
-                records = [one for one in records if self._is_missing(walk, one)]
+                records = [record for record in records if self._is_missing(walk, record)]
             self._insert(walk, records)
 
     def _fits(self, walk: _Walk, records: list[Record]) -> bool:
@@ -195,7 +201,7 @@ class Salvage:
         return not walk.certain or any(self._is_missing(walk, record) for record in records)
 
     def _is_missing(self, walk: _Walk, record: Record) -> bool:
-        """Whether an index names this row, with the same values, and the table has not got it."""
+        """Return True if an index names this row, with the same values, and the table lacks it."""
         row = walk.layout.row(record)
         if row is None:
             return False
@@ -213,9 +219,9 @@ class Salvage:
                 walk.keys.add(key)
                 walk.partly += walk.layout.rowids  # of another table two indexes hold all there is
 
-    def _completed(self, layout: Layout, known: Row) -> Row | None:
+    def _completed(self, layout: Layout, part: Row) -> Row | None:
         try:
-            row = known | _COMPLETED[layout.name](known)
+            row = part | _COMPLETED[layout.name](part)
         except KeyError:
             return None
         for column in layout.columns.values():
@@ -228,20 +234,20 @@ class Salvage:
     def _number_on(self, last: Mapping[str, int], walks: list[_Walk]) -> None:
         for walk in walks:
             name, alias = walk.layout.name, walk.layout.alias
-            made = self._target.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [name]).fetchone()
-            if not alias or "AUTOINCREMENT" not in made[0].upper():
+            statement = self._target.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [name]).fetchone()
+            if not alias or "AUTOINCREMENT" not in statement[0].upper():
                 continue
             newest = self._target.execute(f'SELECT max("{alias}") FROM "{name}"').fetchone()[0] or 0
-            known = last.get(name)
-            if known is None and (newest or walk.tree.damage):
+            last_id = last.get(name)
+            if last_id is None and (newest or walk.tree.damage):
                 newest += _SKIPPED_IDS
             self._target.execute("DELETE FROM sqlite_sequence WHERE name = ?", [name])
-            self._target.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [name, max(newest, known or 0)])
+            self._target.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [name, max(newest, last_id or 0)])
 
     def _saved(self, walk: _Walk, astray: bool) -> Saved:
-        kept = self._target.execute(f'SELECT count(*) FROM "{walk.layout.name}"').fetchone()[0]
+        rows = self._target.execute(f'SELECT count(*) FROM "{walk.layout.name}"').fetchone()[0]
         gone = len(walk.missing.keys() - walk.keys) + walk.refused
-        return Saved(kept, gone, walk.partly, walk.certain or not (walk.tree.damage or astray))
+        return Saved(rows, gone, walk.partly, walk.certain or not (walk.tree.damage or astray))
 
 
 def _key(layout: Layout, rowid: int, row: Row) -> Key:

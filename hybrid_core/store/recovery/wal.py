@@ -57,9 +57,9 @@ def fold(log: Path, copy: Path) -> bool:
 
 def _checksum(data: bytes, big: bool, sums: tuple[int, int]) -> tuple[int, int]:
     """SQLite's checksum of words of four bytes, two at a time, going on from ``sums``."""
-    one, two = sums
+    first, second = sums
     words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
     for at in range(0, len(words), 2):
-        one = (one + words[at] + two) & 0xFFFFFFFF
-        two = (two + words[at + 1] + one) & 0xFFFFFFFF
-    return one, two
+        first = (first + words[at] + second) & 0xFFFFFFFF
+        second = (second + words[at + 1] + first) & 0xFFFFFFFF
+    return first, second

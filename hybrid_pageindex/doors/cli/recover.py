@@ -38,13 +38,13 @@ def _show(report: RecoveryReport) -> None:
     print_line(_CATALOG[report.catalog])
     if report.damaged:
         print_line(show.escape(f"The damaged one is kept: {report.damaged}"))
-    shown = [one for one in report.kinds if one.kept or one.gone or not one.complete]
+    shown = [kind for kind in report.kinds if kind.kept or kind.gone or not kind.complete]
     if shown:
         table = Table("", box=None, pad_edge=False)
         for title in ("kept", "partly", "gone"):
             table.add_column(title, justify="right")
-        for one in shown:
-            table.add_row(one.kind, f"{one.kept:,}", f"{one.partly:,}" if one.partly else "", _gone(one))
+        for kind in shown:
+            table.add_row(kind.kind, f"{kind.kept:,}", f"{kind.partly:,}" if kind.partly else "", _gone(kind))
         show.tables().print(table)
     if report.indexed:
         print_line(f"{counted(report.indexed, 'document')} indexed again.")
@@ -55,7 +55,7 @@ def _show(report: RecoveryReport) -> None:
     print_line("Nothing is gone." if report.complete else "Something is gone, or may be.")
 
 
-def _gone(one: Kept) -> str:
-    if one.complete:
-        return f"{one.gone:,}"
-    return f"{one.gone:,} or more"
+def _gone(kind: Kept) -> str:
+    if kind.complete:
+        return f"{kind.gone:,}"
+    return f"{kind.gone:,} or more"

@@ -44,7 +44,7 @@ def checked(home: Path, before: Rows) -> tuple[Recovery, Rows]:
     catalog.close()
     for name, saved in done.tables.items():
         if name in before:
-            assert saved.kept + saved.gone >= len(before[name]) or not saved.whole, name
+            assert saved.rows + saved.gone >= len(before[name]) or not saved.whole, name
     assert list((home / "tmp").iterdir()) == []
     return done, all_rows(home / CATALOG)
 
@@ -256,7 +256,7 @@ def test_a_catalog_of_an_older_version_is_upgraded(tmp_path: Path) -> None:
         ).fetchone()
     zero(home / CATALOG, 1, root)
     done = recover_catalog(home)
-    assert not done.whole and done.tables["sections"].kept > 0
+    assert not done.whole and done.tables["sections"].rows > 0
     with closing(sqlite3.connect(home / CATALOG)) as new:
         assert new.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == (str(SCHEMA_VERSION),)
         assert new.execute("SELECT * FROM libraries").fetchall() == kept["libraries"]
