@@ -58,19 +58,18 @@ class PageFile:
     and no page is cut off.
     """
 
-    def __init__(self, data: bytes | mmap.mmap) -> None:
+    def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
+        """``reserved`` are the bytes at the end of each page that hold nothing."""
         head = bytes(data[:100])
-        size = page_size_of(head)
-        self.page_size = size or PAGE_SIZE
-        self._usable = self.page_size - (head[20] if size else 0)
+        self.page_size, self._usable = page_size, page_size - reserved
         self._data = data
-        self.count = len(data) // self.page_size
+        self.count = len(data) // page_size
         self._owners = array("H", bytes(2 * (self.count + 1)))
         self._trees = list[Tree]()
-        self.whole = bool(size) and len(data) % self.page_size == 0
-        if size:
+        self.whole = False
+        if geometry_of(head) == (page_size, reserved):
             counted = struct.unpack_from(">I", head, 28)[0] if head[24:28] == head[92:96] else self.count
-            self.whole = self._mark_free(head) and self.whole and counted == self.count
+            self.whole = self._mark_free(head) and len(data) % page_size == 0 and counted == self.count
         if (lock := _LOCK_BYTE // self.page_size + 1) <= self.count:
             self._owners[lock] = _FREE
 
@@ -237,13 +236,29 @@ class PageFile:
         return len(free) == int(expected)
 
 
-def page_size_of(head: bytes) -> int:
-    """Bytes a page by the first 100 bytes of a file; 0 where they are not SQLite's."""
-    if len(head) < 100 or head[:16] != MAGIC:
-        return 0
+def geometry_of(head: bytes) -> tuple[int, int]:
+    """Return the page size and the reserved bytes a page by the first 100 bytes of a file; (0, 0) for nonsense."""
+    if len(head) < 100 or head[:16] != MAGIC or head[21:24] != b"\x40\x20\x20":
+        return 0, 0
     size = int.from_bytes(head[16:18], "big")
     size = 65536 if size == 1 else size
-    return size if 512 <= size <= 65536 and not size & (size - 1) and head[21:24] == b"\x40\x20\x20" else 0
+    return (size, head[20]) if 512 <= size <= 65536 and not size & (size - 1) and size - head[20] >= 480 else (0, 0)
+
+
+def open_pages(data: bytes | mmap.mmap) -> PageFile:
+    """Read a file as its header says, or with SQLite's usual page size if that fits its first tree better."""
+    size, reserved = geometry_of(bytes(data[:100]))
+    candidates = {(PAGE_SIZE, 0): 0, (size, 0): 1, (size, reserved): 2} if size else {(PAGE_SIZE, 0): 0}
+    if len(candidates) == 1:
+        return PageFile(data)
+    return PageFile(data, *min(candidates, key=lambda pair: (_damage(PageFile(data, *pair)), candidates[pair])))
+
+
+def _damage(pages: PageFile) -> int:
+    """Count what is damaged of the first tree, which is the schema."""
+    tree = pages.new_tree(table=True)
+    readable = sum(1 for _ in pages.records(tree, 1))
+    return tree.damage + (not readable)
 
 
 def _varint(page: bytes, at: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from hybrid_core.store.home import CATALOG, ORIGINALS, open_home
 from hybrid_core.store.objects.folder import Folder
 from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
 from hybrid_core.store.recovery.originals import name_originals
-from hybrid_core.store.recovery.pages import PageFile
+from hybrid_core.store.recovery.pages import open_pages
 from hybrid_core.store.recovery.references import Mending
 from hybrid_core.store.recovery.replacing import exclusive
 from hybrid_core.store.recovery.salvage import Salvage, Saved
@@ -88,7 +88,7 @@ def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
     with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         with closing(sqlite3.connect(new)) as target:
             expected = statements_of(target)
-        pages = PageFile(data)
+        pages = open_pages(data)
         schema = read_schema(pages, expected)
         version = _version(data, schema)
         if version > SCHEMA_VERSION:
@@ -126,7 +126,7 @@ def _older(schema: Schema) -> Schema:
 def _version(data: mmap.mmap, schema: Schema) -> int:
     """Return the schema version that a catalog names, or the current one if that cannot be read."""
     meta: Layout = schema.layouts["meta"]
-    pages = PageFile(data)  # apart: the salvage walks through this table once more
+    pages = open_pages(data)  # apart: the salvage walks through this table once more
     for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
         row = meta.row(record)
         if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():

@@ -105,12 +105,14 @@ class Exclusive:
 def exclusive(home: Path) -> Iterator[Exclusive]:
     """Have a home alone. Raises BusyError where another process uses it, StoreError where it cannot be written."""
     catalog = home / CATALOG
-    used = BusyError(f"{home}: another process uses this home.", _IN_USE)
+    used = BusyError(f"{home}: it is in use.", _IN_USE)
     with lock_for_recovery(home) as locked:
         if not locked:
             raise BusyError(f"{home}: another process recovers this home.", "Wait until it has ended.")
         handles = list[int]()
         try:
+            if _is_open_here(catalog):  # SQLite's locks do not part users within a process
+                raise used
             for file, span in ((catalog, _WHOLE_FILE), (catalog.with_name(f"{CATALOG}-shm"), _LOG_LOCKS)):
                 with suppress(FileNotFoundError):
                     handles.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
@@ -128,6 +130,17 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
         finally:
             for handle in handles:
                 os.close(handle)
+
+
+def _is_open_here(file: Path) -> bool:
+    """Return True if this process has the file open, as far as the system tells it."""
+    place = str(file.resolve())
+    with suppress(OSError):
+        for handle in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):
+                if str(handle.readlink()) == place:
+                    return True
+    return False
 
 
 def _sync(path: Path) -> None:

@@ -200,12 +200,20 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
     )
     try:
         assert other.stdout is not None and other.stdout.readline() == b"open\n"
-        with pytest.raises(BusyError, match=r"another process uses this home.*Stop every process"):
+        with pytest.raises(BusyError, match=r"it is in use.*Stop every process"):
             recover_catalog(home)
     finally:
         other.communicate()
     (home / CATALOG).write_bytes(held)
     recover_catalog(home)
+
+
+def test_another_engine_of_this_process_is_noticed_too(tmp_path: Path) -> None:
+    with closing(Catalog(tmp_path / CATALOG)) as catalog:
+        catalog.ensure_library("default")
+        with pytest.raises(BusyError, match="it is in use"):
+            recover_catalog(tmp_path)
+    assert recover_catalog(tmp_path).whole
 
 
 def test_nobody_opens_a_catalog_that_is_being_recovered(tmp_path: Path) -> None:
