@@ -1139,8 +1139,7 @@ class Engine:
         from hybrid_pageindex.services.recovering import recover
 
         self.close()  # nobody may have the catalog open
-        told = on_progress or _not_told
-        return await stoppable(lambda stop: recover(self.settings, self._parts, told, stop))
+        return await stoppable(lambda stop: recover(self.settings, self._parts, on_progress or _not_told, stop))
 
     def hand_back(self) -> None:
         """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""

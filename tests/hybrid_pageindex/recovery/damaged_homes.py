@@ -32,18 +32,13 @@ def fill(home: Path, folder: Path) -> None:
     (folder / "notes.md").write_text("# Notes\n\n" + "The heron of the bay is grey. " * 400)
     with closing(Engine(home)) as engine:
         run(engine.index(folder))
-        for number in range(3):
-            run(
-                engine.index(
-                    pdfs.numbered(folder / "up.pdf", 5, f"curlew {number}").read_bytes(), name=f"up-{number}.pdf"
-                )
-            )
-        (folder / "up.pdf").unlink()
+        uploads = [pdfs.numbered(folder.parent / f"up-{number}.pdf", 5, f"curlew {number}") for number in range(3)]
+        run(engine.index(uploads, upload=True))
         run(engine.index(files[:2], library="second"))
         run(engine.embed("hashed:16"))
         for number in range(3):
             run(engine.edit(f"report-{number}.pdf", set={"title": f"Title {number}", "tags": "blue; old"}))
-        documents = {one.name: one.doc_id for one in run(engine.documents())}
+        documents = {document.name: document.doc_id for document in run(engine.documents())}
         first = engine.notes.add("default", "ann", "A title", "text", documents["report-1.pdf"], 2)
         engine.notes.restore([replace(first, id=f"note {n:04}", text=f"What {n} says. " * 12) for n in range(250)])
         rated = engine.feedback.add("default", "ann", "What?", files[0].as_posix(), 3, right=True)
@@ -70,7 +65,8 @@ def all_rows(file: Path) -> Rows:
         return {
             table: sorted(direct.execute(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
             for table, columns in (
-                (one.name, [f'"{column.name}"' for column in one.columns]) for one in whole().sorted_tables
+                (definition.name, [f'"{column.name}"' for column in definition.columns])
+                for definition in whole().sorted_tables
             )
             if table not in COUNTED_AGAIN
         }
@@ -84,17 +80,17 @@ def places(file: Path) -> dict[str, list[tuple[int, str]]]:
         flat = {name for (name,) in direct.execute("SELECT name FROM pragma_table_list WHERE wr")}
         expected = statements_of(direct)
     read_schema(pages, expected)
-    found: dict[str, list[tuple[int, str]]] = {}
+    pages_by_name: dict[str, list[tuple[int, str]]] = {}
     for name, root, kind in roots:
         before = set(pages.unclaimed())
         list(pages.records(pages.new_tree(table=kind == "table" and name not in flat), root))
         mine = sorted(before - set(pages.unclaimed()))
         data = file.read_bytes()
         kinds = {2: "interior", 5: "interior", 10: "leaf", 13: "leaf"}
-        found[name] = [
-            (one, "root" if one == root else kinds.get(data[(one - 1) * PAGE_SIZE], "overflow")) for one in mine
+        pages_by_name[name] = [
+            (page, "root" if page == root else kinds.get(data[(page - 1) * PAGE_SIZE], "overflow")) for page in mine
         ]
-    return found
+    return pages_by_name
 
 
 def zero(file: Path, *pages: int) -> None:

@@ -58,34 +58,34 @@ for line in sys.stdin:
 
 
 def test_a_damaged_home_works_again(copied: Copied, capsys: pytest.CaptureFixture[str], before: Rows) -> None:
-    """One document's text, some notes and the index of the schema are gone; its file is read again."""
+    """Lose one document's text, some notes and the index of the schema and read its file again."""
     home = copied()
-    found = places(home / CATALOG)
-    zero(home / CATALOG, 1, found["notes"][3][0], next(page for page, kind in found["pages"] if kind == "overflow"))
+    pages = places(home / CATALOG)
+    zero(home / CATALOG, 1, pages["notes"][3][0], next(page for page, kind in pages["pages"] if kind == "overflow"))
     assert main(["--home", str(home), "list"]) == 1
     assert "Run «hybrid-pageindex recover»" in capsys.readouterr().err
     assert main(["--home", str(home), "recover", "--json"]) == 1, "notes are gone"
     report = json.loads(capsys.readouterr().out)
-    kinds = {one["kind"]: one for one in report["kinds"]}
+    kinds = {entry["kind"]: entry for entry in report["kinds"]}
     assert report["catalog"] == "damaged" and Path(report["damaged"]).is_file() and not report["complete"]
     assert kinds["notes"]["gone"] == len(before["notes"]) - kinds["notes"]["kept"] > 0
     assert kinds["corrections"]["kept"] == 3 and kinds["tokens and users"]["kept"] == 40
     assert report["indexed"] > 0 and report["failed"] == []
     with closing(Engine(home)) as engine:
-        assert all(one.content_id for one in run(engine.documents()))
+        assert all(entry.content_id for entry in run(engine.documents()))
         for number in range(4):
             hit = run(engine.search(pdfs.landmark(f"harbour {number}", 7))).results[0]
             assert (hit.doc_name, hit.page) == (f"report-{number}.pdf", 7)
         assert run(engine.search(pdfs.landmark("curlew 2", 3))).results[0].doc_name == "up-2.pdf"
         assert run(engine.doctor(deep=True)).ok
-        assert {one.title for one in run(engine.documents())} >= {"Title 0", "Title 1", "Title 2"}
+        assert {entry.title for entry in run(engine.documents())} >= {"Title 0", "Title 1", "Title 2"}
     assert main(["--home", str(home), "recover"]) == 0
     shown = capsys.readouterr().out
     assert "The catalog is whole" in shown and "Nothing is gone" in shown
 
 
 def test_without_a_catalog_uploads_are_indexed_again(copied: Copied, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was packed in an upload becomes no second document."""
+    """Index what was packed in an upload once."""
     home = copied()
     for file in home.glob(f"{CATALOG}*"):
         file.unlink()
@@ -102,7 +102,7 @@ def test_without_a_catalog_uploads_are_indexed_again(copied: Copied, capsys: pyt
     report = json.loads(capsys.readouterr().out)
     assert report["catalog"] == "missing" and report["damaged"] is None
     with closing(Engine(home)) as engine:
-        names = {one.name[12:] for one in run(engine.documents(library="recovered")) if one.content_id}
+        names = {entry.name[12:] for entry in run(engine.documents(library="recovered")) if entry.content_id}
         assert names == {".md", ".zip", ".zip!/inside.md"}
         [hit, *_] = run(engine.search("What colour is the albatross?", library="recovered")).results
         assert hit.doc_name.endswith(".md")
@@ -113,7 +113,7 @@ def test_notes_find_their_document_again(copied: Copied) -> None:
     """The row of an upload is lost whole; its original's row names library and path."""
     home = copied()
     with closing(Engine(home)) as engine:
-        [document] = [one for one in run(engine.documents()) if one.name == "up-1.pdf"]
+        [document] = [entry for entry in run(engine.documents()) if entry.name == "up-1.pdf"]
         engine.notes.add("default", "ann", "On it", "text", document.doc_id)
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         direct.execute("DELETE FROM documents WHERE doc_id = ?", [document.doc_id])
@@ -137,16 +137,16 @@ def test_killed_between_any_two_steps_it_is_the_old_catalog_or_the_new_one(tmp_p
         while 0 not in statuses:
             shutil.rmtree(home, ignore_errors=True)
             home.mkdir()
-            for name, held in left.items():
-                (home / f"{CATALOG}{name}").write_bytes(held)
+            for name, content in left.items():
+                (home / f"{CATALOG}{name}").write_bytes(content)
             other.stdin.write(f"{len(statuses)}\n")
             other.stdin.flush()
             statuses.append(int(other.stdout.readline()))
             states.append(_state(home))
             recover_catalog(home)
             assert _state(home) == "new", len(statuses)
-            kept = {file.name[-4:]: file.read_bytes() for file in home.glob(f"{CATALOG}.damaged-*")}
-            assert kept.pop("-wal") == left["-wal"] and left[""] in kept.values()
+            copies = {file.name[-4:]: file.read_bytes() for file in home.glob(f"{CATALOG}.damaged-*")}
+            assert copies.pop("-wal") == left["-wal"] and left[""] in copies.values()
     assert set(statuses) == {0, -signal.SIGKILL} and len(statuses) > 10
     assert states == sorted(states, reverse=True) and set(states) == {"old", "new"}
 
@@ -169,7 +169,7 @@ def _left_by_a_kill(home: Path) -> dict[str, bytes]:
 
 
 def _state(home: Path) -> str:
-    """Which catalog is in its place, as a process finds it that opens it now."""
+    """Return which catalog a process finds that opens it now."""
     copy = home.parent / "looked at"
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir()
@@ -189,7 +189,7 @@ def _state(home: Path) -> str:
 def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> None:
     home = copied()
     zero(home / CATALOG, 1)
-    held = (home / CATALOG).read_bytes()
+    content = (home / CATALOG).read_bytes()
     code = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA journal_mode=WAL');"
         "c.execute('CREATE TABLE t (x)'); c.commit(); print('open', flush=True); sys.stdin.read()"
@@ -204,7 +204,7 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
             recover_catalog(home)
     finally:
         other.communicate()
-    (home / CATALOG).write_bytes(held)
+    (home / CATALOG).write_bytes(content)
     recover_catalog(home)
 
 

@@ -106,20 +106,20 @@ def test_a_root_full_of_zeros_costs_nothing(table: str, copied: Copied, before: 
 
 def test_all_pages_of_an_index_may_be_lost(copied: Copied, before: Rows) -> None:
     home = copied()
-    found = places(home / CATALOG)
-    indexes = [name for name in found if name.startswith(("sqlite_autoindex", "ix_", "notes_by"))]
-    zero(home / CATALOG, *(page for name in indexes for page, _ in found[name]))
+    pages_by_name = places(home / CATALOG)
+    indexes = [name for name in pages_by_name if name.startswith(("sqlite_autoindex", "ix_", "notes_by"))]
+    zero(home / CATALOG, *(page for name in indexes for page, _ in pages_by_name[name]))
     done, after = checked(home, before)
     assert after == before
-    assert all(one.gone == 0 for one in done.tables.values())
+    assert all(saved.gone == 0 for saved in done.tables.values())
 
 
 def test_the_schemas_own_pages_may_be_lost(copied: Copied, before: Rows) -> None:
-    """What lies where is told by the rows themselves."""
+    """Tell by the rows themselves what lies where."""
     home = copied()
-    held = {page for pages in places(home / CATALOG).values() for page, _ in pages}
+    owned = {page for pages in places(home / CATALOG).values() for page, _ in pages}
     count = PageFile((home / CATALOG).read_bytes()).count
-    schema = [page for page in range(1, count + 1) if page not in held]
+    schema = [page for page in range(1, count + 1) if page not in owned]
     zero(home / CATALOG, schema[1])
     _, after = checked(home, before)
     assert {name: after[name] for name in SAID} == {name: before[name] for name in SAID}
@@ -132,8 +132,8 @@ def test_half_of_a_document_is_not_kept(copied: Copied, before: Rows) -> None:
     done, after = checked(home, before)
     assert done.rebuild > 0
     assert len(after["contents"]) == len(before["contents"]) - 1
-    known = {row[0] for row in after["contents"]}
-    assert {row[0] for row in after["pages"]} == {row[0] for row in after["trees"]} == known
+    content_ids = {row[0] for row in after["contents"]}
+    assert {row[0] for row in after["pages"]} == {row[0] for row in after["trees"]} == content_ids
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         marked = direct.execute("SELECT error FROM documents WHERE content_id IS NULL").fetchall()
         assert len(marked) == done.rebuild and all("index it again" in error for (error,) in marked)
@@ -162,14 +162,14 @@ def test_libraries_come_back_by_what_is_in_them(copied: Copied, before: Rows) ->
 @pytest.mark.parametrize("part", [0.25, 0.6, 0.9])
 def test_of_a_truncated_catalog_the_beginning_is_kept(part: float, copied: Copied, before: Rows) -> None:
     home = copied()
-    found = places(home / CATALOG)
+    pages_by_name = places(home / CATALOG)
     pages = int(PageFile((home / CATALOG).read_bytes()).count * part)
     with (home / CATALOG).open("r+b") as stream:
         stream.truncate(pages * PAGE_SIZE + 1000)
     _, after = checked(home, before)
-    here = [name for name in ("notes", "feedback", "jobs", "sources") if found[name][-1][0] <= pages]
-    assert here or part < 0.6
-    assert {name: after[name] for name in here} == {name: before[name] for name in here}
+    intact = [name for name in ("notes", "feedback", "jobs", "sources") if pages_by_name[name][-1][0] <= pages]
+    assert intact or part < 0.6
+    assert {name: after[name] for name in intact} == {name: before[name] for name in intact}
     assert set(after["notes"]) <= set(before["notes"])
 
 
@@ -219,9 +219,9 @@ def test_deleted_rows_do_not_come_back(copied: Copied) -> None:
         direct.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     left = all_rows(home / CATALOG)
     damaged = (home / CATALOG).read_bytes()
-    found = places(home / CATALOG)
+    pages_by_name = places(home / CATALOG)
     (home / CATALOG).write_bytes(bytes(100) + damaged[100:])  # nothing says which pages are free
-    zero(home / CATALOG, *(page for page, kind in found["notes"] if kind == "root"))
+    zero(home / CATALOG, *(page for page, kind in pages_by_name["notes"] if kind == "root"))
     _, after = checked(home, left)
     assert after["tokens"] == left["tokens"] and after["notes"] == left["notes"]
 
@@ -254,7 +254,7 @@ def test_a_catalog_of_an_older_version_is_upgraded(tmp_path: Path) -> None:
     script = Path(upgrades.__file__).with_name("schema_22.sqlite.sql").read_text()
     with closing(sqlite3.connect(home / CATALOG)) as old:
         old.executescript(script + upgrades.ROWS)
-        kept = {name: old.execute(f"SELECT * FROM {name}").fetchall() for name in ("libraries", "documents")}
+        rows = {name: old.execute(f"SELECT * FROM {name}").fetchall() for name in ("libraries", "documents")}
         [root] = old.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_libraries_1'"
         ).fetchone()
@@ -263,9 +263,9 @@ def test_a_catalog_of_an_older_version_is_upgraded(tmp_path: Path) -> None:
     assert not done.whole and done.tables["sections"].rows > 0
     with closing(sqlite3.connect(home / CATALOG)) as new:
         assert new.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == (str(SCHEMA_VERSION),)
-        assert new.execute("SELECT * FROM libraries").fetchall() == kept["libraries"]
+        assert new.execute("SELECT * FROM libraries").fetchall() == rows["libraries"]
         query = "SELECT doc_id, library, path FROM documents"
-        assert new.execute(query).fetchall() == [row[:3] for row in kept["documents"]]
+        assert new.execute(query).fetchall() == [row[:3] for row in rows["documents"]]
         assert new.execute("SELECT path, machine FROM sources").fetchall() == [("/a", "")]
 
 
@@ -274,10 +274,10 @@ def test_a_catalog_of_a_newer_version_stays(copied: Copied) -> None:
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         direct.execute("UPDATE meta SET value = '999' WHERE key = 'schema'")
         direct.commit()
-    held = (home / CATALOG).read_bytes()
+    content = (home / CATALOG).read_bytes()
     with pytest.raises(SchemaError, match="newer version"):
         recover_catalog(home)
-    assert (home / CATALOG).read_bytes() == held
+    assert (home / CATALOG).read_bytes() == content
 
 
 def test_where_there_is_nothing_nothing_is_made(tmp_path: Path) -> None:
