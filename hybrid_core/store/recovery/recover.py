@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
-from hybrid_core.store.home import CATALOG, ORIGINALS, open_home
+from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, open_home
 from hybrid_core.store.objects.folder import Folder
 from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
 from hybrid_core.store.recovery.originals import name_originals
@@ -63,7 +63,11 @@ def recover_catalog(home: Path) -> Recovery:
         home_lock.copy(folded)
         newest = fold(home_lock.log, folded)
         missing = not folded.stat().st_size
-        tables = {} if missing else _salvaged(folded, new)
+        try:
+            tables = {} if missing else _salvaged(folded, new)
+        except sqlite3.Error as error:
+            advice = advice_of(str(error), home, "Check the disk, then run the command again.")
+            raise StoreError(f"{new}: the new catalog cannot be written ({error}).", advice) from error
         with closing(_opened(new)) as catalog:
             mending = Mending(catalog, tables)
             mending.run()

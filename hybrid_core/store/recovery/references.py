@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import json
 import secrets
-import struct
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, select, text, update
-from sqlalchemy.exc import InvalidRequestError
 
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.cards.corrections import corrected_card
-from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.changes import COUNTER
 from hybrid_core.store.catalog.frequencies import Recount, frequencies
 from hybrid_core.store.catalog.rows import delete_content, now
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.database import UNREADABLE
+from hybrid_core.store.parts import parts
 from hybrid_core.store.recovery.salvage import LOST, Saved
+from hybrid_core.store.recovery.values import GARBLED, are_sound, mend_values, works
 from hybrid_core.types.libraries import library_called
 
-_GARBLED = (
-    ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error, InvalidRequestError, PageIndexError,
-    *UNREADABLE,
-)  # fmt: skip
-"""What reading a damaged or missing value raises."""
 _MARK_BITS = 62
 
 _LIBRARIES = (
@@ -44,19 +36,6 @@ _HANGING: dict[str, str] = {
     "conversation_summaries": "message NOT IN (SELECT id FROM messages)",
 }
 """Rows that are nothing without the one they refer to."""
-
-_JSON: dict[str, tuple[tuple[str, str], ...]] = {
-    "contents": (("metadata", "{}"), ("warnings", "[]"), ("models", "{}")),
-    "sources": (("options", "{}"), ("mounts", "{}")),
-    "jobs": (("options", "{}"), ("result", "{}")),
-    "job_events": (("detail", "{}"),),
-    "conversations": (("documents", "[]"),),
-    "messages": (("result", "{}"),),
-    "citations": (("section_path", "[]"), ("boxes", "")),
-    "message_events": (("detail", "{}"),),
-    "replies": (("headers", "{}"),),
-}
-"""Columns that hold JSON, and what stands for one that is damaged."""
 
 
 class Mending:
@@ -79,9 +58,9 @@ class Mending:
         """Mend everything. Raises StoreError where the new catalog cannot be written."""
         with self._catalog.writing() as connection:
             self._add_libraries(connection)
+            mend_values(connection, self.lost, self.emptied)
             self._mend_conversations(connection)
             self._drop_hanging(connection)
-            self._mend_json(connection)
             self._mend_documents(connection)
         self._discard_halves()
         with self._catalog.writing() as connection:
@@ -117,13 +96,15 @@ class Mending:
         self.emptied["messages"] += _changed(
             connection,
             "UPDATE messages SET parent = coalesce((SELECT max(e.id) FROM messages e WHERE e.conversation = "
-            "messages.conversation AND e.id < messages.id), 0) WHERE parent <> 0 AND parent NOT IN "
-            "(SELECT id FROM messages)",
+            "messages.conversation AND e.id < messages.id), 0) WHERE parent <> 0 AND NOT EXISTS (SELECT 1 FROM "
+            "messages e WHERE e.id = messages.parent AND e.id < messages.id AND "
+            "e.conversation = messages.conversation)",
         )
         self.emptied["conversations"] += _changed(
             connection,
             "UPDATE conversations SET leaf = coalesce((SELECT max(id) FROM messages WHERE conversation = "
-            "conversations.id), 0) WHERE leaf <> 0 AND leaf NOT IN (SELECT id FROM messages)",
+            "conversations.id), 0) WHERE leaf <> 0 AND NOT EXISTS (SELECT 1 FROM messages e WHERE e.id = leaf AND "
+            "e.conversation = conversations.id)",
         )
 
     def _drop_hanging(self, connection: Connection) -> None:
@@ -137,22 +118,16 @@ class Mending:
             where = "content_id NOT IN (SELECT content_id FROM contents)"
             self.lost[table] += _changed(connection, f"DELETE FROM {table} WHERE {where}")
 
-    def _mend_json(self, connection: Connection) -> None:
-        for table, columns in _JSON.items():
-            for column, empty in columns:
-                where = f"{column} <> '{empty}' AND NOT json_valid({column})"
-                self.emptied[table] += _changed(connection, f"UPDATE {table} SET {column} = '{empty}' WHERE {where}")
-
     def _mend_documents(self, connection: Connection) -> None:
         columns = schema.documents.c
         rows = connection.execute(select(columns.doc_id, columns.card, columns.corrections)).all()
         for row in rows:
             values: dict[str, Any] = {}
             corrections = _read(row.corrections, dict)
-            if corrections is None or not _works(lambda value=corrections: corrected_card(card_from_json({}), value)):  # type: ignore[misc]
+            if corrections is None or not works(corrected_card, card_from_json({}), corrections):
                 values["corrections"] = "{}"
                 self.emptied["corrections"] += 1
-            if not _works(lambda value=row.card: card_from_json(json.loads(value))):  # type: ignore[misc]
+            if not works(lambda text: card_from_json(json.loads(text)), row.card):
                 values |= {"card": "{}", "content_id": None, "error": LOST}
                 self.rebuild += 1
             if values:
@@ -191,11 +166,13 @@ def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *,
     try:
         content = snapshot.content(content_id)
         counts = snapshot.terms(content_id)
-    except _GARBLED:
+    except GARBLED:
         return False
     if content is None or counts is None or len(content.sections) != sections:
         return False
     if [page.number for page in content.pages] != list(range(1, pages + 1)) or counts[0].page_count != pages:
+        return False
+    if not (are_sound(counts[0]) and are_sound(counts[1])):
         return False
     return chunks or _covered(content)
 
@@ -214,11 +191,13 @@ def _covered(content: Any) -> bool:
 
 def _count_again(connection: Connection) -> None:
     connection.execute(frequencies.delete())
-    recount, documents = Recount(connection), schema.documents.c
+    documents = schema.documents.c
     published = select(documents.library, documents.content_id).where(documents.content_id.is_not(None))
-    for row in connection.execute(published).all():
-        recount.add(row.library, row.content_id)
-    recount.write()
+    for some in parts(connection.execute(published).all()):
+        recount = Recount(connection)
+        for row in some:
+            recount.add(row.library, row.content_id)
+        recount.write()
 
 
 def _number_on(connection: Connection) -> None:
@@ -244,11 +223,3 @@ def _read(written: str, kind: type) -> Any:
     except ValueError:
         return None
     return value if isinstance(value, kind) else None
-
-
-def _works(call: Callable[[], object]) -> bool:
-    try:
-        call()
-    except _GARBLED:
-        return False
-    return True

@@ -12,11 +12,16 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.access.tokens import TokenStore
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.conversations.reading import ConversationReader
 from hybrid_core.store.home import CATALOG
+from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.notes.store import FeedbackStore, NoteStore
 from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
 from hybrid_core.store.recovery.recover import Recovery, recover_catalog
+from hybrid_core.text.term_counts import HEADER
 from tests.hybrid_core.store import test_upgrades_on_both as upgrades
 from tests.hybrid_pageindex.recovery.damaged_homes import Rows, all_rows, places, zero
 
@@ -41,6 +46,12 @@ def checked(home: Path, before: Rows) -> tuple[Recovery, Rows]:
         for library in snapshot.libraries():
             for document in snapshot.documents(library):
                 assert not document.content_id or snapshot.content(document.content_id) is not None
+            assert len(NoteStore(catalog).all(library)) <= len(before.get("notes", ()))
+            assert len(FeedbackStore(catalog).all(library)) <= len(before.get("feedback", ()))
+    conversations = ConversationReader(catalog)
+    assert all(conversations.path(talk.id) for talk in conversations.listed() if talk.leaf)
+    assert len(TokenStore(catalog).all()) <= len(before.get("tokens", ()))
+    JobReader(catalog).counts()
     catalog.close()
     for name, saved in done.tables.items():
         if name in before:
@@ -237,6 +248,31 @@ def test_whatever_is_flipped_no_loss_is_left_out(seed: int, copied: Copied, befo
         damaged[chance.choice([anywhere, head])] ^= 1 << chance.randrange(8)
     (home / CATALOG).write_bytes(damaged)
     checked(home, before)
+
+
+def test_values_that_no_program_wrote_are_mended(copied: Copied, before: Rows) -> None:
+    """The file is as SQLite wrote it, and each value would make a command fail, or give a right."""
+    home = copied()
+    with closing(sqlite3.connect(home / CATALOG)) as direct:
+        for statement in (
+            "UPDATE messages SET result = '{\"unsqpported\": []}', status = 'complftf' WHERE id = 2",
+            "UPDATE messages SET parent = 9 WHERE id = 4",
+            "UPDATE conversations SET leaf = 2 WHERE title = 'Talk 7'",
+            "UPDATE jobs SET status = 'dnne' WHERE id = 1",
+            "UPDATE grants SET role = 'atmin' WHERE token IN (SELECT id FROM tokens WHERE name = 'program 3')",
+            "UPDATE documents SET corrections = '{\"title' WHERE name = 'report-1.pdf'",
+            "UPDATE documents SET card = '[' WHERE name = 'report-2.pdf'",
+            "UPDATE contents SET metadata = '}' WHERE rowid = 1",
+        ):
+            assert direct.execute(statement).rowcount == 1 + (statement.count("report-1") > 0), statement
+        [(content_id, body)] = direct.execute("SELECT content_id, body FROM terms LIMIT 1 OFFSET 3").fetchall()
+        twice = body[:HEADER] + body[HEADER : HEADER + 4] * 2 + body[HEADER + 8 :]
+        direct.execute("UPDATE terms SET body = ? WHERE content_id = ?", [twice, content_id])
+        direct.commit()
+    done, after = checked(home, before)
+    assert not done.whole and done.lost["grants"] == 1 and done.emptied["corrections"] == 2
+    assert content_id not in {row[0] for row in after["contents"]}
+    assert len(after["messages"]) == len(before["messages"]) and after["notes"] == before["notes"]
 
 
 @pytest.mark.parametrize("content", [b"", b"x", bytes(PAGE_SIZE * 3), b"something else entirely " * 900])
