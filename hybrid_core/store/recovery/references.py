@@ -165,14 +165,17 @@ def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *,
     """``chunks``: none of any content was lost; else each must be seen to have its own."""
     try:
         content = snapshot.content(content_id)
-        counts = snapshot.terms(content_id)
+        words = snapshot.looked_into([content_id]).get(content_id)
+        titles = None if words is None else words.sections.title_terms
     except GARBLED:
         return False
-    if content is None or counts is None or len(content.sections) != sections:
+    if content is None or words is None or titles is None or len(content.sections) != sections:
         return False
-    if [page.number for page in content.pages] != list(range(1, pages + 1)) or counts[0].page_count != pages:
+    if [page.number for page in content.pages] != list(range(1, pages + 1)) or words.body.page_count != pages:
         return False
-    if not (are_sound(counts[0]) and are_sound(counts[1])):
+    if titles.page_count != sections or not all(map(are_sound, (words.body, words.headings, titles))):
+        return False
+    if not all(1 <= chunk.page <= pages and 1 <= int(chunk.node_id) <= sections for chunk in content.chunks):
         return False
     return chunks or _covered(content)
 
