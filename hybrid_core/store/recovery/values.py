@@ -83,11 +83,15 @@ def mend_values(connection: Connection, lost: Counter[str], emptied: Counter[str
 
 
 def are_sound(counts: TermCounts) -> bool:
-    """Return True if each term stands once, on pages that there are, and as often as the document says."""
-    ascending = bool((np.diff(counts.terms.astype(np.int64)) > 0).all())
-    inside = not len(counts.pages) or int(counts.pages.max()) < counts.page_count
-    sizes = np.diff(counts.starts)
-    return ascending and inside and int(counts.starts[-1]) == len(counts.pages) and bool((sizes > 0).all())
+    """Return True if each term stands once, on pages in order that the document has."""
+    if not len(counts.terms):
+        return not len(counts.pages)
+    starts, pages = counts.starts, counts.pages.astype(np.int64)
+    if int(starts[-1]) != len(pages) or not (np.diff(starts) > 0).all() or int(pages.max()) >= counts.page_count:
+        return False
+    rising = np.diff(pages) > 0
+    rising[starts[1:-1] - 1] = True  # there the next term begins
+    return bool(rising.all()) and bool((np.diff(counts.terms.astype(np.int64)) > 0).all())
 
 
 def works(call: Callable[..., object], *arguments: Any) -> bool:
