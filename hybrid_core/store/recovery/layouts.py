@@ -84,13 +84,15 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Schema:
     """``statements`` made the tables and indexes of the file. ``missing`` are the tables that were expected, and are
-    not named in it. ``sequence`` is the root of the last ids given, 0 where it is not known.
+    not named in it. ``sequence`` is the root of the last ids given, 0 where it is not known. ``usual``: its tables have
+    as many columns as was expected.
     """
 
     layouts: Mapping[str, Layout]
     statements: tuple[str, ...]
     missing: frozenset[str]
     sequence: int
+    usual: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +117,9 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
         columns = set(layouts[name].columns) if name in layouts else set[str]()
         if not columns or (len(columns) == len(layout.columns) and columns != set(layout.columns)):
             layouts[name] = _rooted(layout, roots)  # its statement is lost or damaged
-    return Schema(layouts, tuple(statements), frozenset(usual.keys() - entries.tables.keys()), roots.get(_SEQUENCE, 0))
+    same = all(len(layouts[name].columns) == len(layout.columns) for name, layout in usual.items())
+    missing = frozenset(usual.keys() - entries.tables.keys())
+    return Schema(layouts, tuple(statements), missing, roots.get(_SEQUENCE, 0), same and not missing)
 
 
 def statements_of(connection: sqlite3.Connection) -> list[str]:

@@ -113,8 +113,11 @@ def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
             target.execute("BEGIN")
             target.execute("DELETE FROM meta")
             tables = Salvage(pages, schema, target).run()
-            for key, value in (("schema", str(version)), ("catalog", uuid.uuid4().hex)):
-                target.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, value))
+            stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+            if stored != (str(version),):
+                tables["meta"].gone += 1
+            target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
+            target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
             target.execute("COMMIT")
     return tables
 
@@ -134,7 +137,8 @@ def _version(data: mmap.mmap, schema: Schema) -> int:
     for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
         row = meta.row(record)
         if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
-            return int(str(row["value"]))
+            version = int(str(row["value"]))
+            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
     return SCHEMA_VERSION
 
 

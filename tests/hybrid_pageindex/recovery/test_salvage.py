@@ -320,3 +320,13 @@ def test_where_there_is_nothing_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="neither a catalog nor uploads"):
         recover_catalog(tmp_path / "home")
     assert not (tmp_path / "home").exists()
+
+
+def test_a_damaged_version_number_makes_no_old_catalog(copied: Copied, before: Rows) -> None:
+    home = copied()
+    with closing(sqlite3.connect(home / CATALOG)) as direct:
+        direct.execute("UPDATE meta SET value = '4' WHERE key = 'schema'")
+        direct.commit()
+    zero(home / CATALOG, 1)
+    _, after = checked(home, before)
+    assert after == before
