@@ -85,7 +85,7 @@ class Layout:
 class Schema:
     """``statements`` made the tables and indexes of the file. ``missing`` are the tables that were expected, and are
     not named in it. ``sequence`` is the root of the last ids given, 0 where it is not known. ``usual``: its tables have
-    as many columns as was expected.
+    as many columns as was expected. ``replaced`` tables are described by damaged statements, or none.
     """
 
     layouts: Mapping[str, Layout]
@@ -93,6 +93,7 @@ class Schema:
     missing: frozenset[str]
     sequence: int
     usual: bool = False
+    replaced: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -113,13 +114,16 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
     roots = {name: root for kind in (entries.tables, entries.indexes) for name, (root, _) in kind.items()}
     statements = [sql for kind in (entries.tables, entries.indexes) for _, sql in kind.values() if sql]
     layouts = _layouts(statements, roots)
+    replaced = set[str]()
     for name, layout in usual.items():
         columns = set(layouts[name].columns) if name in layouts else set[str]()
         if not columns or (len(columns) == len(layout.columns) and columns != set(layout.columns)):
             layouts[name] = _rooted(layout, roots)  # its statement is lost or damaged
+            replaced.add(name)
     same = all(len(layouts[name].columns) == len(layout.columns) for name, layout in usual.items())
     missing = frozenset(usual.keys() - entries.tables.keys())
-    return Schema(layouts, tuple(statements), missing, roots.get(_SEQUENCE, 0), same and not missing)
+    last = roots.get(_SEQUENCE, 0)
+    return Schema(layouts, tuple(statements), missing, last, same and not missing, frozenset(replaced))
 
 
 def statements_of(connection: sqlite3.Connection) -> list[str]:

@@ -114,8 +114,8 @@ def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
             target.execute("DELETE FROM meta")
             tables = Salvage(pages, schema, target).run()
             stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-            if stored != (str(version),):
-                tables["meta"].gone += 1
+            if stored != (str(version),) or (version == SCHEMA_VERSION and schema.replaced):
+                tables["meta"].gone += 1  # so that the catalog does not pass for a whole one
             target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
             target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
             target.execute("COMMIT")

@@ -330,3 +330,13 @@ def test_a_damaged_version_number_makes_no_old_catalog(copied: Copied, before: R
     zero(home / CATALOG, 1)
     _, after = checked(home, before)
     assert after == before
+
+
+def test_a_damaged_statement_of_a_table_is_replaced(copied: Copied, before: Rows) -> None:
+    """SQLite finds nothing wrong with the name of a column, and every command that asks for it fails."""
+    home = copied()
+    content = (home / CATALOG).read_bytes()
+    assert content.count(b"\tattempts INTEGER") == 1
+    (home / CATALOG).write_bytes(content.replace(b"\tattempts INTEGER", b"\tattemptr INTEGER"))
+    done, after = checked(home, before)
+    assert not done.whole and after == before
