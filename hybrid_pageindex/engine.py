@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.page_search import Matches
     from hybrid_pageindex.services.pictures import Pictures
     from hybrid_pageindex.services.places import PlaceFound
+    from hybrid_pageindex.services.recovering import RecoveryReport
     from hybrid_pageindex.services.settings_change import SettingView
     from hybrid_pageindex.services.sizes import HomeSize, LibrarySize
     from hybrid_pageindex.services.sources import LibraryUpdate, Options
@@ -1163,6 +1164,17 @@ class Engine:
 
         checks = await stoppable(lambda stop: check_contents(self._parts(), self.settings, mend, told, stop))
         return replace(found, checks=(*found.checks, *checks))
+
+    async def recover(self, *, on_progress: Callable[[IndexProgress], None] | None = None) -> RecoveryReport:
+        """Make good a catalog that is damaged or missing: every row that can be read is brought into a new one, and
+        files that it lost are indexed again. The damaged file is kept beside it; a catalog that is whole stays.
+
+        Raises BusyError while another process uses the home, UsageError where the catalog is in PostgreSQL.
+        """
+        from hybrid_pageindex.services.recovering import recover
+
+        self.close()  # nobody may have the catalog open
+        return await stoppable(lambda stop: recover(self.settings, self._parts, on_progress or _not_told, stop))
 
     def hand_back(self) -> None:
         """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""

@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from hybrid_core.store.home import FOLDERS, ORIGINALS
+from hybrid_core.store.home import CATALOG, FOLDERS, ORIGINALS
 from hybrid_core.store.scratch import sweep
 
 
@@ -16,6 +16,8 @@ def forget_files(home: Path) -> None:
     """
     for name in FOLDERS - {ORIGINALS, "tmp"}:
         shutil.rmtree(home / name, ignore_errors=True)
+    for file in home.glob(f"{CATALOG}.damaged-*"):  # what a recovery left beside the new catalog
+        file.unlink(missing_ok=True)
     sweep(home / "tmp")
     for folder in (*(home / ORIGINALS).glob("*"), home / ORIGINALS, home / "tmp"):
         with suppress(OSError):  # it is not empty, or was never there

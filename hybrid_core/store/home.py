@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from hybrid_core.errors import DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError, StoreError
 
 CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
 FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp"})
+_RECOVERY = Path("locks", "recover.lock")
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 FREE_SPACE = "Free some space"  # begins the advice where a disk is full
@@ -103,6 +106,38 @@ def close_to_others(path: Path) -> None:
         found = path.lstat()
         if found.st_mode & _OTHERS and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid():
             path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+
+
+@contextlib.contextmanager
+def lock_for_recovery(home: Path) -> Iterator[bool]:
+    """Keep other processes from opening the catalog of a home; yield False where another one does so already."""
+    lock = home / _RECOVERY
+    make_folder(lock.parent)
+    make_file(lock)
+    handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            alone = False
+        yield alone
+    finally:
+        os.close(handle)  # the file stays: were it unlinked, two could hold «the» lock
+
+
+def check_not_recovering(home: Path) -> None:
+    """Raise BusyError while another process recovers the catalog of this home."""
+    try:
+        handle = os.open(home / _RECOVERY, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # most homes were never recovered
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BusyError(f"{home}: its catalog is being recovered.", "Try again when that has ended.") from error
+    finally:
+        os.close(handle)
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:

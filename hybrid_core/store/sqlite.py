@@ -94,7 +94,8 @@ class SqliteFile:
             raise StoreError(f"{self.path}: damaged ({found}).", self._mend)
 
     def size_bytes(self) -> int:
-        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
+        files = (self.path.with_name(f"{self.path.name}{more}") for more in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def _open(self) -> None:
         """Open the file to be written, else to be read. Raises what ``__init__`` raises."""

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from hybrid_core.errors import SchemaError, StoreError
 from hybrid_core.store.database import Database
-from hybrid_core.store.home import open_home
+from hybrid_core.store.home import check_not_recovering, open_home
 from hybrid_core.store.partial_index import partial_index
 from hybrid_core.store.sqlite import SqliteFile
 from hybrid_core.store.tables import metadata
@@ -211,6 +211,14 @@ changes = Table(
 )  # fmt: skip
 
 
+DAMAGED = (
+    "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
+    "restored instead has everything until then. Without either, «sqlite3 catalog.sqlite .recover | sqlite3 "
+    "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
+    "uploads are in it alone."
+)
+"""What to do about a damaged catalog."""
+
 COPYING = "copying"  # in meta: from which catalog, while this one is made a copy of it
 EPOCH = "epoch"  # in meta: whose collections on a Qdrant server are the catalog's, and not those of a copy of it
 
@@ -230,13 +238,8 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
             url, lambda opened: _ready(opened, path), lambda opened: _prepare(opened, path)
         )
     else:
-        mend = (
-            "Restore your backup of it. Without one, «sqlite3 catalog.sqlite .recover | sqlite3 saved.sqlite» (or "
-            ".dump, where that fails) saves what can be read. "
-            "Do not just move it away: notes, corrections, conversations, rights and the names of "
-            "uploads are in it alone."
-        )
-        made = SqliteFile(path, "a catalog", mend, lambda opened: _prepare_file(opened, path))
+        check_not_recovering(path.parent)
+        made = SqliteFile(path, "a catalog", DAMAGED, lambda opened: _prepare_file(opened, path))
     with made.reading() as connection:
         half = connection.scalar(select(meta.c.value).where(meta.c.key == COPYING)) is not None
     if half and not copying:

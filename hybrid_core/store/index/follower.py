@@ -234,7 +234,7 @@ class Follower:
         if not verified and (difference := self._difference(source)):
             self._refill(source, difference)
             if difference := self._difference(source):
-                advice = "Its catalog is damaged: index the library into a new home."
+                advice = "Its catalog is damaged: run «hybrid-pageindex recover» (in PostgreSQL, restore a dump)."
                 raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
         if self._verified and not verified and self._store.replicated:
             self._store.clear(self._recent(source))

@@ -397,6 +397,12 @@ async def _rebuild(engine: Engine, options: argparse.Namespace) -> int:
     return _reported(report, options)
 
 
+async def _recover(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli.recover import recover
+
+    return await recover(engine, options)
+
+
 async def _jobs(engine: Engine, options: argparse.Namespace) -> int:
     from hybrid_pageindex.doors.cli.jobs import jobs
 
@@ -430,5 +436,5 @@ _COMMANDS = {
     "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
     "briefing": _brief,
     "migrate": _migrate, "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild,
-    "watch": _watch, "worker": _worker, "serve": _serve, "token": _token, "usage": _usage,
+    "recover": _recover, "watch": _watch, "worker": _worker, "serve": _serve, "token": _token, "usage": _usage,
 }  # fmt: skip

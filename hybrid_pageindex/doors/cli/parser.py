@@ -274,6 +274,8 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     doctor.add_argument("--deep", action="store_true", help="compare every stored page with its file")
     doctor.add_argument("--mend", action="store_true", help="compare, and index again what differs")
 
+    commands.add_parser("recover", parents=[common], help="save what a damaged or missing catalog still has")
+
     if plugins.wanted(typed, list(commands.choices)):
         for name, command in plugins.commands():
             other = commands.add_parser(name, help=command.help, description=command.help)

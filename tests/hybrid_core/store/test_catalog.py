@@ -252,7 +252,7 @@ def test_a_catalog_with_damaged_bytes_says_so(catalog: Catalog, column: str) -> 
     with pytest.raises(StoreError, match="damaged") as raised, catalog.snapshot() as snapshot:
         list(snapshot.pages(C1))
     advice = raised.value.advice
-    assert "Restore your backup" in advice and "sqlite3 catalog.sqlite .recover" in advice and "notes" in advice
+    assert advice.startswith("Run «hybrid-pageindex recover»") and "backup" in advice and "notes" in advice
     assert "index again" not in advice, "who follows that loses what is in the catalog alone"
 
 

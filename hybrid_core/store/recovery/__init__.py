@@ -1,0 +1,1 @@
+"""What a damaged catalog still holds, brought into a new one."""

@@ -1,0 +1,311 @@
+"""A SQLite file read page by page, without SQLite, which stops at the first page that is damaged.
+
+The format is documented at https://www.sqlite.org/fileformat2.html. Rows are decoded from the leaves of the b-trees.
+Each page is recorded with the tree that holds it: a page that two trees hold, or none, shows damage too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAGIC = b"SQLite format 3\0"
+PAGE_SIZE = 4096  # SQLite's default, where the header does not say
+TABLE_LEAF, INDEX_LEAF = 13, 10
+_TABLE_INTERIOR, _INDEX_INTERIOR = 5, 2
+_PAGE_HEADER = struct.Struct(">BHHHB")  # kind, first free block, cells, start of their content, lost bytes
+_INTEGERS = (0, 1, 2, 3, 4, 6, 8)  # bytes of the serial types 0 to 6
+_SMALLEST_CELL = 4  # bytes
+_FREE = 1  # the owner of pages in the list of free ones
+_FIRST_TREE = 2
+_LOCK_BYTE = 0x40000000  # SQLite leaves the page that holds this byte unused
+
+Value = None | int | float | str | bytes
+Record = tuple[int, list[Value]]
+"""The rowid (0 in an index), and the values as they are stored: text as bytes marked by ``Text``."""
+
+
+class Text(bytes):
+    """A text as it is stored, in UTF-8 unless it is damaged."""
+
+
+class Damage(Exception):
+    """Something of a page is not as SQLite writes it."""
+
+
+@dataclass(slots=True, eq=False)
+class Tree:
+    """Count the unreadable pages and cells of one b-tree in ``damage``, and its readable rows in ``records``."""
+
+    number: int
+    table: bool
+    damage: int = 0
+    records: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    leaf: bool
+    children: tuple[int, ...]
+    cells: tuple[Record | None, ...]
+
+
+class PageFile:
+    """The pages of one file, numbered from 1. ``whole``: its header and its list of free pages are as they should be,
+    and no page is cut off.
+    """
+
+    def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
+        """``reserved`` are the bytes at the end of each page that hold nothing."""
+        head = bytes(data[:100])
+        self.page_size, self._usable = page_size, page_size - reserved
+        self._data = data
+        self.count = len(data) // page_size
+        self._owners = array("H", bytes(2 * (self.count + 1)))
+        self._trees = list[Tree]()
+        self.whole = False
+        if geometry_of(head) == (page_size, reserved):
+            counted = struct.unpack_from(">I", head, 28)[0] if head[24:28] == head[92:96] else self.count
+            self.whole = self._mark_free(head) and len(data) % page_size == 0 and counted == self.count
+        if (lock := _LOCK_BYTE // self.page_size + 1) <= self.count:
+            self._owners[lock] = _FREE
+
+    def new_tree(self, *, table: bool) -> Tree:
+        """``table``: keyed by rowid; else an index, or a table without rowids."""
+        tree = Tree(len(self._trees) + _FIRST_TREE, table)
+        self._trees.append(tree)
+        return tree
+
+    def records(self, tree: Tree, root: int) -> Iterator[Record]:
+        """Yield what the tree below ``root`` holds, in its order as far as it is whole; ``tree`` counts the damage."""
+        left: list[int | Record] = [root]
+        while left:
+            item = left.pop()
+            if not isinstance(item, int):
+                tree.records += 1
+                yield item
+                continue
+            try:
+                page = self._read(tree, item)
+            except Damage:
+                tree.damage += 1
+                continue
+            if page.leaf:
+                left += reversed([cell for cell in page.cells if cell is not None])
+                continue
+            *before, last = page.children
+            inside: list[int | Record] = []
+            for child, cell in zip(before, page.cells, strict=True):
+                inside += [child] if cell is None or tree.table else [child, cell]
+            left += reversed([*inside, last])
+
+    def unclaimed(self) -> list[int]:
+        """The pages that no tree and no list holds."""
+        return [number for number in range(1, self.count + 1) if not self._owners[number]]
+
+    def stray(self, number: int) -> tuple[bool, list[Record]]:
+        """Return what a page holds that no tree leads to, and whether it is a table's; nothing is claimed.
+
+        Raises Damage where it is no page of rows.
+        """
+        tree = Tree(0, table=self._kind(number) == TABLE_LEAF)
+        if self._kind(number) == _TABLE_INTERIOR:
+            raise Damage
+        return tree.table, [cell for cell in self._read(tree, number, claim=False).cells if cell is not None]
+
+    def claim_stray(self, tree: Tree, number: int) -> None:
+        """Give a page that ``stray`` read to a tree, with all that its rows hold elsewhere."""
+        tree.records += sum(cell is not None for cell in self._read(tree, number).cells)
+
+    def _kind(self, number: int) -> int:
+        start = (number - 1) * self.page_size
+        return self._data[start + 100 if number == 1 else start]
+
+    def _claim(self, tree: Tree, number: int) -> None:
+        """Raises Damage for a page that there is not, or that this tree has already."""
+        if not 1 <= number <= self.count:
+            raise Damage
+        owner = self._owners[number]
+        if owner == tree.number:
+            raise Damage
+        if owner:  # two hold it: which of them should cannot be known
+            tree.damage += 1
+            if owner == _FREE:
+                self.whole = False
+            else:
+                self._trees[owner - _FIRST_TREE].damage += 1
+        self._owners[number] = tree.number
+
+    def _read(self, tree: Tree, number: int, *, claim: bool = True) -> _Page:
+        if claim:
+            self._claim(tree, number)
+        start, first = (number - 1) * self.page_size, 100 if number == 1 else 0
+        page = self._data[start : start + self.page_size]
+        kind, free, count, content, lost = _PAGE_HEADER.unpack_from(page, first)
+        interior = kind in (_TABLE_INTERIOR, _INDEX_INTERIOR)
+        if kind not in ((_TABLE_INTERIOR, TABLE_LEAF) if tree.table else (_INDEX_INTERIOR, INDEX_LEAF)):
+            raise Damage
+        pointers = first + (12 if interior else 8)
+        if pointers + 2 * count > self._usable:
+            raise Damage
+        children, cells, used = list[int](), list[Record | None](), lost
+        for (at,) in struct.iter_unpack(">H", page[pointers : pointers + 2 * count]):
+            child, cell = 0, None
+            try:
+                child, cell, size = self._cell(tree, page, at, kind, claim=claim)
+                used += size
+            except (Damage, IndexError, struct.error):
+                tree.damage += 1
+                if interior and at + 4 <= self._usable:
+                    child = struct.unpack_from(">I", page, at)[0]
+            children.append(child)
+            cells.append(cell)
+        if interior:
+            children.append(struct.unpack_from(">I", page, first + 8)[0])
+        used += _free_bytes(page, free)
+        if used != self._usable - (content or 65536):  # a cell that its page has forgotten, or one that is too long
+            tree.damage += 1
+        return _Page(not interior, tuple(children), tuple(cells))
+
+    def _cell(self, tree: Tree, page: bytes, at: int, kind: int, *, claim: bool) -> tuple[int, Record | None, int]:
+        """Return (child page, record, bytes on this page). Raises Damage, IndexError where it is not as it should."""
+        begin, child, rowid = at, 0, 0
+        if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
+            child = struct.unpack_from(">I", page, at)[0]
+            at += 4
+        if kind == _TABLE_INTERIOR:
+            _, at = _varint(page, at)
+            return child, None, at - begin
+        length, at = _varint(page, at)
+        if kind == TABLE_LEAF:
+            rowid, at = _varint(page, at)
+        usable = self._usable
+        limit = usable - 35 if kind == TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+        if length <= limit:
+            if at + length > usable:
+                raise Damage
+            return child, (rowid, _decoded(page[at : at + length])), max(at + length - begin, _SMALLEST_CELL)
+        minimum = (usable - 12) * 32 // 255 - 23
+        local = minimum + (length - minimum) % (usable - 4)
+        local = local if local <= limit else minimum
+        if at + local + 4 > usable or length > self.count * self.page_size:
+            raise Damage
+        parts, missing = [page[at : at + local]], length - local
+        following = struct.unpack_from(">I", page, at + local)[0]
+        for number in self._chain(tree, following, claim=claim):
+            start = (number - 1) * self.page_size + 4
+            parts.append(self._data[start : start + min(missing, usable - 4)])
+            missing -= len(parts[-1])
+            if not missing:
+                break
+        if missing:
+            raise Damage
+        return child, (rowid, _decoded(b"".join(parts))), at + local + 4 - begin
+
+    def _chain(self, tree: Tree, number: int, *, claim: bool) -> Iterator[int]:
+        """The pages on which a long record goes on, as long as somebody asks for the next."""
+        while number:
+            if claim:
+                self._claim(tree, number)
+            elif not 1 <= number <= self.count:
+                raise Damage
+            yield number
+            number = struct.unpack_from(">I", self._data, (number - 1) * self.page_size)[0]
+
+    def _mark_free(self, head: bytes) -> bool:
+        """Mark the free pages; False where their list is damaged."""
+        trunk, expected = struct.unpack_from(">II", head, 32)
+        free = set[int]()
+        while trunk:
+            if not 1 < trunk <= self.count or trunk in free:
+                return False
+            free.add(trunk)
+            self._owners[trunk] = _FREE
+            start = (trunk - 1) * self.page_size
+            trunk, count = struct.unpack_from(">II", self._data, start)
+            if count > self.page_size // 4 - 2:
+                return False
+            for (leaf,) in struct.iter_unpack(">I", self._data[start + 8 : start + 8 + 4 * count]):
+                if not 1 < leaf <= self.count or leaf in free:
+                    return False
+                free.add(leaf)
+                self._owners[leaf] = _FREE
+        return len(free) == int(expected)
+
+
+def geometry_of(head: bytes) -> tuple[int, int]:
+    """Return the page size and the reserved bytes a page by the first 100 bytes of a file; (0, 0) for nonsense."""
+    if len(head) < 100 or head[:16] != MAGIC or head[21:24] != b"\x40\x20\x20":
+        return 0, 0
+    size = int.from_bytes(head[16:18], "big")
+    size = 65536 if size == 1 else size
+    return (size, head[20]) if 512 <= size <= 65536 and not size & (size - 1) and size - head[20] >= 480 else (0, 0)
+
+
+def open_pages(data: bytes | mmap.mmap) -> PageFile:
+    """Read a file as its header says, or with SQLite's usual page size if that fits its first tree better."""
+    size, reserved = geometry_of(bytes(data[:100]))
+    candidates = {(PAGE_SIZE, 0): 0, (size, 0): 1, (size, reserved): 2} if size else {(PAGE_SIZE, 0): 0}
+    if len(candidates) == 1:
+        return PageFile(data)
+    return PageFile(data, *min(candidates, key=lambda pair: (_damage(PageFile(data, *pair)), candidates[pair])))
+
+
+def _damage(pages: PageFile) -> int:
+    """Count what is damaged of the first tree, which is the schema."""
+    tree = pages.new_tree(table=True)
+    readable = sum(1 for _ in pages.records(tree, 1))
+    return tree.damage + (not readable)
+
+
+def _varint(page: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for place in range(at, at + 8):
+        byte = page[place]
+        value = value << 7 | byte & 127
+        if byte < 128:
+            return value, place + 1
+    value = value << 8 | page[at + 8]
+    return value - (1 << 64) if value >> 63 else value, at + 9
+
+
+def _decoded(payload: bytes) -> list[Value]:
+    """The values of a record. Raises Damage where its header and its length do not fit each other."""
+    size, at = _varint(payload, 0)
+    values, body = list[Value](), size
+    if size > len(payload):
+        raise Damage
+    while at < size:
+        kind, at = _varint(payload, at)
+        if kind >= 12:
+            length = (kind - 12) // 2
+            piece = payload[body : body + length]
+            values.append(Text(piece) if kind & 1 else piece)
+        elif kind == 7:
+            length = 8
+            values.append(struct.unpack_from(">d", payload, body)[0])
+        elif kind in (8, 9):
+            length = 0
+            values.append(kind - 8)
+        elif kind <= 6:
+            length = _INTEGERS[kind]
+            values.append(int.from_bytes(payload[body : body + length], "big", signed=True) if kind else None)
+        else:
+            raise Damage
+        body += length
+    if at != size or body != len(payload):
+        raise Damage
+    return values
+
+
+def _free_bytes(page: bytes, at: int) -> int:
+    """Return the bytes in the free blocks of a page. Each block names the next one."""
+    total, before = 0, 0
+    while before < at <= len(page) - 4:
+        before = at
+        at, size = struct.unpack_from(">HH", page, at)
+        total += size
+    return total

@@ -1,0 +1,185 @@
+"""A damaged or missing catalog made good: salvaged into a new one, which then takes its place."""
+
+from __future__ import annotations
+
+import mmap
+import sqlite3
+import struct
+import uuid
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, open_home
+from hybrid_core.store.objects.folder import Folder
+from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
+from hybrid_core.store.recovery.originals import name_originals
+from hybrid_core.store.recovery.pages import open_pages
+from hybrid_core.store.recovery.references import Mending
+from hybrid_core.store.recovery.replacing import exclusive
+from hybrid_core.store.recovery.salvage import Salvage, Saved
+from hybrid_core.store.recovery.wal import fold
+from hybrid_core.store.scratch import scratch_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The result of a recovery. ``damaged`` is the path of the old file, None if it was ``whole`` or there was none.
+
+    ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
+    which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
+    kept files had no name. ``newest`` is False where the latest changes may be lost with the log.
+    """
+
+    whole: bool
+    missing: bool
+    damaged: Path | None
+    tables: dict[str, Saved]
+    lost: Counter[str]
+    emptied: Counter[str]
+    libraries: tuple[str, ...]
+    rebuild: int
+    unnamed: int
+    newest: bool
+
+
+def recover_catalog(home: Path) -> Recovery:
+    """Salvage the catalog of a home, and put the new one in its place unless the old one is whole.
+
+    The damaged file is only read until the new one is complete; then it is renamed. Raises BusyError while another
+    process uses the home, SchemaError where a newer version wrote the catalog, StoreError where the disk refuses.
+    """
+    if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
+        raise StoreError(f"{home}: neither a catalog nor uploads are here.", "Name the right home with --home.")
+    open_home(home)
+    with exclusive(home) as home_lock, scratch_folder(home / "tmp") as scratch:
+        folded, new = scratch / "damaged.sqlite", scratch / CATALOG
+        home_lock.copy(folded)
+        newest = fold(home_lock.log, folded)
+        missing = not folded.stat().st_size
+        try:
+            tables = {} if missing else _salvaged(folded, new)
+        except sqlite3.Error as error:
+            advice = advice_of(str(error), home, "Check the disk, then run the command again.")
+            raise StoreError(f"{new}: the new catalog cannot be written ({error}).", advice) from error
+        with closing(_opened(new)) as catalog:
+            mending = Mending(catalog, tables)
+            mending.run()
+        unnamed = _name_originals(new, home / ORIGINALS)
+        sound = not missing and newest and not mending.changed and _is_sound(folded)
+        whole = sound and all(saved.whole and not saved.gone and not saved.partly for saved in tables.values())
+        damaged = None
+        if not whole:
+            _finish(new)
+            damaged = home_lock.replace(folded, new)
+    if whole and unnamed:
+        _name_originals(home / CATALOG, home / ORIGINALS)
+    return Recovery(
+        whole, missing, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
+        unnamed, newest,
+    )  # fmt: skip
+
+
+def _salvaged(damaged: Path, new: Path) -> dict[str, Saved]:
+    """Make ``new`` of what ``damaged`` holds, in the schema of the version that wrote it."""
+    Catalog(new).close()
+    with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with closing(sqlite3.connect(new)) as target:
+            expected = statements_of(target)
+        pages = open_pages(data)
+        schema = read_schema(pages, expected)
+        version = _version(data, schema)
+        if version > SCHEMA_VERSION:
+            raise SchemaError(
+                f"The damaged catalog was written by a newer version (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}).",
+                "Upgrade hybrid-pageindex, then run the command again.",
+            )
+        if version < SCHEMA_VERSION:
+            new.unlink()
+            schema = _older(schema)
+        with closing(sqlite3.connect(new, isolation_level=None)) as target:
+            target.execute("PRAGMA journal_mode=OFF")
+            target.execute("PRAGMA synchronous=OFF")
+            target.execute("PRAGMA foreign_keys=OFF")
+            for sql in schema.statements if version < SCHEMA_VERSION else ():
+                target.execute(sql)
+            target.execute("BEGIN")
+            target.execute("DELETE FROM meta")
+            tables = Salvage(pages, schema, target).run()
+            stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+            if stored != (str(version),) or (version == SCHEMA_VERSION and schema.replaced):
+                tables["meta"].gone += 1  # so that the catalog does not pass for a whole one
+            target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
+            target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
+            target.execute("COMMIT")
+    return tables
+
+
+def _older(schema: Schema) -> Schema:
+    """Return the schema of an older version without the tables that came later."""
+    layouts = {name: layout for name, layout in schema.layouts.items() if name not in schema.missing}
+    tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
+    statements = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
+    return Schema(layouts, statements, frozenset(), schema.sequence)
+
+
+def _version(data: mmap.mmap, schema: Schema) -> int:
+    """Return the schema version that a catalog names, or the current one if that cannot be read."""
+    meta: Layout = schema.layouts["meta"]
+    pages = open_pages(data)  # apart: the salvage walks through this table once more
+    for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
+        row = meta.row(record)
+        if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
+            version = int(str(row["value"]))
+            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
+    return SCHEMA_VERSION
+
+
+def _opened(new: Path) -> Catalog:
+    """Open what was salvaged, which upgrades it if an older version wrote it. Raises StoreError where that fails."""
+    try:
+        return Catalog(new)
+    except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
+        raise StoreError(
+            f"What can be read of the damaged catalog cannot be brought to this version ({error}).",
+            "Run recover with the version that wrote it; the damaged catalog is as it was.",
+        ) from error
+
+
+def _name_originals(file: Path, originals: Path) -> int:
+    with closing(Catalog(file)) as catalog, catalog.writing() as connection:
+        return name_originals(connection, list(Folder(originals).names()))
+
+
+def _is_sound(file: Path) -> bool:
+    """Return True if SQLite finds nothing wrong with a copy of the catalog."""
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
+            return [row[0] for check in checks for row in connection.execute(check)] == ["ok"]
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+
+
+def _finish(new: Path) -> None:
+    """Have everything of the new catalog in its one file. Raises StoreError where it is not as it should be."""
+    try:
+        with closing(sqlite3.connect(new)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            checks = ("PRAGMA integrity_check", "PRAGMA foreign_key_check")
+            problems = [str(row[0]) for check in checks for row in connection.execute(check)]
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        problems = [str(error)]
+    if problems != ["ok"]:
+        raise StoreError(
+            f"The new catalog is not whole ({', '.join(problems[:3])}); the damaged one is as it was.",
+            "Check the disk, then run the command again.",
+        )
