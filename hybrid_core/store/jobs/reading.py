@@ -11,8 +11,11 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.store.jobs import events, rows
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
+from hybrid_core.store.jobs.turns import numbered_by_turn
 from hybrid_core.store.parts import parts
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus
+
+_IN_TURN = ("id", "stage", "library", "owner", "priority", "turn")
 
 
 class JobReader:
@@ -71,9 +74,11 @@ class JobReader:
         return found
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
-        """Of those of these that wait, how many wait before each."""
-        place = func.row_number().over(order_by=(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id))
-        order = select(jobs.c.id, (place - 1).label("ahead")).where(IS_WAITING).subquery()
+        """Of those of these that wait, how many wait before each: libraries take turns, and in them those who asked."""
+        waiting = select(*(jobs.c[name] for name in _IN_TURN)).where(IS_WAITING).subquery()
+        turns = numbered_by_turn(waiting, ["stage"])
+        place = func.row_number().over(order_by=(turns.c.priority.desc(), turns.c.turn, turns.c.of_turn, turns.c.id))
+        order = select(turns.c.id, (place - 1).label("ahead")).subquery()
         with self._store.reading() as connection:
             return {
                 row.id: row.ahead
