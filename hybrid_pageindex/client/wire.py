@@ -90,7 +90,7 @@ class Wire:
             await pool.aclose()
 
     def _unreachable(self, error: httpx.TransportError) -> errors.UnreachableError:
-        return errors.UnreachableError(f"{self._url}: {error or type(error).__name__}", "Is the server running?")
+        return errors.UnreachableError(f"{self._url}: {error or 'the connection broke off'}", "Is the server running?")
 
 
 async def _checked(answered: httpx.Response) -> None:
