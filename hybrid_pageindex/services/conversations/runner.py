@@ -117,7 +117,7 @@ class TurnRunner:
         except PageIndexError as error:
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=str(error))
-        except Exception:  # whoever asked hears of it, and the lease is given back
+        except Exception:  # noqa: BLE001 - whoever asked hears of it, and the lease is given back
             _log.exception("a turn failed")
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=_UNEXPECTED)
