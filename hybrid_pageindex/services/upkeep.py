@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,7 +124,13 @@ def health(
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
     ]
-    sizes = library_sizes(catalog(), home) if checks[3].ok else []
+    damage = checks[3]
+    if not damage.ok:  # by which the others are opened
+        unseen = "not looked at, for the catalog cannot be opened"
+        checks = [
+            one if one is damage or one.detail != damage.detail else replace(one, detail=unseen) for one in checks
+        ]
+    sizes = library_sizes(catalog(), home) if damage.ok else []
     checks += [_tried(f"library '{size.name}'", partial(_library, indexes(), size)) for size in sizes]
     checks += [
         _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),

@@ -19,6 +19,7 @@ from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.services.standby import Standby
 
 T = TypeVar("T")
+_UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
 _REMEMBERED = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
 
 
@@ -38,6 +39,7 @@ class Server:
     standby: Standby
     feed: Feed
     metrics: Metrics
+    uploads: Turns = field(default_factory=lambda: Turns(_UPLOADS, 0))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _working: set[asyncio.Task[Any]] = field(default_factory=set)
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
