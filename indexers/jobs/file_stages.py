@@ -194,9 +194,9 @@ class FileStages:
         """The server's reach, with the folders that a file may not leave: it may be a link since it was found there."""
         if self._options.reach is None:
             return None
-        sources = [one for one in all_sources(self._catalog, turn.library) if one.holds(str(turn.file))]
-        named = any(one.kind == "file" for one in sources)
-        folders = () if named else (Path(os.path.realpath(one.root)) for one in sources)
+        sources = [source for source in all_sources(self._catalog, turn.library) if source.holds(str(turn.file))]
+        named = any(source.kind == "file" for source in sources)
+        folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
         return replace(self._options.reach, folders=tuple(folders))
 
     def _moved_from(self, library: str, sha256: str, format: str) -> list[Document]:

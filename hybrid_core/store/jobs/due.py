@@ -49,8 +49,8 @@ class Due:
             "who": worker, "stages": list(stages or get_args(JobStage)),
             **open_values(connection, paused, longest_ms, limits),
         }  # fmt: skip
-        found = cls(only_awaited, values, limits)
-        return found if values["able"] and found._choose(connection, values, 1, ()) else None
+        due = cls(only_awaited, values, limits)
+        return due if values["able"] and due._choose(connection, values, 1, ()) else None
 
     def take(self, connection: Connection, most: int, lease_ms: int) -> list[Row[Any]]:
         """In the order of their urgency and turns. Workers take one after the other, so that what others have counts;
@@ -65,8 +65,8 @@ class Due:
             chosen = self._choose(connection, values, count, passed)
             if not chosen:
                 break
-            found = connection.execute(_TAKE, {"chosen": chosen, "who": values["who"], "lease": lease_ms})
-            in_turn = sorted(found, key=lambda row: chosen.index(row.id))
+            free = connection.execute(_TAKE, {"chosen": chosen, "who": values["who"], "lease": lease_ms})
+            in_turn = sorted(free, key=lambda row: chosen.index(row.id))
             if not self.only_awaited:
                 turns.note_turns(connection, in_turn)
             taken += in_turn
@@ -74,9 +74,9 @@ class Due:
         return taken
 
     def _choose(
-        self, connection: Connection, values: Mapping[str, Any], most: int, passed: Sequence[int]
+        self, connection: Connection, values: Mapping[str, Any], count: int, passed: Sequence[int]
     ) -> Sequence[int]:
-        values = {**values, "passed": list(passed), "most": most}
+        values = {**values, "passed": list(passed), "most": count}
         if self.only_awaited:
             return connection.scalars(_AWAITED, values).all()
         return turns.choose(connection, values)

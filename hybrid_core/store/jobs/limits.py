@@ -43,7 +43,7 @@ class JobLimits:
 
 
 def open_now() -> list[ColumnElement[bool]]:
-    """What is true of a job that may be taken now, whoever is able to; its values are ``open_values``."""
+    """Return the conditions of a job that may be taken now, whoever is able to; their values are ``open_values``."""
     now = db_now()
     return [
         IS_WAITING,

@@ -77,17 +77,17 @@ def _offers() -> Select[Any]:
     chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
     alike = ["kind", "needs"]
     chosen = numbered_by_turn(chosen, alike)
-    for name, within, most in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
-        chosen = _numbered(chosen, name, within, most, _order(chosen.c))
+    for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
+        chosen = _numbered(chosen, name, within, limit, _order(chosen.c))
     chosen = _numbered(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])
     return select(chosen)
 
 
-def _numbered(chosen: Any, name: str, within: Sequence[str], most: str, order: Sequence[Any]) -> Any:
-    """These jobs with their numbers among those that are the same ``within``, up to ``most``."""
-    place = func.row_number().over(partition_by=[chosen.c[one] for one in within], order_by=order)
+def _numbered(chosen: Any, name: str, within: Sequence[str], limit: str, order: Sequence[Any]) -> Any:
+    """Return these jobs with their numbers among those that are the same ``within``, up to ``limit``."""
+    place = func.row_number().over(partition_by=[chosen.c[column] for column in within], order_by=order)
     numbered = select(chosen, place.label(name)).subquery()
-    return select(numbered).where(numbered.c[name] <= bindparam(most)).subquery()
+    return select(numbered).where(numbered.c[name] <= bindparam(limit)).subquery()
 
 
 def _order(of: Any) -> list[Any]:

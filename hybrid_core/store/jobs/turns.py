@@ -84,8 +84,8 @@ def numbered_by_turn(waiting: Any, alike: Sequence[str]) -> Any:
     """
     for name, within, before in (("of_owner", ["library", "owner"], []), ("of_turn", ["library"], ["of_owner"])):
         place = func.row_number().over(
-            partition_by=[waiting.c[one] for one in (*alike, "priority", "turn", *within)],
-            order_by=[waiting.c[one] for one in (*before, "id")],
+            partition_by=[waiting.c[column] for column in (*alike, "priority", "turn", *within)],
+            order_by=[waiting.c[column] for column in (*before, "id")],
         )
         waiting = select(waiting, place.label(name)).subquery()
     return waiting
@@ -119,19 +119,19 @@ def _firsts() -> Select[Any]:
     """The first job of each group of a stage: each is looked up behind the group before it."""
     stage: BindParameter[str] = bindparam("stage")
     first = select(*(jobs.c[name] for name in _COLUMNS)).where(IS_WAITING, jobs.c.stage == stage)
-    found = select(first.order_by(*_in_order(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
+    firsts = select(first.order_by(*_in_order(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
     later, job = jobs.alias("later"), jobs.alias("job")
 
     def next_id(last: int) -> Any:
-        """Of the groups behind one, the first job of the first that has the same columns before ``last``."""
-        same = [later.c[name] == found.c[name] for name in _GROUP[1:last]]
-        behind = later.c[_GROUP[last]] > found.c[_GROUP[last]]
+        """Return the first job of the next group that has the same columns before ``last``."""
+        same = [later.c[name] == firsts.c[name] for name in _GROUP[1:last]]
+        behind = later.c[_GROUP[last]] > firsts.c[_GROUP[last]]
         query = select(later.c.id).where(is_waiting(later), later.c.stage == stage, *same, behind)
-        return query.order_by(*_in_order(later)).limit(1).correlate(found).scalar_subquery()
+        return query.order_by(*_in_order(later)).limit(1).correlate(firsts).scalar_subquery()
 
     following = func.coalesce(*(next_id(last) for last in (3, 2, 1)))
-    further = select(*(job.c[name] for name in _COLUMNS)).select_from(found.join(job, job.c.id == following))
-    return select(found.union_all(further))
+    further = select(*(job.c[name] for name in _COLUMNS)).select_from(firsts.join(job, job.c.id == following))
+    return select(firsts.union_all(further))
 
 
 def _first_open() -> Select[Any]:

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _out_of_memory(error: BaseException | None) -> bool:
-    """Whether memory ran out somewhere, also where that made something else fail."""
+    """Return whether memory ran out, also where that made something else fail."""
     while error is not None:
         if isinstance(error, MemoryError) or "can't start new thread" in str(error):
             return True

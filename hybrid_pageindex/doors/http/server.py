@@ -65,8 +65,8 @@ class Server:
         """Return ``Engine.missing``, looked up once in two seconds whoever asks."""
         async with self._looking:
             if self._missing is None or time.monotonic() >= self._missing[0] + _REMEMBERED:
-                found = await self.engine.missing()
-                self._missing = time.monotonic(), found
+                missing = await self.engine.missing()
+                self._missing = time.monotonic(), missing
         return dict(self._missing[1])
 
     def _done(self, task: asyncio.Task[Any]) -> None:
