@@ -15,7 +15,6 @@ from hybrid_core.store.jobs.limits import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import jobs
-from hybrid_core.store.jobs.turns import numbered_by_turn
 from hybrid_core.store.jobs.workers import SESSION, Workers
 
 _TOGETHER = 20  # jobs that need the same: who cannot do them is past so many before it comes to others
@@ -76,7 +75,9 @@ def _offers() -> Select[Any]:
     sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "owner", "needs", "priority", "turn")]
     chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
     alike = ["kind", "needs"]
-    chosen = numbered_by_turn(chosen, alike)
+    same = [*alike, "priority", "turn", "library"]
+    chosen = _numbered(chosen, "of_owner", [*same, "owner"], "most", [chosen.c.id])
+    chosen = _numbered(chosen, "of_turn", same, "most", [chosen.c.of_owner, chosen.c.id])
     for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
         chosen = _numbered(chosen, name, within, limit, _order(chosen.c))
     chosen = _numbered(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])

@@ -8,14 +8,11 @@ from typing import Any
 from sqlalchemy import func, select
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.jobs import events, rows
+from hybrid_core.store.jobs import events, rows, turns
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
-from hybrid_core.store.jobs.turns import numbered_by_turn
 from hybrid_core.store.parts import parts
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus
-
-_IN_TURN = ("id", "stage", "library", "owner", "priority", "turn")
 
 
 class JobReader:
@@ -75,16 +72,8 @@ class JobReader:
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
         """Of those of these that wait, how many wait before each: libraries take turns, and in them those who asked."""
-        waiting = select(*(jobs.c[name] for name in _IN_TURN)).where(IS_WAITING).subquery()
-        turns = numbered_by_turn(waiting, ["stage"])
-        place = func.row_number().over(order_by=(turns.c.priority.desc(), turns.c.turn, turns.c.of_turn, turns.c.id))
-        order = select(turns.c.id, (place - 1).label("ahead")).subquery()
         with self._store.reading() as connection:
-            return {
-                row.id: row.ahead
-                for some in parts(ids)
-                for row in connection.execute(select(order).where(order.c.id.in_(some)))
-            }
+            return turns.ahead(connection, list(ids))
 
     def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
         query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)

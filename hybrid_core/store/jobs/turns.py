@@ -14,13 +14,30 @@ from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, delete
 from hybrid_core.store.counters import hold, take
 from hybrid_core.store.jobs.limits import open_now
 from hybrid_core.store.jobs.tables import IS_WAITING, is_waiting, job_turns, jobs
+from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 
+_Waiting = tuple[int, int]  # how many jobs, and the id of the first
 _COUNTER = "job turns"
 _KEPT = 10_000  # claims after which it makes no difference when a library or an owner had a turn
 _GROUP = ("stage", "needs", "library", "owner")
 _COLUMNS = (*_GROUP, "priority", "turn", "id", "kind", "not_before")
 
+_SAME = ("stage", "priority", "turn", "library", "owner")
+_PLACES = select(jobs.c.id, *(jobs.c[name] for name in _SAME)).where(
+    IS_WAITING, jobs.c.id.in_(bindparam("ids", expanding=True))
+)
+_IN_INDEX = (*_GROUP, "priority", "turn")
+_COUNTS = (
+    select(*(jobs.c[name] for name in _IN_INDEX), func.count().label("size"), func.min(jobs.c.id).label("first"))
+    .where(IS_WAITING)
+    .group_by(*(jobs.c[name] for name in _IN_INDEX))
+)
+_EARLIER = (
+    select(func.count())
+    .select_from(jobs)
+    .where(IS_WAITING, *(jobs.c[name] == bindparam(name) for name in _IN_INDEX), jobs.c.id < bindparam("id"))
+)
 _SERVED = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages", expanding=True)))
 
 
@@ -78,17 +95,49 @@ def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
     return chosen
 
 
-def numbered_by_turn(waiting: Any, alike: Sequence[str]) -> Any:
-    """Return a subquery of these jobs with their round, ``of_turn``: the first of each library are of round 1.
-    Jobs that differ in ``alike``, priority or turn of their own do not wait for each other.
+def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """Return how many jobs wait before each of these that wait, if every library and owner takes its turns from now on.
+
+    Of jobs whose turns come in the same round, those of the library that has waited longest count as the first.
     """
-    for name, within, before in (("of_owner", ["library", "owner"], []), ("of_turn", ["library"], ["of_owner"])):
-        place = func.row_number().over(
-            partition_by=[waiting.c[column] for column in (*alike, "priority", "turn", *within)],
-            order_by=[waiting.c[column] for column in (*before, "id")],
-        )
-        waiting = select(waiting, place.label(name)).subquery()
-    return waiting
+    places = {row.id: row for some in parts(ids) for row in connection.execute(_PLACES, {"ids": list(some)})}
+    if not places:
+        return {}
+    waiting = connection.execute(_COUNTS).all()
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    libraries: dict[Any, dict[str, _Waiting]] = {}  # of each stage and urgency
+    owners: dict[Any, dict[str, _Waiting]] = {}  # of these in each library
+    urgent: dict[tuple[int, int], int] = {}
+    for row in waiting:
+        groups.setdefault(_same(row), []).append(row.needs)
+        level = row.stage, row.priority, row.turn
+        _add(libraries.setdefault(level, {}), row.library, row)
+        _add(owners.setdefault((*level, row.library), {}), row.owner, row)
+        urgent[-row.priority, row.turn] = urgent.get((-row.priority, row.turn), 0) + row.size
+    ranked: dict[int, int] = {}
+    for job in places.values():
+        values = {name: getattr(job, name) for name in (*_SAME, "id")}
+        earlier = (connection.scalar(_EARLIER, {**values, "needs": needs}) or 0 for needs in groups[_same(job)])
+        level = job.stage, job.priority, job.turn
+        in_library = _before(owners[*level, job.library], job.owner, 1 + sum(earlier))
+        before = sum(size for urgency, size in urgent.items() if urgency < (-job.priority, job.turn))
+        ranked[job.id] = before + _before(libraries[level], job.library, 1 + in_library)
+    return ranked
+
+
+def _same(row: Any) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in _SAME)
+
+
+def _add(counts: dict[str, _Waiting], name: str, row: Any) -> None:
+    size, first = counts.get(name, (0, row.first))
+    counts[name] = size + row.size, min(first, row.first)
+
+
+def _before(counts: Mapping[str, _Waiting], name: str, rank: int) -> int:
+    """Return how many turns come before the one of this rank of ``name``, where all of these take turns."""
+    first = counts[name][1]
+    return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
 
 
 def _heads(connection: Connection, values: Mapping[str, Any]) -> list[Row[Any]]:
