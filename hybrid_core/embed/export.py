@@ -145,6 +145,6 @@ def _exporting(name: str) -> Iterator[None]:
     except PageIndexError:
         raise
     except Exception as error:
-        raise ModelError(f"{name} cannot be exported ({type(error).__name__}: {one_line(error)}).") from error
+        raise ModelError(f"{name} cannot be exported ({one_line(error)}).") from error
     finally:
         logging.disable(logging.NOTSET)

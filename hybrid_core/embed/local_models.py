@@ -128,7 +128,7 @@ def _loading(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Itera
     try:
         yield
     except Exception as error:
-        message = f"{model.name} cannot be loaded ({type(error).__name__}: {one_line(error)}). {tried}"
+        message = f"{model.name} cannot be loaded ({one_line(error)}). {tried}"
         raise ModelError(message, advice) from error
     finally:
         if shown:
@@ -142,11 +142,12 @@ def running(name: str) -> Iterator[None]:
         yield
     except Exception as error:
         advice = "Where memory ran out, take a smaller batch size or another device."
-        raise ModelError(f"{name} failed ({type(error).__name__}: {one_line(error)}).", advice) from error
+        raise ModelError(f"{name} failed ({one_line(error)}).", advice) from error
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    """What a library says of an error, without the name of its class."""
+    return " ".join(str(error).split())[:300] or "its library gives no reason"
 
 
 def _cached(name: str, file: str) -> Path | None:

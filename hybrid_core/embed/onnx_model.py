@@ -133,7 +133,7 @@ class _Network:
         except (UsageError, ModelError):
             raise
         except Exception as error:
-            message = f"{model.name} cannot be loaded ({type(error).__name__}: {one_line(error)})."
+            message = f"{model.name} cannot be loaded ({one_line(error)})."
             raise ModelError(message, "Check that the folder holds all files of an exported model.") from error
         self._inputs = {one.name for one in self._session.get_inputs()}
         self.gives = [one.name for one in self._session.get_outputs()]

@@ -14,10 +14,12 @@ OUTSIDE = "a link that leads out of the folders that this server may read."
 class Reach:
     """``roots`` are absolute and free of links. What lies below one by its name must lie below one in truth.
 
-    What the command line named elsewhere is the user's own choice, and stays readable.
+    What the command line named elsewhere is the user's own choice, and stays readable. ``folders`` are the resolved
+    folders of the sources that a file comes from, () where it was named itself.
     """
 
     roots: tuple[Path, ...]
+    folders: tuple[Path, ...] = ()
 
     def allows(self, path: Path, resolved: Path, source: Path | None = None) -> bool:
         """Return whether a path that leads to ``resolved`` may be read.
@@ -30,7 +32,8 @@ class Reach:
 
     def allows_open(self, path: Path, descriptor: int) -> bool:
         """Return whether a file may be read that was opened by a path, whatever lies at that path by now."""
-        return self.allows(path, opened_path(path, descriptor))
+        place = opened_path(path, descriptor)
+        return any(self.allows(path, place, folder) for folder in self.folders or (None,))
 
     def _hold(self, path: Path) -> bool:
         return any(path.is_relative_to(root) for root in self.roots)

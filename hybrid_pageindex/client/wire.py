@@ -18,6 +18,7 @@ from hybrid_core import errors
 
 T = TypeVar("T")
 
+_BROKEN_OFF = "the connection broke off"
 _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
     "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
@@ -91,7 +92,7 @@ class Wire:
             await pool.aclose()
 
     def _unreachable(self, error: httpx.TransportError) -> errors.UnreachableError:
-        return errors.UnreachableError(f"{self._url}: {error or type(error).__name__}", "Is the server running?")
+        return errors.UnreachableError(f"{self._url}: {error or _BROKEN_OFF}", "Is the server running?")
 
 
 async def _checked(answered: httpx.Response) -> None:

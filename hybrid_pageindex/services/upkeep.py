@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,9 +139,15 @@ def health(
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
     ]
-    sizes = library_sizes(catalog(), home) if checks[3].ok else []
+    damage = checks[3]
+    if not damage.ok:  # by which the others are opened
+        unseen = "not looked at, for the catalog cannot be opened"
+        checks = [
+            one if one is damage or one.detail != damage.detail else replace(one, detail=unseen) for one in checks
+        ]
+    sizes = library_sizes(catalog(), home) if damage.ok else []
     checks += [check_index(indexes(), catalog(), size, on_progress) for size in sizes]
-    checks += check_collections(indexes()) if checks[2].ok and checks[3].ok else []
+    checks += check_collections(indexes()) if checks[2].ok and damage.ok else []
     checks += [
         _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
         _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),

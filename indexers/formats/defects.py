@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import traceback
 
+from indexers.formats.limits import out_of_memory
+
 _log = logging.getLogger(__name__)
 
 
@@ -15,6 +17,8 @@ def plain_reason(error: BaseException, what: str = "") -> str:
     _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)
     if isinstance(error, OSError) and error.strerror:
         return f"the system says: {error.strerror}"
+    if out_of_memory(error):
+        return "there is not enough memory for it"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return "its reader met something unexpected, as in a damaged file; the log has the detail"

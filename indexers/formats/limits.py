@@ -8,7 +8,9 @@ from dataclasses import dataclass, fields
 from hybrid_core.errors import LimitError
 from hybrid_core.types.documents import ParsedPage
 
-_NO_MEMORY = re.compile(r"alloc\b.*failed|bad_alloc|out of memory|(?:cannot|failed to) allocate", re.I)
+_NO_MEMORY = re.compile(
+    r"alloc\b.*failed|bad_alloc|out of memory|(?:cannot|failed to) allocate|can't start new thread", re.I
+)
 
 
 def out_of_memory(error: BaseException) -> bool:

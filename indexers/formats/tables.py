@@ -27,23 +27,28 @@ class _Cell(NamedTuple):
 
 
 def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> Iterator[TableBox]:
-    """From top to bottom; ``words`` are those of each line."""
+    """From top to bottom; ``words`` are those of each line. Lines between the heads and the first row are rows as well,
+    and a table that goes on below other lines has the heads once more.
+    """
     texts = [text for text, _ in lines]
     rows = table_rows(texts, range(len(texts)))
+    end = 0  # of the table above
     for first, last in _stretches(texts, rows):
         heads = rows[first].heads
         if len([at for at in rows if first <= at <= last]) < _LEAST_ROWS:
             continue
-        cells = {at: list(_cells(texts[at], words[at])) for at in (*heads, *range(first, last + 1))}
+        joined = bool(heads) and heads[0] >= end and not _apart(texts[heads[-1] + 1 : first])
+        start, begin = (heads[0], heads[-1] + 1) if joined else (first, first)
+        cells = {at: list(_cells(texts[at], words[at])) for at in (*heads, *range(begin, last + 1))}
         starts = _columns([cells[at][1:] if _named(cells[at]) else cells[at] for at in rows if first <= at <= last])
         if not starts:
             continue
-        grid = [_row(cells[at], starts) for at in range(first, last + 1)]
+        grid = [_row(cells[at], starts) for at in range(begin, last + 1)]
         head = _head([cells[at] for at in heads], starts)
-        start = min((*heads, first))
         box = around([box for _, box in lines[start : last + 1]])
         made = tuple(map(tuple, [head, *_joined(grid)] if heads else _joined(grid)))
-        yield TableBox(box, made, int(bool(heads)), (start, last + 1))
+        end = last + 1
+        yield TableBox(box, made, int(bool(heads)), (start, end))
 
 
 def _stretches(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLostError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.sources import all_sources
 from hybrid_core.store.home import disk_full
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.store.shared_cache import SharedCache
+from hybrid_core.system.reach import Reach
 from hybrid_core.types.addresses import is_address
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import Advance
@@ -103,7 +106,7 @@ class FileStages:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(turn.library, [doc_id]):
                     return replace(before, unread=0, note="it was removed while its pages were read by OCR")
-            stamp, sha256 = fingerprint(turn.file, turn.source, self._options.reach)
+            stamp, sha256 = fingerprint(turn.file, turn.source, self._reach(turn))
             seconds = self._options.ocr_seconds * 2**turn.job.turn
             return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, _untold)
 
@@ -161,7 +164,7 @@ class FileStages:
 
     def _parsed(self, turn: Turn) -> FileResult:
         file, library = turn.file, turn.library
-        stamp, sha256 = fingerprint(file, turn.source, self._options.reach)
+        stamp, sha256 = fingerprint(file, turn.source, self._reach(turn))
         format = format_of(turn.source)
         wanted = self._stored.of_format(sha256, format)
         known = document_at(self._catalog, library, file)
@@ -186,6 +189,15 @@ class FileStages:
         doc_id = known.doc_id if known else new_id(self._catalog, library, file)
         seconds = 0.0 if self._others_wait() else self._options.ocr_seconds
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
+
+    def _reach(self, turn: Turn) -> Reach | None:
+        """The server's reach, with the folders that a file may not leave: it may be a link since it was found there."""
+        if self._options.reach is None:
+            return None
+        sources = [source for source in all_sources(self._catalog, turn.library) if source.holds(str(turn.file))]
+        named = any(source.kind == "file" for source in sources)
+        folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
+        return replace(self._options.reach, folders=tuple(folders))
 
     def _moved_from(self, library: str, sha256: str, format: str) -> list[Document]:
         return moved_from(self._catalog, library, sha256, format, self._options.machine)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import Cancelled
+from hybrid_core.llm.metering import current_charge
 from hybrid_core.llm.reply_cache import ReplyCache
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
@@ -154,7 +155,7 @@ def _sorted_out(
         )
         requests[file] = JobRequest(
             library, "index", str(file), stage, options=asked, needs=needs if kept else needs | here,
-            priority=priority, version=version_of_file,
+            priority=priority, owner=current_charge().who, version=version_of_file,
             key=f"estimate\n{library}\n{file}" if estimate else "",
         )  # fmt: skip
     return done, requests

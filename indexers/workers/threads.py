@@ -32,8 +32,8 @@ class TaskThreads:
             heappush(self._waiting, (urgency, next(self._numbers), future, work))
             if self._free < len(self._waiting) and len(self._threads) < self._most:
                 thread = threading.Thread(target=self._run, name=f"{self._name}-{len(self._threads)}", daemon=True)
-                self._threads.append(thread)
                 thread.start()
+                self._threads.append(thread)
             self._changed.notify()
         return future
 

@@ -99,6 +99,24 @@ def test_effort_that_was_asked_for_and_cannot_be_had_is_said(
     assert said["results"][0]["why"].startswith(("holds", "stands"))
 
 
+def test_the_doctor_lays_a_damaged_catalog_to_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "catalog.sqlite").write_bytes(b"no catalog" * 1000)
+    assert main(["--home", str(tmp_path), "doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines if "not a catalog" in line] == ["failed catalog"]
+    assert [line for line in lines if "vector index" in line] == [
+        "failed vector index: not looked at, for the catalog cannot be opened"
+    ]
+
+
+@pytest.mark.parametrize("megabytes", [250, 600])
+def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, megabytes: int) -> None:
+    (tmp_path / "a.md").write_text("# Mill\n\nIt was sold in 1987.\n")
+    command = f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m hybrid_pageindex --home home index a.md"
+    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in ended.stderr and "memory" in ended.stderr + ended.stdout
+
+
 def test_an_unclear_question_is_told_how_to_ask(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
     _, text, _ = call(capsys, library, "search", "And the year before?")
     assert "evidence unclear" in text and "hint the question names nothing to look for" in " ".join(text.split())

@@ -65,7 +65,7 @@ def translated(
     elif "Connection" in raised or isinstance(error, network_errors()):
         failure, message = "connection", f"{name} cannot be reached ({clean(error.__cause__ or error, secrets)})."
     else:
-        failure, message = "reply", f"{name} gave no usable answer ({raised}: {said})."
+        failure, message = "reply", f"{name} gave no usable answer ({said})."
     advised = {**_ADVICE, **advice}[failure]
     meaning = kind(message, advised, failure=failure, retryable=failure in _RETRYABLE, wait=wait)
     meaning.__cause__ = safe_cause(error, secrets)

@@ -60,7 +60,7 @@ def clean(error: BaseException, secrets: Sequence[str]) -> str:
     said = " ".join(str(error).split())
     for secret in secrets:
         said = said.replace(secret, "***")
-    return said[:300]
+    return said[:300] or "no reason was given"
 
 
 def safe_cause(error: BaseException, secrets: Sequence[str]) -> BaseException | None:

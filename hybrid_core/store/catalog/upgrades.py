@@ -144,6 +144,11 @@ def _widen_sizes(connection: Connection, _: Path) -> None:
         connection.exec_driver_sql("ALTER TABLE documents ALTER COLUMN size TYPE BIGINT")
 
 
+def _add_turns(connection: Connection, _: Path) -> None:
+    key = [Column(name, CleanString, primary_key=True) for name in ("stage", "library", "owner")]
+    Table("job_turns", MetaData(), *key, Column("served", BigInteger, nullable=False)).create(connection)
+
+
 def _section(row: Row[Any]) -> Section:
     return Section(
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
@@ -323,4 +328,9 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     23: (_pack_trees,),
     24: (_widen_sizes,),
     25: (add_column("changes", "mark", BigInteger, "0"),),
+    26: (
+        _add_turns,
+        "CREATE INDEX jobs_by_group ON jobs (stage, needs, library, owner, priority DESC, turn, id) "
+        "WHERE status = 'waiting'",
+    ),
 }

@@ -13,7 +13,7 @@ from hybrid_core.store.jobs.enqueue import take_turn
 from hybrid_core.store.jobs.events import Happening, log
 from hybrid_core.store.jobs.fencing import end, waiting
 from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_waiters, jobs, pauses
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
 from hybrid_core.store.parts import parts
 from hybrid_core.store.tables import insert_into
 
@@ -75,6 +75,7 @@ class JobControl:
         with self._store.writing() as connection:
             drop(connection, connection.scalars(select(jobs.c.id).where(jobs.c.library == library)).all())
             connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
+            connection.execute(delete(job_turns).where(job_turns.c.library == library))
 
     def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
         """Let failed jobs, or these that failed or were cancelled, wait again; the ids of those that do.

@@ -1,39 +1,22 @@
 """What a worker may take now, and how it takes it. The statements are put together once: that takes longer than to run
-them. They go along the queue's order and stop where they have enough, so what is sought is written such that no other
-index than that of the order serves."""
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, get_args
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    Update,
-    bindparam,
-    case,
-    cast,
-    exists,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Row, Select, bindparam, case, exists, select, update
 
-from hybrid_core.store.jobs import rows
+from hybrid_core.store.jobs import rows, turns
 from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.events import take_turns
-from hybrid_core.store.jobs.limits import JobLimits
-from hybrid_core.store.jobs.tables import IS_WAITING, job_waiters, jobs, pauses
+from hybrid_core.store.jobs.limits import JobLimits, open_now, open_values
+from hybrid_core.store.jobs.tables import IS_WAITING, job_waiters, jobs
 from hybrid_core.types.jobs import JobStage
 
 _NEEDS = select(jobs.c.needs).where(IS_WAITING).order_by(jobs.c.needs).limit(1)
-_PAUSED = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")  # may be more than a list takes
 _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 
 
@@ -41,7 +24,6 @@ _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 class Due:
     """``values`` are those of the statements; of what is paused after they were read, whoever takes it hears then."""
 
-    of_stages: bool
     only_awaited: bool
     values: Mapping[str, Any]
     limits: JobLimits
@@ -64,83 +46,67 @@ class Due:
         able = set(abilities)
         values = {
             "able": [needs for needs in _needs_waiting(connection) if rows.words(needs) <= able],
-            "who": worker, "stages": list(stages), **open_values(connection, paused, longest_ms, limits),
+            "who": worker, "stages": list(stages or get_args(JobStage)),
+            **open_values(connection, paused, longest_ms, limits),
         }  # fmt: skip
-        found = cls(bool(stages), only_awaited, values, limits)
-        if not values["able"] or connection.scalar(_due(bool(stages), only_awaited), {**values, "most": 1}) is None:
-            return None
-        return found
+        due = cls(only_awaited, values, limits)
+        return due if values["able"] and due._choose(connection, values, 1, ()) else None
 
     def take(self, connection: Connection, most: int, lease_ms: int) -> list[Row[Any]]:
-        """In the order of their urgency; fewer where another worker was quicker."""
-        if not self.limits:
-            return self._taken(connection, self.values, most, lease_ms)
-        take_turns(connection)  # so that what others have taken counts
+        """In the order of their urgency and turns. Workers take one after the other, so that what others have counts;
+        jobs that another transaction holds are passed over."""
+        turns.hold_turns(connection)
         taken: list[Row[Any]] = []
+        passed: list[int] = []
         while len(taken) < most:
-            one = self._taken(connection, {**self.values, **self.limits.busy(connection)}, 1, lease_ms)
-            if not one:
+            values, count = self.values, most - len(taken)
+            if self.limits:
+                values, count = {**values, **self.limits.busy(connection)}, 1
+            chosen = self._choose(connection, values, count, passed)
+            if not chosen:
                 break
-            taken += one
+            free = connection.execute(_TAKE, {"chosen": chosen, "who": values["who"], "lease": lease_ms})
+            in_turn = sorted(free, key=lambda row: chosen.index(row.id))
+            if not self.only_awaited:
+                turns.note_turns(connection, in_turn)
+            taken += in_turn
+            passed += chosen
         return taken
 
-    def _taken(self, connection: Connection, values: Mapping[str, Any], most: int, lease_ms: int) -> list[Row[Any]]:
-        taken = connection.execute(
-            _taking(self.of_stages, self.only_awaited), {**values, "most": most, "lease": lease_ms}
-        )
-        return sorted(taken, key=lambda row: (-row.priority, row.turn, row.id))
+    def _choose(
+        self, connection: Connection, values: Mapping[str, Any], count: int, passed: Sequence[int]
+    ) -> Sequence[int]:
+        values = {**values, "passed": list(passed), "most": count}
+        if self.only_awaited:
+            return connection.scalars(_AWAITED, values).all()
+        return turns.choose(connection, values)
 
 
-def open_now() -> list[ColumnElement[bool]]:
-    """What is true of a job that may be taken now, whoever is able to; its values are ``open_values``."""
-    now = db_now()
-    return [
-        IS_WAITING,
-        or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")),  # the clock was put back
-        jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)),
-        jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)),
-        jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)),
-        jobs.c.id.not_in(_PAUSED),
-    ]
-
-
-def open_values(connection: Connection, paused: rows.Paused, longest_ms: int, limits: JobLimits) -> dict[str, Any]:
-    return {
-        "paused_libraries": paused.libraries, "longest": longest_ms, **limits.busy(connection),
-    }  # fmt: skip
-
-
-@cache
-def _due(of_stages: bool, only_awaited: bool) -> Select[Any]:
-    query = (
+def _awaited() -> Select[Any]:
+    """Along the queue's order, stopping where there are enough: written such that no other index serves."""
+    waiters = job_waiters.c
+    return (
         select(jobs.c.id)
-        .where(*open_now(), (jobs.c.needs + "").in_(bindparam("able", expanding=True)))
+        .where(*open_now(), jobs.c.id.not_in(bindparam("passed", expanding=True)))
+        .where((jobs.c.needs + "").in_(bindparam("able", expanding=True)))
+        .where((jobs.c.stage + "").in_(bindparam("stages", expanding=True)))
+        .where(exists().where(waiters.worker_id == bindparam("who"), waiters.job_id == jobs.c.id))
         .order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
         .limit(bindparam("most"))
     )
-    if of_stages:
-        query = query.where(jobs.c.stage.in_(bindparam("stages", expanding=True)))
-    if only_awaited:
-        waiters = job_waiters.c
-        query = query.where(exists().where(waiters.worker_id == bindparam("who"), waiters.job_id == jobs.c.id))
-    return query
 
 
-@cache
-def _taking(of_stages: bool, only_awaited: bool) -> Update:
-    """Chosen once: PostgreSQL may run a subquery again for each row, and passes over what it has locked by then."""
-    found = _due(of_stages, only_awaited).with_for_update(skip_locked=True).cte("chosen")
-    chosen = found.prefix_with("MATERIALIZED", dialect="postgresql")
-    now = db_now()
-    return (
-        update(jobs)
-        .where(jobs.c.id.in_(select(chosen.c.id)))
-        .values(
-            status="running", worker=bindparam("who"), claim=jobs.c.claim + 1, lease_until=now + bindparam("lease"),
-            heartbeat_at=now, cause="", started_at=case((jobs.c.started_at == 0, now), else_=jobs.c.started_at),
-        )
-        .returning(*jobs.c, now.label("read_at"))
-    )  # fmt: skip
+_AWAITED = _awaited()
+_FREE = select(jobs.c.id).where(IS_WAITING, jobs.c.id.in_(bindparam("chosen", expanding=True)))
+_TAKE = (
+    update(jobs)
+    .where(jobs.c.id.in_(_FREE.with_for_update(skip_locked=True).scalar_subquery()))
+    .values(
+        status="running", worker=bindparam("who"), claim=jobs.c.claim + 1, lease_until=db_now() + bindparam("lease"),
+        heartbeat_at=db_now(), cause="", started_at=case((jobs.c.started_at == 0, db_now()), else_=jobs.c.started_at),
+    )
+    .returning(*jobs.c, db_now().label("read_at"))
+)  # fmt: skip
 
 
 def _needs_waiting(connection: Connection) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from hybrid_core.store.counters import counters, hold, take
+from hybrid_core.store.counters import counters, take
 from hybrid_core.store.jobs import rows
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.tables import awaited_by, job_events
@@ -41,11 +41,6 @@ def log(connection: Connection, happenings: Sequence[Happening]) -> None:
         for n, one in enumerate(happenings)
     ]  # fmt: skip
     connection.execute(_INSERT, values)
-
-
-def take_turns(connection: Connection) -> None:
-    """One transaction at a time does what comes after this, of all that log something."""
-    hold(connection, _COUNTER)
 
 
 def events(

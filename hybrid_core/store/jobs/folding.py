@@ -11,6 +11,7 @@ from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.control import drop
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ENDED, job_events, job_waiters, jobs
+from hybrid_core.store.jobs.turns import forget_turns
 
 _DAY = 86_400_000
 _AT_ONCE = 2_000  # rows in one transaction: others write in between
@@ -28,6 +29,8 @@ class Keep:
 def fold(store: JobStore, keep: Keep = Keep()) -> int:
     """Forget what is too old or too much, unless somebody waits for it; how many rows went."""
     gone = 0
+    with store.writing() as connection:
+        forget_turns(connection)
     while True:
         with store.reading() as connection:
             found = connection.execute(_beyond(connection, keep.rows, keep.days)).scalars().all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,9 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from hybrid_core.store.jobs import rows
-from hybrid_core.store.jobs.due import open_now, open_values
 from hybrid_core.store.jobs.fencing import Retries
-from hybrid_core.store.jobs.limits import JobLimits
+from hybrid_core.store.jobs.limits import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import jobs
@@ -36,9 +35,9 @@ class JobOffers:
 
     def all(self, most: int) -> list[Offer]:
         """Up to ``most`` of each kind, and of a library no more than may run at once; the most urgent first among the
-        first 20 of all that need the same, then among the next. Where more wait, those that need different things have
-        the same part, and in that the libraries: so neither a library nor an ability that nobody has keeps others
-        waiting. What dead workers had is offered too."""
+        first 20 of all that need the same, then among the next. Libraries take turns, and in them those who asked.
+        Where more wait, those that need different things have the same part: so neither a library nor an ability that
+        nobody has keeps others waiting. What dead workers had is offered too."""
         self._workers.sweep()
         self._queue.expire()
         with self._store.reading() as connection:
@@ -47,7 +46,9 @@ class JobOffers:
                 return []
             values = self._values(connection, paused) | {"most": most, "share": self._limits.library_jobs or most}
             found = connection.execute(_offers(), values).all()
-        found = sorted(found, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.id))
+        found = sorted(
+            found, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_turn, row.id)
+        )
         return [Offer(row.id, row.kind) for row in found]
 
     def open(self, job: int, abilities: Collection[str]) -> bool:
@@ -70,22 +71,25 @@ def _needs() -> Select[Any]:
 
 @cache
 def _offers() -> Select[Any]:
-    """A library's jobs are numbered, then those that need the same, one of each library in turn, then all in turn."""
-    sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "needs", "priority", "turn")]
+    """Jobs are numbered by their turns: within a library, then among those that need the same, then among all."""
+    sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "owner", "needs", "priority", "turn")]
     chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
-    for name, within, most in (
-        ("of_library", ("kind", "needs", "library"), "share"),
-        ("of_needs", ("kind", "needs"), "most"),
-        ("of_kind", ("kind",), "most"),
-    ):
-        before = [chosen.c[one] for one in ("of_needs", "of_library") if one in chosen.c]
-        place = func.row_number().over(
-            partition_by=[chosen.c[one] for one in within], order_by=[*before[:1], *_order(chosen.c)]
-        )
-        numbered = select(chosen, place.label(name)).subquery()
-        chosen = select(numbered).where(numbered.c[name] <= bindparam(most)).subquery()
+    alike = ["kind", "needs"]
+    same = [*alike, "priority", "turn", "library"]
+    chosen = _numbered(chosen, "of_owner", [*same, "owner"], "most", [chosen.c.id])
+    chosen = _numbered(chosen, "of_turn", same, "most", [chosen.c.of_owner, chosen.c.id])
+    for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
+        chosen = _numbered(chosen, name, within, limit, _order(chosen.c))
+    chosen = _numbered(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])
     return select(chosen)
 
 
-def _order(of: Any) -> tuple[Any, ...]:
-    return of.priority.desc(), of.turn, of.id
+def _numbered(chosen: Any, name: str, within: Sequence[str], limit: str, order: Sequence[Any]) -> Any:
+    """Return these jobs with their numbers among those that are the same ``within``, up to ``limit``."""
+    place = func.row_number().over(partition_by=[chosen.c[column] for column in within], order_by=order)
+    numbered = select(chosen, place.label(name)).subquery()
+    return select(numbered).where(numbered.c[name] <= bindparam(limit)).subquery()
+
+
+def _order(of: Any) -> list[Any]:
+    return [of.priority.desc(), of.turn, of.of_turn, of.id]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.jobs import events, rows
+from hybrid_core.store.jobs import events, rows, turns
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
 from hybrid_core.store.parts import parts
@@ -71,15 +71,9 @@ class JobReader:
         return found
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
-        """Of those of these that wait, how many wait before each."""
-        place = func.row_number().over(order_by=(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id))
-        order = select(jobs.c.id, (place - 1).label("ahead")).where(IS_WAITING).subquery()
+        """Of those of these that wait, how many wait before each: libraries take turns, and in them those who asked."""
         with self._store.reading() as connection:
-            return {
-                row.id: row.ahead
-                for some in parts(ids)
-                for row in connection.execute(select(order).where(order.c.id.in_(some)))
-            }
+            return turns.ahead(connection, list(ids))
 
     def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
         query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)

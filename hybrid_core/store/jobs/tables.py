@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Select, Table, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    FromClause,
+    Index,
+    Integer,
+    Select,
+    Table,
+    literal_column,
+    select,
+)
 
 from hybrid_core.store.partial_index import partial_index
 from hybrid_core.store.tables import metadata
@@ -45,8 +57,13 @@ jobs = Table(
     sqlite_autoincrement=True,  # an id that somebody was told never means another job
 )  # fmt: skip
 
+
 # Written out, not bound: only so is it seen that an index over such rows serves.
-IS_WAITING = jobs.c.status == literal_column("'waiting'")
+def is_waiting(table: FromClause) -> ColumnElement[bool]:
+    return table.c.status == literal_column("'waiting'")
+
+
+IS_WAITING = is_waiting(jobs)
 IS_RUNNING = jobs.c.status == literal_column("'running'")
 IS_ACTIVE = jobs.c.status.in_([literal_column("'waiting'"), literal_column("'running'")])
 IS_ENDED = jobs.c.finished_at > literal_column("0")
@@ -55,6 +72,10 @@ partial_index("jobs_active_key", jobs.c.key, unique=True, where=IS_ACTIVE)
 partial_index(
     "jobs_in_order", jobs.c.priority.desc(), jobs.c.turn, jobs.c.id, jobs.c.needs,
     where=IS_WAITING,
+)  # fmt: skip
+partial_index(
+    "jobs_by_group", jobs.c.stage, jobs.c.needs, jobs.c.library, jobs.c.owner, jobs.c.priority.desc(), jobs.c.turn,
+    jobs.c.id, where=IS_WAITING,
 )  # fmt: skip
 partial_index("jobs_by_needs", jobs.c.needs, where=IS_WAITING)
 partial_index("jobs_by_lease", jobs.c.lease_until, where=IS_RUNNING)
@@ -87,6 +108,14 @@ job_waiters = Table(
     Column("worker_id", String, primary_key=True),
     Column("job_id", _Id, primary_key=True, index=True),
     sqlite_with_rowid=False,
+)  # fmt: skip
+
+job_turns = Table(
+    "job_turns", metadata,
+    Column("stage", String, primary_key=True),
+    Column("library", String, primary_key=True),
+    Column("owner", String, primary_key=True),
+    Column("served", BigInteger, nullable=False),  # numbers rise with each claim
 )  # fmt: skip
 
 pauses = Table(

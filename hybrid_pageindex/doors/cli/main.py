@@ -31,7 +31,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # of the engine's own files it would have been a PageIndexError
         output.abandon()
         return _failed(f"{error.filename or 'standard output'}: {error.strerror}.")
+    except Exception as error:
+        if not _out_of_memory(error):
+            raise
+        return _failed("this process may take no more memory. Raise its limit (ulimit -v), or take fewer workers.")
     return code
+
+
+def _out_of_memory(error: BaseException | None) -> bool:
+    """Return whether memory ran out, also where that made something else fail."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _carried_out(typed: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from hybrid_pageindex.engine import Engine
 from hybrid_pageindex.services.standby import Standby
 
 T = TypeVar("T")
+_UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
+_REMEMBERED = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
 
 
 @dataclass
@@ -36,8 +39,11 @@ class Server:
     standby: Standby
     feed: Feed
     metrics: Metrics
+    uploads: Turns = field(default_factory=lambda: Turns(_UPLOADS, 0))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _working: set[asyncio.Task[Any]] = field(default_factory=set)
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _missing: tuple[float, dict[str, str]] | None = None
 
     async def turn(self, turns: Turns, work: Coroutine[Any, Any, T]) -> T:
         """Work that goes on, and keeps its turn, where the client goes away: threads cannot be stopped."""
@@ -54,6 +60,14 @@ class Server:
         finally:
             if task.done():
                 work.close()  # it never had its turn
+
+    async def missing(self) -> dict[str, str]:
+        """Return ``Engine.missing``, looked up once in two seconds whoever asks."""
+        async with self._looking:
+            if self._missing is None or time.monotonic() >= self._missing[0] + _REMEMBERED:
+                missing = await self.engine.missing()
+                self._missing = time.monotonic(), missing
+        return dict(self._missing[1])
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._working.discard(task)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MOST_FILES = 1000  # in one request
 _FREE = 200 * 10**6  # bytes that uploads leave on the disk
 _HEADER = 8192  # bytes of one part's headers
+_SLOW_SECONDS, _LEAST_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
 
 
 @asynccontextmanager
@@ -50,17 +52,18 @@ async def _received(request: Request, folder: Path, name: str | None, most: int)
     if kind != b"multipart/form-data":
         if not name:
             raise Refusal(400, "bad_request", "This file has no name.", "Add ?name=report.pdf.")
-        sink = _Sink(folder, most)
-        sink.begin(name)
-        await _read(request, sink.write, sink)
-        sink.end()
-        return sink.uploads
+        with closing(_Sink(folder, most)) as sink:
+            sink.begin(name)
+            await _read(request, sink.write, sink)
+            sink.end()
+            return sink.uploads
     parts = _Parts(_Sink(folder, most))
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= 70:
         raise Refusal(400, "bad_request", "The multipart body has no boundary.")
     parser = MultipartParser(boundary, parts.callbacks())
-    await _read(request, parser.write, parts.sink)
+    with closing(parts.sink):
+        await _read(request, parser.write, parts.sink)
     if not parts.whole:
         raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.")
     if not parts.sink.uploads:
@@ -72,10 +75,14 @@ async def _read(request: Request, write: Callable[[bytes], object], sink: _Sink)
     """A chunk at a time, written by a thread: a slow disk must not keep others waiting."""
     from python_multipart.exceptions import FormParserError
 
-    gathered = bytearray()
+    gathered, received, began = bytearray(), 0, time.monotonic()
     try:
         async for chunk in request.stream():
             gathered += chunk
+            received += len(chunk)
+            seconds = time.monotonic() - began
+            if seconds > _SLOW_SECONDS and received < _LEAST_RATE * seconds:
+                raise Refusal(408, "too_slow", "The upload comes too slowly.", "Send it over a faster connection.")
             if len(gathered) >= 1 << 18:
                 sink.check_room()
                 await asyncio.to_thread(write, bytes(gathered))
@@ -115,6 +122,11 @@ class _Sink:
             self._file.close()
             self.uploads.append(Upload(self._name, self._folder / f"{len(self.uploads)}.part"))
             self._file = None
+
+    def close(self) -> None:
+        """Close a file that is not whole."""
+        if self._file is not None:
+            self._file.close()
 
     def check_room(self) -> None:
         if shutil.disk_usage(self._folder).free < _FREE:

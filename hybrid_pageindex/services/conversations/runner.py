@@ -33,6 +33,7 @@ from hybrid_pageindex.services.running import in_a_thread
 
 _SUMMARY = 500  # tokens
 _END_SECONDS = 5.0  # that a process which ends waits for a turn at most
+_UNEXPECTED = "Something unexpected went wrong; the log has the detail. Ask again."
 _log = logging.getLogger(__name__)
 
 
@@ -116,10 +117,10 @@ class TurnRunner:
         except PageIndexError as error:
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=str(error))
-        except Exception as error:  # noqa: BLE001 - whoever asked hears of it, and the lease is given back
+        except Exception:  # noqa: BLE001 - whoever asked hears of it, and the lease is given back
             _log.exception("a turn failed")
             with suppress(PageIndexError):
-                end("failed", keeper.so_far, cause=f"Something went wrong: {type(error).__name__}.")
+                end("failed", keeper.so_far, cause=_UNEXPECTED)
 
     def _memory(self, path: list[ConversationMessage]) -> Memory:
         summary = self._reader.summary([one.id for one in path])

@@ -131,6 +131,28 @@ def test_conversations_are_their_owners(talking: Serving) -> None:
             assert message["text"].startswith(GOOD) and reader.get(stolen).status_code == 404
 
 
+def test_a_conversation_about_a_library_that_is_gone_stays_with_who_made_it(talking: Serving) -> None:
+    with talking.client() as admin:
+        admin.post("/libraries", json={"name": "leaving"})
+        upload(admin, "leaving", mill=MILL)
+        names = {"of it": ["leaving"], "of another": ["mills"]}
+        made = {
+            name: admin.post("/tokens", json={"name": name, "libraries": libraries}).json()["secret"]
+            for name, libraries in names.items()
+        }
+        with talking.client(made["of it"]) as reader, talking.client(made["of another"]) as other:
+            own = f"/conversations/{reader.post('/conversations', json={'libraries': ['leaving']}).json()['id']}"
+            answer = ended(reader, reader.post(f"{own}/messages", json={"question": SOLD}).json())
+            admin.delete("/libraries/leaving")
+            assert other.get(own).status_code == 404
+            kept = reader.get(own)
+            assert kept.status_code == 200 and kept.json()["messages"][-1]["text"] == answer["text"]
+            again = reader.get(f"{own}/messages/{answer['id']}").json()
+            assert again["citations"] and {one["state"] for one in again["citations"]} == {"gone"}
+            admin.post("/libraries", json={"name": "leaving"})
+            assert reader.get(own).status_code == 200, "a library of that name is another one"
+
+
 def test_a_server_that_ends_leaves_an_answer_that_can_be_made_again(tmp_path: Path, model: ScriptedServer) -> None:
     said = {"PAGEINDEX_LLM_MODEL": "scripted-2", "PAGEINDEX_LLM_BASE_URL": model.url, "PAGEINDEX_EFFORT": "fast"}
     with serving(tmp_path, **said) as first, first.client() as client:

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hybrid_pageindex import Engine, run
 from tests.doors.http.conftest import serving, until
 
 SECRET = "# Payroll\n\nThe outsidesecretword is known to the accountant.\n"
@@ -121,6 +122,31 @@ def test_a_rebuild_follows_no_link_out_of_the_root(place: Place) -> None:
     assert place.client.post("/libraries/mills/rebuild").status_code == 202
     until(place.idle)
     assert not place.leaked()
+
+
+def test_a_rebuild_follows_no_link_out_of_a_source_outside_the_roots(tmp_path: Path) -> None:
+    shared, outside = tmp_path / "shared", tmp_path / "outside"
+    for folder in (shared, outside, tmp_path / "root"):
+        folder.mkdir()
+    (outside / "a.md").write_text(SECRET)
+    (outside / "named.md").write_text(PAGE + "\nA link that was named is the owner's own choice.\n")
+    for name in ("a.md", "b.md"):
+        (shared / name).write_text(PAGE + name)
+    (shared / "kept.md").symlink_to(shared / "b.md")
+    (tmp_path / "named.md").symlink_to(outside / "named.md")
+    engine = Engine(tmp_path / "home")
+    run(engine.index([shared, tmp_path / "named.md"], library="mills"))
+    engine.close()
+    with serving(tmp_path / "home", "--root", str(tmp_path / "root")) as served, served.client() as client:
+        place = Place(shared, outside, client)
+        swap_file(place)
+        (outside / "named.md").write_text(PAGE + "\nThe laterword is here.\n")
+        client.post("/libraries/mills/rebuild").raise_for_status()
+        until(place.idle)
+        assert not place.leaked()
+        failed = {Path(one["subject"]).name for one in client.get("/jobs").json()["jobs"] if one["status"] == "failed"}
+        assert failed == {"a.md"}
+        assert "laterword" in client.post("/search", json={"question": "laterword", "libraries": ["mills"]}).text
 
 
 def test_a_folder_that_became_a_link_itself_is_not_looked_at(place: Place) -> None:

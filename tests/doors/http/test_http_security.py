@@ -14,6 +14,8 @@ from fastmcp.client.transports import StreamableHttpTransport
 from fastmcp.exceptions import ToolError
 
 from hybrid_core.errors import UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.reading import JobReader
 from hybrid_pageindex import Engine
 from hybrid_pageindex.doors.cli.parser import build_parser
 from hybrid_pageindex.doors.http.app import describe
@@ -168,6 +170,19 @@ def test_tokens_do_what_they_were_given_and_no_more(served: Serving) -> None:
             assert code(reader.get("/libraries")) == (401, "token_refused")
         actions = [(one["caller"], one["action"], one["outcome"]) for one in owner.get("/audit").json()]
         assert ("owner", "revoke_token", 200) in actions and ("reader", "delete_library", 403) in actions
+
+
+def test_an_upload_takes_the_turn_of_who_sent_it(served: Serving) -> None:
+    with served.client() as owner:
+        owner.post("/libraries", json={"name": "turns"})
+        made = owner.post("/tokens", json={"name": "uploader", "role": "write", "libraries": ["turns"]}).json()
+        with served.client(made["secret"]) as writer:
+            upload(writer, "turns", mill=MILL)
+        upload(owner, "turns", town=MILL + "More.")
+    catalog = Catalog(served.home / "catalog.sqlite")
+    owners = {Path(job.subject).stem: job.owner for job in JobReader(catalog).listed(library="turns")}
+    catalog.close()
+    assert owners["mill"] == "uploader" and owners["town"] != "uploader"
 
 
 def test_rights_in_a_library_end_with_it(served: Serving) -> None:

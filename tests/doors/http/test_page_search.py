@@ -330,39 +330,31 @@ def test_one_stream_serves_all_tabs_and_none_a_hidden_one(library: Serving, wind
         tabs.append(context.new_page())
         tabs[-1].goto(f"{library.url}/#token={START}" if len(tabs) == 1 else f"{library.url}/#/search")
         tabs[-1].locator("main").wait_for()
-        if not locks:
-            for one in tabs[:-1]:
-                show(one, "hidden")
-            wait(tabs[-1], lambda: len(streams) == 1)
     for tab in tabs:
-        if not locks:
-            for one in tabs:
-                show(one, "visible" if one is tab else "hidden")
         tab.goto(f"{library.url}/#/search")
         ask(tab, QUESTION)
         tab.locator(".hit").first.wait_for()
     wait(tabs[-1], lambda: len(streams) == 1)
-    if locks:
-        [first] = streams
-        leader = first.frame.page
-        leader.close()
-        tabs.remove(leader)
-        wait(tabs[0], lambda: len(streams - {first}) == 1)
+    [first] = streams
+    leader = first.frame.page
+    leader.close()
+    tabs.remove(leader)
+    wait(tabs[0], lambda: len(streams - {first}) == 1)
+    for tab in tabs:
+        show(tab, "hidden")
+    wait(tabs[0], lambda: not streams - {first})
+    show(tabs[0], "visible")
+    wait(tabs[0], lambda: len(streams - {first}) == 1)
+    with library.client() as client:
+        client.post("/libraries", json={"name": "tabs"})
         for tab in tabs:
-            show(tab, "hidden")
-        wait(tabs[0], lambda: not streams - {first})
-        show(tabs[0], "visible")
-        wait(tabs[0], lambda: len(streams - {first}) == 1)
-        with library.client() as client:
-            client.post("/libraries", json={"name": "tabs"})
-            for tab in tabs:
-                show(tab, "visible")
-                tab.goto(f"{library.url}/#/library/tabs")
-                tab.get_by_role("heading", name="tabs").first.wait_for()
-            upload(client, "tabs", ebb="# Ebb\n\nThe ebb is slow.\n")
-            for tab in tabs:
-                tab.get_by_text("Ebb").first.wait_for()
-            client.delete("/libraries/tabs")
+            show(tab, "visible")
+            tab.goto(f"{library.url}/#/library/tabs")
+            tab.get_by_role("heading", name="tabs").first.wait_for()
+        upload(client, "tabs", ebb="# Ebb\n\nThe ebb is slow.\n")
+        for tab in tabs:
+            tab.get_by_text("Ebb").first.wait_for()
+        client.delete("/libraries/tabs")
     context.close()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
 import socket
+import time
 from collections import namedtuple
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +16,7 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.doors.http.server import Server
 from hybrid_pageindex.services.indexes import Indexes
 from tests.doors.http.conftest import START, serving
 from tests.qdrant_real import free_port
@@ -54,6 +57,31 @@ def test_a_server_says_what_is_missing(tmp_path: Path) -> None:
         answer = client.get("/ready")
         assert answer.status_code == 503
         assert answer.json()["ready"] is False and list(answer.json()["missing"]) == ["search"]
+
+
+async def test_a_server_looks_for_what_is_missing_once_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    class Looking:
+        async def missing(self) -> dict[str, str]:
+            looked.append(1)
+            await asyncio.sleep(0)
+            return {"disk": "The disk is full."}
+
+    server = Server(Looking(), *[None] * 9)  # type: ignore[arg-type]
+    now = [5.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    answers = await asyncio.gather(*(server.missing() for _ in range(20)))
+    answers[0]["server"] = "It ends."
+    assert len(looked) == 1 and answers[1] == await server.missing() == {"disk": "The disk is full."}
+    now[0] += 2
+    await server.missing()
+    assert len(looked) == 2
+
+
+def test_health_is_told_whatever_token_is_shown(tmp_path: Path) -> None:
+    with serving(tmp_path) as made, made.client("hpi_an-old-one") as client:
+        assert [client.get(path).status_code for path in ("/health", "/ready", "/libraries")] == [200, 200, 401]
 
 
 def test_an_upload_that_the_end_cuts_off_is_told_so(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hybrid_core.embed.embedder import checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.embed.load import load_embedder
+from hybrid_core.embed.local_models import running
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
 from hybrid_core.system.extras import require
 
@@ -166,3 +167,10 @@ def test_hashed_words_count_by_the_logarithm_of_how_often_they_occur() -> None:
     tax = embedder.embed(["tax"], "query")[0]
     assert tax @ once == pytest.approx(2**-0.5, abs=0.03)
     assert tax @ often == pytest.approx((1 + (1 + np.log(3)) ** 2) ** -0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(("raised", "reason"), [(KeyError(), "its library gives no reason"), (OSError("a\n b"), "a b")])
+def test_a_failure_of_a_library_is_told_without_the_name_of_its_class(raised: Exception, reason: str) -> None:
+    with pytest.raises(ModelError) as told, running("bge"):
+        raise raised
+    assert told.value.message == f"bge failed ({reason})."

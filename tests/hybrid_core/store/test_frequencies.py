@@ -98,6 +98,8 @@ def test_a_catalog_without_them_counts_them_once(tmp_path: Path) -> None:
         connection.execute("DROP TABLE frequencies")
         connection.execute("ALTER TABLE sources DROP COLUMN machine")
         connection.execute("ALTER TABLE changes DROP COLUMN mark")
+        connection.execute("DROP TABLE job_turns")
+        connection.execute("DROP INDEX jobs_by_group")
         connection.execute("UPDATE meta SET value = '21' WHERE key = 'schema'")
     connection.close()
     after = Catalog(path)

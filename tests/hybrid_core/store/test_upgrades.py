@@ -189,6 +189,8 @@ def test_either_database_is_brought_up_from_the_first_version_that_both_had(cata
     with catalog.writing() as connection:
         connection.exec_driver_sql("DROP TABLE model_usage")
         connection.exec_driver_sql("DROP TABLE trees")
+        connection.exec_driver_sql("DROP TABLE job_turns")
+        connection.exec_driver_sql("DROP INDEX jobs_by_group")
         connection.exec_driver_sql("CREATE TABLE sections (content_id VARCHAR, position INTEGER)")
         connection.exec_driver_sql("ALTER TABLE sources DROP COLUMN machine")
         connection.exec_driver_sql("ALTER TABLE changes DROP COLUMN mark")
@@ -235,6 +237,8 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
         unpack_trees(direct)
         direct.execute("ALTER TABLE sources DROP COLUMN machine")
         direct.execute("ALTER TABLE changes DROP COLUMN mark")
+        direct.execute("DROP TABLE job_turns")
+        direct.execute("DROP INDEX jobs_by_group")
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
         for index in ("pages_unread", "contents_by_version"):  # what came after
             direct.execute(f"DROP INDEX {index}")

@@ -15,6 +15,7 @@ from hybrid_core.errors import BusyError, NotFoundError, UsageError
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.types.conversations import ConversationMessage
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.services.conversations.turn import TurnMaker
 from tests import pdfs
 from tests.doubles.replies import FakeReply
 from tests.homes import OwnHome
@@ -271,3 +272,13 @@ def test_what_a_conversation_is_about(plain: Engine) -> None:
         run(conversations.ask(made.id, "  "))
     run(conversations.remove(made.id))
     assert run(conversations.listed()) == []
+
+
+def test_an_answer_that_fails_unexpectedly_names_no_class(plain: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("corvane")
+
+    monkeypatch.setattr(TurnMaker, "make", broken)
+    failed = asked(plain, run(plain.conversations.create()).id, SALES)
+    assert failed.status == "failed" and failed.cause.startswith("Something unexpected went wrong")
+    assert "KeyError" not in failed.cause

@@ -39,6 +39,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     catalog.close()
 
 
+@pytest.mark.slow
 def test_a_search_of_a_wiped_index_reads_the_log_once_and_sends_little(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,5 +81,7 @@ def test_balance_sheets_of_filings_are_read_with_every_word(engine: Engine, tmp_
     read = [run(engine.pages(one.doc_id, 1))[0] for one in run(engine.documents())]
     assert read
     for page in read:
-        lost = words(page.text) - words(run(engine.with_tables(page)).text)
+        shown = run(engine.with_tables(page)).text
+        lost = words(page.text) - words(shown)
         assert not lost, f"{page.doc_name} loses {lost}"
+        assert shown.count("\n| ") > 25, f"the rows of {page.doc_name} are in tables"

@@ -5,24 +5,31 @@ from __future__ import annotations
 import builtins
 import random
 import re
-import time
+import tarfile
 import zipfile
 from pathlib import Path
 
+import pptx
+import pymupdf
 import pytest
+import xlsxwriter
 from lxml import etree
 
 from hybrid_pageindex import Engine, run
 from indexers.formats.flow.entities import put_in_text
 from indexers.formats.flow.safety import read_xml
+from indexers.formats.registry import format_of, formats
 from indexers.formats.web.html import flattened, parse_html
-from tests.indexers.formats.packages import docx, epub, opendocument, packed, paragraph, text_of
+from tests.indexers.formats.packages import docx, epub, ole, opendocument, packed, paragraph, text_of
 
 _INTERNAL = '<!DOCTYPE d [<!ENTITY pub "Kelp &amp; Sons"><!ENTITY out SYSTEM "file:///etc/passwd">]>'
 _CLASSES = "|".join(
     name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
 )
 _CLASS = re.compile(rf"\b(?:{_CLASSES}|\w+(?:Error|Exception)|cython_\w+)\b")
+
+
+_OFFICE = {"word97", "powerpoint97"}  # read by LibreOffice
 
 
 def changed(path: Path, name: str, begin: str) -> Path:
@@ -61,15 +68,11 @@ def test_what_entities_add_is_bounded() -> None:
     assert root.text == f"kelp {'gull' * 10}  shore" and not list(root.iter(etree.Entity))
     root, _ = read_xml(f"{head}<d>kelp &e11; shore</d>".encode(), "a.xml")
     assert "kelp" in (root.text or "") and "gull" not in (root.text or "")
-    began = time.perf_counter()
     assert len(put_in_text(f"{head}<p>{'&w;' * 100_000}&r;&e11;</p>")) < 1_100_000
-    assert time.perf_counter() - began < 5
 
 
 def test_deep_html_is_read_at_once() -> None:
-    began = time.perf_counter()
     page = parse_html("<div class='a'>kelp" * 100_000 + "</div>" * 100_000 + "<p>shore</p>")
-    assert time.perf_counter() - began < 20
     text = " ".join(getattr(block, "text", "") for block in page.blocks)
     assert text.count("kelp") == 100_000 and "shore" in text
 
@@ -79,24 +82,63 @@ def test_flat_html_with_unclosed_elements_stays_as_it_is() -> None:
     assert len(page.blocks) == 3_001
 
 
-@pytest.mark.parametrize("seed", range(3))
+def one_of_each(folder: Path) -> None:
+    """A small file of each format that is read without LibreOffice."""
+    folder.mkdir()
+    docx(folder / "a.docx", paragraph("kelp"))
+    opendocument(folder / "b.odt", "<text:p>kelp</text:p>")
+    opendocument(folder / "c.odp", "<draw:page><draw:frame/></draw:page>", "presentation")
+    row = "<table:table-row><table:table-cell><text:p>kelp</text:p></table:table-cell></table:table-row>"
+    opendocument(folder / "d.ods", f'<table:table table:name="Tides">{row}</table:table>', "spreadsheet")
+    epub(folder / "e.epub", {"a.xhtml": "<p>kelp</p>"})
+    deck = pptx.Presentation()
+    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "kelp"
+    deck.save(str(folder / "f.pptx"))
+    book = xlsxwriter.Workbook(folder / "g.xlsx")
+    book.add_worksheet("Tides").write(0, 0, "kelp")
+    book.close()
+    with zipfile.ZipFile(folder / "g.xlsx") as package:
+        parts = {one.replace("workbook.xml", "workbook.bin"): package.read(one) for one in package.namelist()}
+    listed, main = parts["[Content_Types].xml"], b"openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+    binary = listed.replace(main, b"ms-excel.sheet.binary.macroEnabled.main")
+    packed(folder / "h.xlsb", {**parts, "[Content_Types].xml": binary})
+    (folder / "i.xls").write_bytes(ole("Workbook"))
+    (folder / "j.msg").write_bytes(ole("__properties_version1.0"))
+    with pymupdf.open() as pdf:
+        pdf.new_page().insert_text((72, 72), "kelp")
+        pdf.save(folder / "k.pdf")
+    (folder / "l.png").write_bytes(pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 8, 8), False).tobytes("png"))
+    packed(folder / "m.zip", {"one.txt": "kelp"})
+    with tarfile.open(folder / "n.tar", "w") as archive:
+        archive.add(folder / "m.zip", "m.zip")
+    mail = "From a@b.c Mon Mar  2 10:00:00 2026\nFrom: a@b.c\nContent-Type: text/html; charset=utf-8\n\n<p>kelp</p>\n"
+    texts = {
+        "o.rtf": r"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\pard kelp \u8212?\'e9 \par}",
+        "p.ipynb": '{"cells": [{"cell_type": "code", "source": ["kelp"], "outputs": []}]}',
+        "q.eml": mail.partition("\n")[2],
+        "r.mbox": mail,
+        "s.html": "<html><body><p>kelp</p></body></html>",
+        "t.fb2": "<FictionBook><body><section><p>kelp</p></section></body></FictionBook>",
+        "u.md": "# Kelp\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        "v.txt": "kelp and gull\n",
+        "w.csv": 'a,b\n"kelp",2\n',
+        "x.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nkelp\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_no_reason_names_an_exception(tmp_path: Path, engine: Engine, seed: int) -> None:
     whole, chance = tmp_path / "whole", random.Random(seed)
     docs = tmp_path / "docs"
-    whole.mkdir()
     docs.mkdir()
-    docx(whole / "a.docx", paragraph("kelp"))
-    opendocument(whole / "b.odt", "<text:p>kelp</text:p>")
-    opendocument(whole / "c.odp", "<draw:page><draw:frame/></draw:page>", "presentation")
-    epub(whole / "d.epub", {"a.xhtml": "<p>kelp</p>"})
-    (whole / "e.rtf").write_text(r"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\pard kelp \u8212?\'e9 \par}")
-    (whole / "f.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["kelp"], "outputs": []}]}')
-    (whole / "g.eml").write_text("From: a@b.c\nContent-Type: text/html; charset=utf-8\n\n<p>kelp</p>\n")
-    (whole / "h.html").write_text("<html><body><p>kelp</p></body></html>")
+    one_of_each(whole)
+    assert {one.name for one in formats()} - {format_of(file).name for file in whole.iterdir()} <= _OFFICE
     for source in sorted(whole.iterdir()):
-        for at in range(4):
+        for at in range(2):
             file = docs / f"{source.stem}{at}{source.suffix}"
-            if zipfile.is_zipfile(source):
+            if zipfile.is_zipfile(source) and source.suffix not in (".zip", ".tar"):
                 with zipfile.ZipFile(source) as package:
                     parts = {name: package.read(name) for name in package.namelist()}
                 name = chance.choice([one for one in parts if one.endswith(("xml", "opf", "rels"))])
@@ -105,8 +147,8 @@ def test_no_reason_names_an_exception(tmp_path: Path, engine: Engine, seed: int)
                 file.write_bytes(mutated(source.read_bytes(), chance))
     report = run(engine.index(docs))
     for one in report.files:
-        told = f"{one.error or ''} {one.note or ''}"
-        assert not _CLASS.search(told), (one.path, told)
+        reason = f"{one.error or ''} {one.note or ''}"
+        assert not _CLASS.search(reason), (one.path, reason)
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:

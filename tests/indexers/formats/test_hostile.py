@@ -74,6 +74,7 @@ def test_entities_are_neither_expanded_nor_fetched(tmp_path: Path) -> None:
     assert "secret" not in text and "gull" not in text and "kelp" in text
 
 
+@pytest.mark.slow
 def test_a_million_empty_rows(tmp_path: Path) -> None:
     empty = "".join(f'<row r="{row}"/>' for row in range(2, 300_000))
     made = workbook(tmp_path / "a.xlsx", cell(1, "kelp") + empty + cell(1_000_000, "gull"))

@@ -60,6 +60,28 @@ def test_a_missing_cell_leaves_its_column_empty(tmp_path: Path) -> None:
     assert (x0 < 60, y0 < 80, x1 > 530, 140 < y1 < 170) == (True, True, False, True)
 
 
+def test_lines_between_the_heads_and_the_first_row_are_rows(tmp_path: Path) -> None:
+    layout = written(
+        tmp_path / "a.pdf",
+        [
+            ("", "2021", "2020"), ("(in millions)",), ("ASSETS",), ("Current assets:",), ("Cash", "785", "805"),
+            ("Inventories", "678", "685"), ("Commitments and contingencies (see the notes)",), ("Equity:",),
+            ("Shares of a par value that is as small as the law of the country allows, of which 1,500 are authorised",),
+            ("and 792 are outstanding, and which may be bought back at the price of the market at any time:",),
+            ("Common stock", "8", "9"), ("Accumulated deficit", "(7,306)", "(6,646)"),
+        ],
+    )  # fmt: skip
+    above, below = layout.tables
+    assert above.rows == (
+        ("", "2021", "2020"), ("(in millions)", "", ""), ("ASSETS", "", ""), ("Current assets:", "", ""),
+        ("Cash", "785", "805"), ("Inventories", "678", "685"),
+    )  # fmt: skip
+    assert below.heads == 1 and below.rows == (
+        ("", "2021", "2020"), ("Common stock", "8", "9"), ("Accumulated deficit", "(7,306)", "(6,646)"),
+    )  # fmt: skip
+    assert above.lines[1] <= below.lines[0] and above.box[3] < below.box[1]
+
+
 def test_words_stand_where_they_are_drawn(tmp_path: Path) -> None:
     layout = written(tmp_path / "a.pdf", [("Owls hunt at night", "1,204", "")], "Reeds grow in the water.")
     places = {word.text: word.box for word in layout.words}

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def documents(draw: st.DrawFn) -> tuple[tuple[Section, ...], list[float]]:
     return tree(*nodes), values
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(documents(), min_size=1, max_size=6), st.integers(250, MOST))
 def test_an_outline_keeps_within_its_tokens_whatever_the_tree(

@@ -6,6 +6,7 @@ import { useEffect, useRef } from "./ui.js";
 
 const NAME = "pageindex jobs", LINGER = 1000; // ms: the view that comes next listens as well
 const SOON = 400, SELDOM = 5000; // ms until a view looks again, and between two looks
+const ASKED = 200, BEAT = 1000, PATIENCE = 4000; // ms: to hear of a leader, between two signs of one, until one is gone
 /** @type {Set<Tell>} */
 const listeners = new Set();
 /** @type {Set<Tell>} those for whom nothing is followed */
@@ -22,23 +23,72 @@ const stream = (signal, heard) => new Promise((done) => {
   signal.addEventListener("abort", () => (stop(), done()));
 });
 
-/** The tab that holds the lock streams, and the others wait for it; where there are no locks, each tab that is seen streams. */
+/** The tab that is chosen streams, and tells the others. */
 function join() {
   if (joined || !listeners.size || document.visibilityState === "hidden") return;
   const mine = (joined = new AbortController()), { signal } = mine;
   const over = () => void (joined === mine && leave());
-  if (!navigator.locks || !globalThis.BroadcastChannel) return void stream(signal, tell).then(over); // http, not on localhost
+  if (!globalThis.BroadcastChannel) return void stream(signal, tell).then(over);
   const tabs = new BroadcastChannel(NAME);
   tabs.onmessage = ({ data: [kind, data] }) => (kind === "away" ? reach(false) : tell(kind, data));
   signal.addEventListener("abort", () => tabs.close());
-  navigator.locks.request(NAME, { signal }, async () => {
-    const unheard = whenOnline((online) => void (online || tabs.postMessage(["away"])));
-    await stream(signal, (kind, data) => {
+  /** @param {AbortSignal} leads */
+  const lead = async (leads) => {
+    const unheard = whenOnline((online) => void (online || leads.aborted || tabs.postMessage(["away"])));
+    await stream(leads, (kind, data) => {
       tabs.postMessage([kind, kind === "state" ? null : data]);
       tell(kind, data);
     });
     unheard();
-  }).catch(() => (signal.aborted ? null : stream(signal, tell))).then(over); // locks may be forbidden
+  };
+  if (navigator.locks) { // they may be forbidden
+    const led = navigator.locks.request(NAME, { signal }, () => lead(signal));
+    led.catch(() => (signal.aborted ? null : stream(signal, tell))).then(over);
+  } else elect(signal, lead, over);
+}
+
+/**
+ * Where there are no locks (http, not on localhost): who leads says so again and again, and who hears nobody leads. Of two
+ * that lead, the one with the smaller number goes on. @param {AbortSignal} signal
+ * @param {(leads: AbortSignal) => Promise<void>} lead @param {() => void} over what is done where it ends by itself
+ */
+function elect(signal, lead, over) {
+  const tabs = new BroadcastChannel(`${NAME} leader`), me = Math.random();
+  /** @type {AbortController | null} */
+  let leading = null;
+  let timer = 0;
+  /** @param {string} kind */
+  const say = (kind) => tabs.postMessage([kind, me]);
+  /** @param {number} ms */
+  const wait = (ms) => (clearTimeout(timer), (timer = setTimeout(begin, ms * (1 + Math.random() / 4))));
+  const beat = () => (say("lead"), (timer = setTimeout(beat, BEAT)));
+  function begin() {
+    const mine = (leading = new AbortController());
+    beat();
+    lead(mine.signal).then(() => void (leading === mine && over()));
+  }
+  function yieldTo() {
+    const mine = leading;
+    leading = null;
+    mine?.abort();
+    wait(PATIENCE);
+  }
+  tabs.onmessage = ({ data: [kind, other] }) => {
+    if (kind === "ask") leading && say("lead");
+    else if (kind === "gone") leading || wait(ASKED);
+    else if (!leading) wait(PATIENCE);
+    else if (other < me) yieldTo();
+    else say("lead");
+  };
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    if (leading) say("gone");
+    tabs.close();
+    leading?.abort();
+    leading = null;
+  });
+  say("ask");
+  wait(ASKED);
 }
 
 function leave() {

@@ -66,12 +66,15 @@ class NewMessage(NewQuestion):
 
 
 async def owned(request: Request, server: At, conversation: Id) -> Conversation:
-    """Raises NotFoundError also for one of somebody else, Refusal where a library of it may not be read any more."""
+    """Raises NotFoundError also for one of somebody else, Refusal where a library of it may not be read any more. One
+    about a library that is gone stays with who made it.
+    """
     found = await server.engine.conversations.get(conversation)
     caller = caller_of(request)
     if owner_of(caller) not in ("", found.owner):
         raise NotFoundError(f"No conversation '{conversation}'.")
-    if not all(caller.may("read", library) for library in found.scope.libraries):
+    closed = {library for library in found.scope.libraries if not caller.may("read", library)}
+    if closed and closed & {one.id for one in await server.engine.named_libraries()}:
         raise Refusal(403, "not_allowed", "This conversation is about a library that you may not read.")
     return found
 

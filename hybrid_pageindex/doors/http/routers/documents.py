@@ -71,7 +71,8 @@ async def upload_documents(
     """Files to index: one as the body itself, with its name as ``?name=``, or several as multipart/form-data. Folders
     in names are kept. Each is a job.
     """
-    async with received(request, server.engine.home, name, server.engine.settings.max_upload_size) as uploads:
+    limit = server.engine.settings.max_upload_size
+    async with server.uploads.one(), received(request, server.engine.home, name, limit) as uploads:
         done = await server.engine.upload(uploads, library=library.name)
     server.standby.wake()
     return said(done, 202)

@@ -32,7 +32,7 @@ async def health(server: At) -> Response:
 @router.get("/ready", responses={503: {"description": "A part is missing, or the server ends."}})
 async def ready(server: At) -> Response:
     """Whether it can do what it is asked; where it cannot, ``missing`` names the parts."""
-    missing = await server.engine.missing()
+    missing = await server.missing()
     if server.ending.is_set():
         missing["server"] = "It ends."
     return said({"ready": False, "missing": missing} if missing else {"ready": True}, 503 if missing else 200)

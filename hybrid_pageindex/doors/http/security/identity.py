@@ -23,9 +23,9 @@ from hybrid_pageindex.doors.http.security.guard import SAFE
 from hybrid_pageindex.doors.http.security.rates import Rates
 from hybrid_pageindex.services.tokens import Tokens
 
-OPEN = frozenset({("POST", "/api/v1/session"), *(
-    (method, path) for method in ("GET", "HEAD") for path in ("/api/v1/health", "/api/v1/ready")
-)})  # fmt: skip
+_STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/health", "/api/v1/ready"))
+"""Answered the same for everybody, and so also with a token that is not valid any more."""
+OPEN = _STATES | {("POST", "/api/v1/session")}
 FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
 _REMEMBERED = 1000  # secrets
 _SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
@@ -140,6 +140,9 @@ class Identity:
 
     async def _known(self, scope: Scope) -> Caller | None:
         """What is asked with no token, or a wrong one, counts for the address that it comes from."""
+        if (scope["method"], scope["path"]) in _STATES:
+            self._rates.take(f"from {_address(scope)}")
+            return None
         try:
             caller = await self._caller(scope, Headers(scope=scope))
         except Refusal:

@@ -15,9 +15,19 @@ from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 
 
-def put(store: Store, library: str, count: int = 1, *needs: str, kind: str = "index", **more: int) -> list[int]:
+def put(
+    store: Store, library: str, count: int = 1, *needs: str, kind: str = "index", owner: str = "", **more: int
+) -> list[int]:
     requests = [
-        JobRequest(library, kind, f"/{library}/{needs}/{number}", "parse", needs=frozenset(needs), **more)  # type: ignore[arg-type]
+        JobRequest(
+            library,
+            kind,
+            f"/{library}/{owner}/{needs}/{number}",
+            "parse",
+            needs=frozenset(needs),
+            owner=owner,
+            **more,  # type: ignore[arg-type]
+        )
         for number in range(count)
     ]
     return [one.job for one in JobQueue(store).enqueue(requests)]
@@ -41,7 +51,7 @@ def test_what_nobody_may_take_keeps_no_other_library_waiting(store: Store, how: 
     if how == "busy":
         assert JobQueue(store).claim("w", [])[0].id == many[0]
     found = offered(store, library_jobs=1 if how == "busy" else 0)
-    assert found == ([*many[:19], other] if how == "unable" else [other])
+    assert found == ([many[0], other, *many[1:19]] if how == "unable" else [other])
     JobControl(store).pause("all")
     assert offered(store) == []
 
@@ -63,8 +73,14 @@ def test_who_cannot_do_the_most_urgent_comes_to_others_soon(store: Store) -> Non
 def test_libraries_have_the_same_part_and_kinds_one_each(store: Store) -> None:
     big, small = put(store, "big", 30), put(store, "small", 5)
     embedded = put(store, "big", 30, kind="embed")
-    assert offered(store, most=8) == [*big[:4], *small[:4], *embedded[:8]]
-    assert offered(store, most=8, library_jobs=2) == [*big[:2], *small[:2], *embedded[:2]]
+    rounds = [job for three in zip(big, small, embedded, strict=False) for job in three]
+    assert offered(store, most=8) == [*rounds[:12], *embedded[4:8]]
+    assert offered(store, most=8, library_jobs=2) == rounds[:6]
+
+
+def test_those_who_asked_take_turns_in_their_library(store: Store) -> None:
+    many, [one] = put(store, "shared", 9, owner="anna"), put(store, "shared", owner="ben")
+    assert offered(store, most=3) == [many[0], one, many[1]]
 
 
 def test_nothing_is_offered_before_its_time_or_to_who_has_no_password(store: Store, clock: Clock) -> None:
