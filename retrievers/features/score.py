@@ -1,0 +1,68 @@
+"""Candidate pages scored by the ranking model, as the stages that follow read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.documents.candidates import CandidateDocument
+from retrievers.features.model import LEAST, RankingModel
+from retrievers.features.table import FEATURES, GROUPS, FeatureTable
+from retrievers.pages.page_score import PageQuery
+from retrievers.pages.scores import PageScores
+
+Floats = npt.NDArray[np.float64]
+
+
+def scored(
+    table: FeatureTable,
+    model: RankingModel,
+    rest: Floats,
+    nodes: Sequence[Floats],
+    queries: Sequence[PageQuery],
+    signals: Sequence[Mapping[str, Mapping[int, float]]],
+) -> list[PageScores]:
+    """Every page of the documents with what the model adds up, by groups of features.
+
+    ``rest``, float64 (pages,), numbered through the documents, orders the pages that are no candidates: those above 0
+    come after all candidates. ``nodes``, ``queries`` and ``signals`` are by document.
+    """
+    candidates = table.candidates
+    firsts = candidates.firsts
+    adds = model.addends(table)
+    groups = {name: np.full(firsts[-1], np.nan) for name in dict.fromkeys(GROUPS.values())}
+    for name, values in groups.items():
+        columns = [at for at, feature in enumerate(FEATURES) if GROUPS[feature] == name]
+        values[candidates.at] = adds[:, columns].sum(axis=1)
+    groups["page"][candidates.at] += model.base
+    scores = sum(values[candidates.at] for values in groups.values())
+    short = np.maximum(scores, LEAST) - scores
+    groups["page"][candidates.at] += short
+    values = np.zeros(firsts[-1])
+    values[candidates.at] = scores + short
+    others = rest > 0
+    others[candidates.at] = False
+    if others.any():
+        least = float(values[candidates.at].min(initial=1.0))
+        values[others] = 0.5 * least * rest[others] / float(rest.max())
+        groups["page"][others] = values[others]
+        groups["document"][others] = groups["structure"][others] = 0.0
+    found = []
+    for at, document in enumerate(candidates.documents):
+        own = slice(int(firsts[at]), int(firsts[at + 1]))
+        parts = {name: part[own] for name, part in groups.items()}
+        found.append(PageScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
+    return found
+
+
+def addends_of(table: FeatureTable, model: RankingModel, document: CandidateDocument, page: int) -> dict[str, float]:
+    """What each feature added to one page, those that added something, greatest first; {} for no candidate."""
+    candidates = table.candidates
+    held = [one.document.doc_id for one in candidates.documents]
+    here = np.flatnonzero((candidates.doc == held.index(document.document.doc_id)) & (candidates.page == page))
+    if not len(here):
+        return {}
+    adds = dict(zip(FEATURES, model.addends(table)[here[0]].tolist(), strict=True))
+    return {name: add for name, add in sorted(adds.items(), key=lambda one: -abs(one[1])) if abs(add) >= 5e-5}
