@@ -168,7 +168,7 @@ class Searcher:
         timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
         embedding = replace(embedding, compare=compare)
         contents = Contents(self._catalog)
-        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, reasoner)
+        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, reasoner=reasoner)
         return resources, documents, timings, over
 
     def _knowledge(self, name: str) -> Expert:

@@ -13,8 +13,7 @@ from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, Sectio
 from hybrid_core.types.scoring import PageScoring
 from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
-from retrievers.pages.page_values import best_pages
-from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.scores import PageScores, Place, best_pages
 from retrievers.places.located import Span
 from retrievers.query.question import Question
 from retrievers.rerank.selection import ResultSlot

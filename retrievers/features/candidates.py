@@ -1,4 +1,4 @@
-"""The pages that a question is answered from: which they are, and where the question's terms stand in their documents."""
+"""The pages that a question may be answered from, and where its terms stand in their documents."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Postings:
     @property
     def _totals(self) -> Floats:
         """Words of each document."""
-        return np.bincount(np.repeat(np.arange(len(self.sizes)), self.sizes), self.lengths, len(self.sizes))
+        documents = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.bincount(documents, self.lengths, len(self.sizes)).astype(np.float64)
 
     def library_bm25(self, weights: Floats, model: Bm25) -> Floats:
         """BM25 of every page with the same ``weights`` of terms, float64 (t,), in all documents: float64 (pages,)."""
@@ -118,8 +119,8 @@ def idf_of(pages: Ints, holding: Ints) -> Floats:
 class Candidates:
     """The candidate pages of one question.
 
-    documents: those that hold them. firsts: int64 (documents + 1,), their first pages, numbered through. at: int64 (n,), the pages, numbered through the documents. doc: int64 (n,), the
-    place of each page's document. page: int64 (n,), 1-based.
+    documents: those that hold them. firsts: int64 (documents + 1,), their first pages, numbered through. at: int64
+    (n,), the pages, numbered through. doc: int64 (n,), the place of each page's document. page: int64 (n,), 1-based.
     """
 
     documents: Sequence[CandidateDocument]

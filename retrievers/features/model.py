@@ -65,7 +65,9 @@ def load_model(path: Path) -> RankingModel:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}).", "Learn weights anew, or unset ranking_weights.") from error
+        raise UsageError(
+            f"{path}: cannot be read ({error}).", "Learn weights anew, or unset ranking_weights."
+        ) from error
     return RankingModel.of(written, str(path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,7 @@ class TermPlaces:
         """The share of the question's neighbouring terms that are neighbours on a page too, each by the sum of its two
         ``weights``: float64 (pages,), 0 to 1. ``sequence`` are the question's terms in order."""
         found, count = np.zeros(len(self.lengths)), len(weights)
-        asked = sorted({(a, b) for a, b in zip(sequence, sequence[1:], strict=False) if a != b})
+        asked = sorted({(a, b) for a, b in pairwise(sequence) if a != b})
         if not asked or len(self.places) < 2:
             return found
         worth = {a * count + b: weights[a] + weights[b] for a, b in asked}
@@ -81,7 +82,7 @@ class TermPlaces:
         for code, weight in worth.items():
             pages = np.unique(self.pages[beside[codes == code]])
             found[pages] += weight
-        return found / sum(worth.values())
+        return np.asarray(found / sum(worth.values()))
 
     def as_written(self, forms: npt.NDArray[np.uint8], weights: Floats) -> Floats:
         """The share of ``weights`` of the terms that a page writes as the question does: float64 (pages,), 0 to 1."""

@@ -34,7 +34,7 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "bm25": "BM25 of the page in the library, its best candidate 1",
         "bm25_size": "ln(1 + BM25 of the page in the library) / 4",
         "coarse": "score in the coarse pass, the best hit 1",
-        "meaning": "nearness in meaning by vectors and learned term weights, 0 to 1; that of its words without a vector",
+        "meaning": "nearness in meaning by vectors and learned term weights; that of its words without a vector",
         "inside": "BM25 of the page in its document's own statistics, the document's best 1",
         "inside_size": "ln(1 + BM25 of the page in its document's own statistics) / 4",
         "inside_best": "the same, the best of all candidates 1",

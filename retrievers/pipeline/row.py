@@ -115,7 +115,7 @@ def gather(state: SearchState) -> SearchState:
         state.hits, state.page_hits, choice.routing, opened.view, choice.scope, opened.contents, opened.cache,
         state.request.scoring.documents, state.apart,
     )  # fmt: skip
-    return replace(state, candidates=candidates, expansions=[state.expansion.of(c.document) for c in candidates])
+    return replace(state, candidates=candidates)
 
 
 @stage("pages")
@@ -131,17 +131,16 @@ def score(state: SearchState) -> SearchState:
     terms = list(dict.fromkeys(question.terms))
     holding = opened.index.holding([cached_hash(term) for term in terms])
     query = QueryTerms.of(terms, opened.view.pages, dict(zip(terms, holding, strict=True)))
-    named = state.routing.matched_terms
-    asked = Asked(
-        question, query, named, documents, state.expansions, coarse, meaning, opened.embedding.unembedded
-    )  # fmt: skip
+    named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
+    unembedded = opened.embedding.unembedded
+    asked = Asked(question, query, named, documents, expansions, coarse, meaning, unembedded)
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
     kept = dict.fromkeys([term for term in terms if term not in named] or terms, 1.0)
-    queries = [PageQuery({**one.terms, **kept}, one.headings) for one in state.expansions]
+    queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
     pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
-    return replace(state, asked=kept, pages=pages, table=table)
+    return replace(state, asked=kept, pages=pages, table=table, expansions=expansions)
 
 
 @stage("walk")
