@@ -17,6 +17,7 @@ from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
+from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
@@ -33,6 +34,7 @@ from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
 from retrievers.pipeline.row import search
+from retrievers.features.score import candidate_features
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages
 from retrievers.pipeline.state import SearchResources, SearchState
@@ -103,6 +105,16 @@ class Searcher:
             if document is not None:
                 return [of_document(request, document, score)]
             return of_documents(score(request))[:most]
+
+        return self._opening_again(work, request)
+
+    def features(self, request: SearchRequest) -> CandidateFeatures:
+        """The candidate pages of a search with their features, before anything but the model orders them."""
+
+        def work() -> CandidateFeatures:
+            resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
+            state = run_stages(before("walk", self._stages), SearchState.begin(request, resources))[0]
+            return candidate_features(state.table, resources.ranking)
 
         return self._opening_again(work, request)
 

@@ -43,12 +43,11 @@ def candidate_documents(
     """Return every document with a hit and every one that the question names, best first.
 
     ``hits`` compare documents, ``page_hits`` their pages. Searched wholly are the documents named most surely, those of
-    ``apart``, those of the best DocScores, and all where few are asked about. Documents that are gone are left out.
+    ``apart``, those of the best DocScores, and all of a scope of few. Documents that are gone are left out.
     """
     found = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
-    few: Collection[str] = view.documents if scope is None else scope
-    few = few if len(few) <= scoring.most else ()
+    few = scope if scope is not None and len(scope) <= scoring.most else ()
     searched = dict.fromkeys((*ranked(routed, scoring.most), *apart, *ranked(found, scoring.best), *sorted(few)))
     scores = weighted([(1.0, found), (scoring.cards, {d: routed.get(d, 0.0) for d in searched})])
     among = dict.fromkeys((*searched, *(hit.doc_id for hit in page_hits)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.documents.candidates import CandidateDocument
+from hybrid_core.types.features import CandidateFeatures
 from retrievers.features.model import LEAST, RankingModel
 from retrievers.features.table import FEATURES, GROUPS, FeatureTable
 from retrievers.pages.page_score import PageQuery
@@ -57,12 +57,11 @@ def scored(
     return found
 
 
-def addends_of(table: FeatureTable, model: RankingModel, document: CandidateDocument, page: int) -> dict[str, float]:
-    """What each feature added to one page, those that added something, greatest first; {} for no candidate."""
-    candidates = table.candidates
-    held = [one.document.doc_id for one in candidates.documents]
-    here = np.flatnonzero((candidates.doc == held.index(document.document.doc_id)) & (candidates.page == page))
-    if not len(here):
-        return {}
-    adds = dict(zip(FEATURES, model.addends(table)[here[0]].tolist(), strict=True))
-    return {name: add for name, add in sorted(adds.items(), key=lambda one: -abs(one[1])) if abs(add) >= 5e-5}
+def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
+    """The table as it is handed to whoever learns weights from it; empty where there were no candidates."""
+    if table is None:
+        return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0))
+    found = table.candidates
+    ids = [one.document.doc_id for one in found.documents]
+    pages = tuple((ids[doc], page) for doc, page in zip(found.doc.tolist(), found.page.tolist(), strict=True))
+    return CandidateFeatures(tuple(FEATURES), table.values, pages, model.base + model.addends(table).sum(axis=1))

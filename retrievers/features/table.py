@@ -110,9 +110,13 @@ class FeatureBuilder:
     def __init__(self, asked: Asked, scoring: ScoringConfig) -> None:
         self._asked, self._scoring = asked, scoring.pages
         self._weights = asked.query.idf
-        rest = np.array([term not in asked.named for term in asked.query.terms], np.float64)
-        self._rest = rest if rest.any() else np.ones(len(rest))
         self._body = body = Postings.of([one.content.body for one in asked.documents], asked.query.hashes)
+        rest = np.array([term not in asked.named for term in asked.query.terms], bool)
+        if not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
+            rest = np.ones(len(rest), bool)
+        self._rest: Floats = rest.astype(np.float64)
+        self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
+        """The question's terms that pages are told apart by."""
         self._coarse = self._by_page(asked.coarse)
         self._own = body.own_bm25(self._rest, self._scoring.k1, self._scoring.b)
         self._pack, self._pack_headings = _expanded(asked, self._scoring)

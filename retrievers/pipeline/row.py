@@ -137,7 +137,7 @@ def score(state: SearchState) -> SearchState:
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
-    kept = dict.fromkeys([term for term in terms if term not in named] or terms, 1.0)
+    kept = dict.fromkeys(builder.kept, 1.0)
     queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
     pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
     return replace(state, asked=kept, pages=pages, table=table, expansions=expansions)
