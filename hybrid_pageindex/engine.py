@@ -18,9 +18,9 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
 from hybrid_core.system.reach import Reach
 from hybrid_core.types.documents import Document, DocumentRow
+from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.priorities import WANTED, WATCHED
-from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config import arguments

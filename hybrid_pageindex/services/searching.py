@@ -16,8 +16,8 @@ from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import Document
-from hybrid_core.types.libraries import Library
 from hybrid_core.types.features import CandidateFeatures
+from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
@@ -33,8 +33,8 @@ from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
-from retrievers.pipeline.row import search
 from retrievers.features.score import candidate_features
+from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages
 from retrievers.pipeline.state import SearchResources, SearchState
