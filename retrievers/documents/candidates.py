@@ -48,6 +48,7 @@ def candidate_documents(
     found = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
     few = scope if scope is not None and len(scope) <= scoring.most else ()
+    apart = [doc_id for doc_id in apart if scope is None or doc_id in scope]
     searched = dict.fromkeys((*ranked(routed, scoring.most), *apart, *ranked(found, scoring.best), *sorted(few)))
     scores = weighted([(1.0, found), (scoring.cards, {d: routed.get(d, 0.0) for d in searched})])
     among = dict.fromkeys((*searched, *(hit.doc_id for hit in page_hits)))

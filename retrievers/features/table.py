@@ -27,6 +27,8 @@ from retrievers.query.question import Question
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_SURE = 0.4  # from which a document counts as named
+_BEHIND = 0.3  # by which one is as good as not named beside another
 _TINY = 1e-9  # in place of a best score of 0
 
 _GROUPED: Mapping[str, Mapping[str, str]] = {
@@ -43,7 +45,9 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "window_rest": "the same within 50 terms, of the terms that name no document",
         "cover": "share of the question's terms, by idf, on the page",
         "pairs": "share of the question's neighbouring terms that are neighbours on the page",
+        "pairs_rest": "the same of the terms that name no document",
         "written": "share of the question's terms, by idf, that the page writes as the question does",
+        "written_rest": "the same of the terms that name no document",
         "neighbour": "library BM25 of the better page beside it, the best candidate 1",
         "length": "words of the page / the candidates' mean, at most 2, halved",
         "figures": "share of numbers among the page's terms",
@@ -62,8 +66,9 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "document": "BM25 of the whole document, the best candidate document 1",
         "best_page": "library BM25 of the document's best page, the best candidate 1",
         "doc_score": "DocScore of the document, the best 1",
-        "named": "how surely the question names the document, 0 to 1",
+        "named": "how surely the question names the document, or it alone is searched, 0 to 1",
         "named_best": "the same, the document named most surely 1",
+        "leads": "how near the document comes to the one named most surely, where one is",
         "name": "share of the question's terms, by idf, in the document's file name and title",
         "name_cover": "share of the terms of the file name or title that the question holds",
         "short": "1 / (1 + pages of the document / 5)",
@@ -91,7 +96,8 @@ class Asked:
 
     ``named`` are the question's terms that name documents. ``expansions`` are by document. ``coarse`` and ``meaning``
     say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best has 1. ``unembedded`` are
-    documents without vectors, where others have some.
+    documents without vectors, where others have some. ``chosen`` is how surely a document is meant before its name is
+    looked for: 1 / the number of those that are searched.
     """
 
     question: Question
@@ -102,6 +108,7 @@ class Asked:
     coarse: Mapping[Key, float]
     meaning: Mapping[Key, float]
     unembedded: Collection[str]
+    chosen: float
 
 
 class FeatureBuilder:
@@ -112,7 +119,8 @@ class FeatureBuilder:
         self._weights = asked.query.idf
         self._body = body = Postings.of([one.content.body for one in asked.documents], asked.query.hashes)
         rest = np.array([term not in asked.named for term in asked.query.terms], bool)
-        if not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
+        spoken = any(one.terms or one.headings for one in asked.expansions)
+        if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
             rest = np.ones(len(rest), bool)
         self._rest: Floats = rest.astype(np.float64)
         self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
@@ -137,7 +145,8 @@ class FeatureBuilder:
         places = TermPlaces.of(orders, asked.query.hashes)
         sequence = [asked.query.terms.index(term) for term in asked.question.terms]
         names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
-        routing = np.array([one.routing for one in asked.documents])
+        routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
+        forms = _forms(asked.question.text, asked.query)
         bm25 = _share(library[at])
         columns: dict[str, Floats] = {
             "bm25": bm25,
@@ -152,7 +161,9 @@ class FeatureBuilder:
             "window_rest": places.best_window(weights * self._rest, 50),
             "cover": places.best_window(weights, WHOLE_PAGE),
             "pairs": places.pairs(sequence, weights),
-            "written": places.as_written(_forms(asked.question.text, asked.query), weights),
+            "pairs_rest": places.pairs([term for term in sequence if self._rest[term]], weights),
+            "written": places.as_written(forms, weights),
+            "written_rest": places.as_written(forms, weights * self._rest),
             "neighbour": neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
             "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
             "figures": places.figures,
@@ -169,6 +180,7 @@ class FeatureBuilder:
             "doc_score": np.array([one.doc_score for one in asked.documents])[doc],
             "named": routing[doc],
             "named_best": _share(routing)[doc],
+            "leads": _leads(routing)[doc],
             "name": names[doc, 0],
             "name_cover": names[doc, 1],
             "short": 1 / (1 + body.sizes[doc] / 5),
@@ -245,6 +257,14 @@ def _best_of(values: Floats, body: Postings) -> Floats:
     best = np.zeros(len(body.sizes))
     np.maximum.at(best, np.repeat(np.arange(len(best)), body.sizes), values)
     return best
+
+
+def _leads(named: Floats) -> Floats:
+    """How near each document comes to the one named most surely, where one is: float64 (documents,)."""
+    best = float(named.max(initial=0.0))
+    if best < _SURE:
+        return np.zeros(len(named))
+    return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
 
 
 def _titles(one: CandidateDocument, query: QueryTerms, scoring: PageScoring) -> Floats:

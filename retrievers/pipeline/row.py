@@ -133,7 +133,8 @@ def score(state: SearchState) -> SearchState:
     query = QueryTerms.of(terms, opened.view.pages, dict(zip(terms, holding, strict=True)))
     named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
     unembedded = opened.embedding.unembedded
-    asked = Asked(question, query, named, documents, expansions, coarse, meaning, unembedded)
+    chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
+    asked = Asked(question, query, named, documents, expansions, coarse, meaning, unembedded, chosen)
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
