@@ -51,7 +51,7 @@ def candidate_documents(
     apart = [doc_id for doc_id in apart if scope is None or doc_id in scope]
     searched = dict.fromkeys((*ranked(routed, scoring.most), *apart, *ranked(found, scoring.best), *sorted(few)))
     scores = weighted([(1.0, found), (scoring.cards, {d: routed.get(d, 0.0) for d in searched})])
-    among = dict.fromkeys((*searched, *(hit.doc_id for hit in page_hits)))
+    among = dict.fromkeys((*searched, *(hit.doc_id for hit in page_hits if scope is None or hit.doc_id in scope)))
     order = ranked({doc_id: scores.get(doc_id, 0.0) for doc_id in among}, len(among))
     documents = [view.documents[doc_id] for doc_id in order]
     read = cache.get_all(contents, [document.content_id for document in documents])
