@@ -49,8 +49,10 @@ def learn(
     shares = np.concatenate([np.full(len(questions), 1 / len(questions)) for questions in taught if questions])
     shares /= shares.sum()
     values = np.concatenate([question.values for question in lists])
-    spread = values.std(axis=0, dtype=np.float64) + 1e-6
-    values = ((values - values.mean(axis=0, dtype=np.float64)) / spread).astype(np.float32)
+    each = np.concatenate([np.full(len(q.gold), share / len(q.gold)) for q, share in zip(lists, shares, strict=True)])
+    middle = each @ values
+    spread = np.sqrt(each @ (values - middle) ** 2) + 1e-6
+    values = ((values - middle) / spread).astype(np.float32)
     slope = _Slope(values, np.concatenate([question.gold for question in lists]), lists, shares)
     learnable = np.logical_or.reduce([np.ptp(question.values, axis=0) > 0 for question in lists])
     start = np.zeros(values.shape[1]) if prior is None else np.asarray(prior, np.float64) * spread

@@ -80,7 +80,7 @@ def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -
 def read_features(path: Path, stamp: Mapping[str, Any]) -> FeatureSet | None:
     """Return what ``write_features`` wrote; None where there is nothing, or something of another stamp or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"]))
             sizes, values, gold = arrays["sizes"], arrays["values"], arrays["gold"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):

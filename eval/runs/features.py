@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,11 @@ import numpy as np
 
 from eval.datasets.corpus import Corpus
 from eval.datasets.locate import locate
-from eval.datasets.registry import SOURCES, load
+from eval.datasets.registry import SOURCES, data_folder, load, sets_of
 from eval.datasets.sampling import sample
 from eval.records.features import FeatureSet, QuestionFeatures, read_features, write_features
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, EvalQuestion
-from eval.runs.baseline import sets_at_hand
 from eval.runs.home import prepare
 from eval.runs.machine import engine_code
 from eval.runs.plan import RUNS, Plan
@@ -35,8 +35,9 @@ _NO_FILES: dict[str, Any] = {"docs": None, "questions": None}
 
 def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
     """Return the sets at hand that have gold pages. A set over the documents of others is not among them."""
-    names = (name for name in sets_at_hand(data) if not (name in SOURCES and SOURCES[name].of_others))
-    return tuple(name for name in names if any(map(_has_pages, load(name, data).questions)))
+    folder = data_folder(data)
+    own = (name for name, source in SOURCES.items() if not source.of_others and source.folder(folder).is_dir())
+    return tuple(name for name in (*own, *sets_of(folder)) if any(map(_has_pages, load(name, folder).questions)))
 
 
 def _has_pages(question: EvalQuestion) -> bool:
@@ -52,26 +53,44 @@ def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: P
     makes them. Raises what ``eval run`` raises, and UsageError where a plan has no question with gold.
     """
     collected: list[FeatureSet] = []
-    for plan in plans:
-        features = _collect(plan, folder, homes, progress)
-        same = [other for other in collected if other.dataset == features.dataset and features.same_features(other)]
-        if same:
-            label = f"{features.dataset}, {features.setting}, {features.expert}"
-            progress.say(f"{label}: the same features as {same[0].setting}, {same[0].expert}; left out.")
-        else:
-            collected.append(features)
+    for _, group in groupby(plans, lambda plan: plan.dataset):
+        of_set: list[FeatureSet] = []
+        for features in _collect(list(group), folder, homes, progress):
+            same = next((other for other in of_set if features.same_features(other)), None)
+            if same is None:
+                of_set.append(features)
+            else:
+                label = f"{features.dataset}, {features.setting}, {features.expert}"
+                progress.say(f"{label}: the same features as {same.setting}, {same.expert}; left out.")
+        collected += of_set
     return collected
 
 
-def _collect(plan: Plan, folder: Path, homes: Path | None, progress: Progress) -> FeatureSet:
-    dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions)
-    path = folder / f"{plan.label}-{plan.setting}-{Path(plan.expert).stem}.npz"
-    stamp = _stamp(plan, dataset)
-    features = read_features(path, stamp)
-    if features is None:
-        features = _ask(plan, dataset, homes, progress)
-        write_features(path, features, stamp)
-    return features
+def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> Iterator[FeatureSet]:
+    """Yield the features of plans of one set, whose home is opened once, and only where something must be asked."""
+    first = plans[0]
+    dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
+    if not any(map(_has_pages, dataset.questions)):
+        raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other sets.")
+    home = homes / first.label if homes is not None else first.home_folder(dataset.files)
+    with ExitStack() as opened:
+        located: tuple[EvalQuestion, ...] | None = None
+        for plan in plans:
+            path = folder / f"{plan.label}-{plan.setting}-{Path(plan.expert).stem}.npz"
+            stamp = _stamp(plan, dataset)
+            features = read_features(path, stamp)
+            if features is None:
+                if located is None:
+                    engine = prepare(home, dataset.files, "", progress, ours=homes is None).engine
+                    opened.callback(engine.close)
+                    corpus = Corpus(engine)
+                    asked = tuple(question for question in within(dataset, corpus).questions if _has_pages(question))
+                    located = run(
+                        locate(engine, sample(asked, plan.sample, plan.seed) if plan.sample else asked)
+                    ).questions
+                features = _ask(plan, dataset.name, located, engine, corpus, progress)
+                write_features(path, features, stamp)
+            yield features
 
 
 def _stamp(plan: Plan, dataset: Dataset) -> dict[str, Any]:
@@ -85,37 +104,31 @@ def _stamp(plan: Plan, dataset: Dataset) -> dict[str, Any]:
     return {"code": engine_code()["code"], "options": options, "set": digest.hexdigest()}
 
 
-def _ask(plan: Plan, dataset: Dataset, homes: Path | None, progress: Progress) -> FeatureSet:
-    home = homes / plan.label if homes is not None else plan.home_folder(dataset.files)
-    prepared = prepare(home, dataset.files, "", progress, ours=homes is None)
-    with closing(prepared.engine) as engine:
-        corpus = Corpus(engine)
-        asked = [question for question in within(dataset, corpus).questions if _has_pages(question)]
-        if not asked:
-            raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other sets.")
-        located = run(locate(engine, sample(asked, plan.sample, plan.seed) if plan.sample else asked)).questions
-        notes: list[str] = []
-        questions = []
-        names: tuple[str, ...] = ()
-        pairs: tuple[str, ...] = ()
-        with progress.bar(f"features of {plan.label}, {plan.setting}, {plan.expert}", len(located)) as step:
-            for question in located:
-                gold = _gold(question, corpus)
-                try:
-                    candidates = _candidates(engine, plan, question, corpus) if gold else None
-                except PageIndexError as error:
-                    notes.append(f"question {question.id} failed: {error}")
-                    candidates = None
-                if candidates is not None:
-                    names, pairs = candidates.names, candidates.pairs
-                    questions.append(labelled(question.id, question.evidence[0].document, candidates, gold))
-                elif not gold:
-                    notes.append(f"question {question.id} has no gold page")
-                step()
+def _ask(
+    plan: Plan, name: str, located: Sequence[EvalQuestion], engine: Engine, corpus: Corpus, progress: Progress
+) -> FeatureSet:
+    notes: list[str] = []
+    questions = []
+    names: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    with progress.bar(f"features of {plan.label}, {plan.setting}, {plan.expert}", len(located)) as step:
+        for question in located:
+            gold = _gold(question, corpus)
+            try:
+                candidates = _candidates(engine, plan, question, corpus) if gold else None
+            except PageIndexError as error:
+                notes.append(f"question {question.id} failed: {error}")
+                candidates = None
+            if candidates is not None:
+                names, pairs = candidates.names, candidates.pairs
+                questions.append(labelled(question.id, question.evidence[0].document, candidates, gold))
+            elif not gold:
+                notes.append(f"question {question.id} has no gold page")
+            step()
     if not questions:
         reason = notes[0] if notes else "their documents are not indexed"
-        raise UsageError(f"No question of {dataset.name} can be learned from ({reason}).", "Name other sets.")
-    return FeatureSet(dataset.name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
+        raise UsageError(f"No question of {name} can be learned from ({reason}).", "Name other sets.")
+    return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
 
 
 def _gold(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
