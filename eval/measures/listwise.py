@@ -28,7 +28,7 @@ class RankedList:
 
     @property
     def teaches(self) -> bool:
-        """Whether some candidates are right and some are not."""
+        """Return whether some candidates are right and some are not."""
         return bool(self.gold.any() and not self.gold.all())
 
 

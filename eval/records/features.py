@@ -44,7 +44,7 @@ class FeatureSet:
     notes: tuple[str, ...] = ()
 
     def same_features(self, other: FeatureSet) -> bool:
-        """Whether another setting or expert knowledge changed no question's candidates and features."""
+        """Return whether another setting or expert knowledge changed no question's candidates and features."""
         return [question.id for question in self.questions] == [question.id for question in other.questions] and all(
             np.array_equal(mine.values, theirs.values) and np.array_equal(mine.gold, theirs.gold)
             for mine, theirs in zip(self.questions, other.questions, strict=True)

@@ -80,16 +80,18 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
     rows = fitter.by_kind(fitter.vector(in_use), progress)
     folds = fitter.by_folds(fitter.vector(in_use), options.folds, progress) if options.folds else []
     progress.say("learning from all sets")
-    kept = fitter.untaught
+    unlearned = fitter.unlearned
     learned = {"sample": options.sample, "seed": options.seed, "l2": l2, "settings": settings,
                "experts": [Path(expert).name for expert in experts]}  # fmt: skip
-    written = fitter.written(in_use, fitter.learn(), kept)
+    written = fitter.written(in_use, fitter.learn(), unlearned)
     written["learned"] = provenance(fitter, rows, learned)
     file = _write_weights(options.write or folder / "weights.json", written)
-    notes = [f"{one.dataset}, {one.setting}, {one.expert}: {note}" for one in features for note in one.notes]
-    notes += _told(file, kept) + ([] if rows else ["All sets are of one kind, so that nothing was held out."])
+    notes = [f"{own.dataset}, {own.setting}, {own.expert}: {note}" for own in features for note in own.notes]
+    notes += _closing_notes(file, unlearned) + (
+        [] if rows else ["All sets are of one kind, so that nothing was held out."]
+    )
     data = {
-        "rows": [asdict(row) for row in (*rows, *folds)], "means": means(rows) if rows else {}, "kept": kept,
+        "rows": [asdict(row) for row in (*rows, *folds)], "means": means(rows) if rows else {}, "unlearned": unlearned,
         "weights": written["weights"], "file": str(file), "notes": notes,
     }  # fmt: skip
     tables = [table("Held out: the whole kind", rows), table("Held out: folds by document", folds)]
@@ -132,7 +134,7 @@ def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
                         "held_out": {name: round(value, 3) for name, value in fitted.learned.items()}}  # fmt: skip
         file = options.write or folder / "feedback-weights.json"
         data["file"] = str(_write_weights(file, dict(fitted.written) | {"learned": learned_from}))
-        notes += _told(file, fitted.kept)
+        notes += _closing_notes(file, fitted.unlearned)
     out(options, [feedback_table(fitted)], data | {"notes": notes}, notes)
     if refused:
         sys.stderr.write(
@@ -142,10 +144,10 @@ def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
     return 1 if refused else 0
 
 
-def _told(file: Path, kept: Sequence[str]) -> list[str]:
+def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
     notes = [f"The weights are in {file}. To use them, set ranking_weights to this file."]
-    if kept:
-        notes.append(f"No data to learn from, so that these keep the weights in use: {', '.join(kept)}.")
+    if unlearned:
+        notes.append(f"No data to learn from, so that these keep the weights in use: {', '.join(unlearned)}.")
     return notes
 
 

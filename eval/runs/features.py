@@ -41,7 +41,7 @@ def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
 
 
 def _has_pages(question: EvalQuestion) -> bool:
-    """Whether gold of the question has pages, or a place that is looked up."""
+    """Return whether gold of the question has pages, or a place that is looked up."""
     return any(gold.page is not None or gold.text or gold.match != "place" for gold in question.evidence)
 
 
@@ -84,9 +84,9 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
                     engine = prepare(home, dataset.files, "", progress, ours=homes is None).engine
                     opened.callback(engine.close)
                     corpus = Corpus(engine)
-                    asked = tuple(question for question in within(dataset, corpus).questions if _has_pages(question))
+                    usable = tuple(question for question in within(dataset, corpus).questions if _has_pages(question))
                     located = run(
-                        locate(engine, sample(asked, plan.sample, plan.seed) if plan.sample else asked)
+                        locate(engine, sample(usable, plan.sample, plan.seed) if plan.sample else usable)
                     ).questions
                 features = _ask(plan, dataset.name, located, engine, corpus, progress)
                 write_features(path, features, stamp)

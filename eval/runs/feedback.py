@@ -40,7 +40,7 @@ class RatedQuestion:
 
     @property
     def held_out(self) -> bool:
-        """Whether the question judges weights, and is not learned from."""
+        """Return whether the question judges weights, and is not learned from."""
         return hashlib.sha256(self.text.encode()).digest()[0] % _HELD_OUT == 0
 
 
@@ -56,7 +56,7 @@ class FeedbackFit:
     sets: tuple[str, ...]
     shipped: Mapping[str, float]
     learned: Mapping[str, float]
-    kept: tuple[str, ...]
+    unlearned: tuple[str, ...]
     written: Mapping[str, Any]
 
     @property
@@ -105,7 +105,7 @@ def shipped_sets(data: Path | None) -> tuple[str, ...]:
 def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
     """Return the rated questions of a library. Raises NotFoundError, and UsageError for fewer than NEEDED."""
     name = library or engine.settings.library
-    ids = [found.id for found in run(engine.named_libraries()) if found.called(name)]
+    ids = [entry.id for entry in run(engine.named_libraries()) if entry.called(name)]
     if not ids:
         raise NotFoundError(f"There is no library '{name}'.", "`hybrid-pageindex libraries` lists them.")
     listed = run(engine.documents(library=name))
@@ -154,15 +154,15 @@ def fit_feedback(
     fitter = Fitter([*sets, own], **usual_l2)
     before = fitter.vector(shipped.weights(pairs))
     weights = fitter.learn(prior=None if sets else before / shipped.scale)
-    kept = tuple(fitter.untaught)
-    written = fitter.written(shipped.weights(pairs), weights, kept)
+    unlearned = tuple(fitter.unlearned)
+    written = fitter.written(shipped.weights(pairs), weights, unlearned)
     after = fitter.vector(written["weights"])
 
     def measured(vector: Any) -> dict[str, float]:
         return hits([first_gold(fitter.scores(question, vector), question.gold) for question in judged])
 
-    learned_sets = tuple(dict.fromkeys(one.dataset for one in sets))
-    return FeedbackFit(len(taught), len(judged), learned_sets, measured(before), measured(after), kept, written)
+    learned_sets = tuple(dict.fromkeys(features.dataset for features in sets))
+    return FeedbackFit(len(taught), len(judged), learned_sets, measured(before), measured(after), unlearned, written)
 
 
 def _taught(question: RatedQuestion, candidates: CandidateFeatures) -> QuestionFeatures:

@@ -33,7 +33,7 @@ _BEST, _ELEVENTH = 1.0, 0.6  # median scores of the first and the eleventh page
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """One set as BM25 ranks it, the weights in use, and weights that learned without its kind (or its fold).
+    """A set as it is ranked by BM25, by the weights in use, and by weights that learned without its kind (or its fold).
 
     bm25, in_use, held_out, and differences (held_out − bm25) are by the names of MEASURES. folds: 0 where the whole
     kind was left out.
@@ -73,8 +73,8 @@ class Fitter:
         self._paired = [self.names.index(name) for name in self._pairs]
         self._named = self.names.index("named") if "named" in self.names else -1
         self.questions = {
-            at: [Question(q, (one.dataset, q.id), self.lists(q)) for q in one.questions]
-            for at, one in enumerate(self.sets)
+            at: [Question(q, (features.dataset, q.id), self.lists(q)) for q in features.questions]
+            for at, features in enumerate(self.sets)
         }
 
     def lists(self, question: QuestionFeatures) -> RankedList:
@@ -91,10 +91,10 @@ class Fitter:
         Raises UsageError where no question is left that has both right and wrong candidates.
         """
         by_set: dict[str, list[RankedList]] = {}
-        for at, one in enumerate(self.sets):
-            if kind_of(one.dataset) != without_kind:
+        for at, features in enumerate(self.sets):
+            if kind_of(features.dataset) != without_kind:
                 lists = (question.lists for question in self.questions[at] if question.place not in without)
-                by_set.setdefault(one.dataset, []).extend(lists)
+                by_set.setdefault(features.dataset, []).extend(lists)
         try:
             return learn(list(by_set.values()), l2=self._l2, prior=prior)
         except ValueError as error:
@@ -117,7 +117,7 @@ class Fitter:
         return np.array([weights.get(name, 0.0) for name in self.columns], np.float64)
 
     @property
-    def untaught(self) -> list[str]:
+    def unlearned(self) -> list[str]:
         """Return the columns that tell no two candidates of any question apart."""
         apart = np.zeros(len(self.columns), bool)
         for questions in self.questions.values():
@@ -128,20 +128,18 @@ class Fitter:
 
     def by_kind(self, in_use: Floats, progress: Progress) -> list[HeldOut]:
         """Return every set ranked by weights that learned from the other kinds alone; nothing for a single kind."""
-        kinds = list(dict.fromkeys(kind_of(one.dataset) for one in self.sets))
+        kinds = list(dict.fromkeys(kind_of(features.dataset) for features in self.sets))
         if len(kinds) < 2:
             return []
-        rows: list[HeldOut] = []
+        rows: dict[int, HeldOut] = {}
         with progress.bar("learning without each kind", len(kinds)) as step:
             for kind in kinds:
                 weights = self.learn(without_kind=kind)
-                for at, one in enumerate(self.sets):
-                    if kind_of(one.dataset) == kind:
-                        rows.append(self._row(at, in_use, self.ranks(at, weights), 0))
+                for at, features in enumerate(self.sets):
+                    if kind_of(features.dataset) == kind:
+                        rows[at] = self._row(at, in_use, self.ranks(at, weights), 0)
                 step()
-        order = {id(one): at for at, one in enumerate(self.sets)}
-        places = {(one.dataset, one.setting, one.expert): order[id(one)] for one in self.sets}
-        return sorted(rows, key=lambda row: places[row.dataset, row.setting, row.expert])
+        return [rows[at] for at in range(len(self.sets))]
 
     def by_folds(self, in_use: Floats, folds: int, progress: Progress) -> list[HeldOut]:
         """Return the sets of kinds with many questions, ranked by weights that learned without the same documents.
@@ -170,11 +168,11 @@ class Fitter:
             rows += [self._row(at, in_use, ranks[at], folds) for at in ats]
         return rows
 
-    def written(self, in_use: Mapping[str, float], weights: Floats, kept: Sequence[str]) -> dict[str, Any]:
+    def written(self, in_use: Mapping[str, float], weights: Floats, unlearned: Sequence[str]) -> dict[str, Any]:
         """Return weights as a file of them holds them, with ``base`` and ``scale``.
 
-        They are scaled so that the median best page scores 1 and the median eleventh 0.6. ``kept`` have no data: they
-        keep what ``in_use`` gives them.
+        They are scaled so that the median best page scores 1 and the median eleventh 0.6. ``unlearned`` have no data:
+        they keep what ``in_use`` gives them.
         """
         sorted_scores = [
             np.sort(self.scores(question.features, weights))[::-1]
@@ -187,7 +185,7 @@ class Fitter:
         eleventh = float(np.median([scores[min(10, len(scores) - 1)] for scores in long or sorted_scores]))
         scale = (_BEST - _ELEVENTH) / (best - eleventh) if best > eleventh else 1.0
         scaled = dict(zip(self.columns, (weights * scale).tolist(), strict=True))
-        scaled |= {name: in_use.get(name, 0.0) for name in kept}
+        scaled |= {name: in_use.get(name, 0.0) for name in unlearned}
         return {
             "weights": {name: round(weight, 5) for name, weight in scaled.items() if abs(weight) > 1e-5},
             "base": round(_BEST - best * scale, 5),
@@ -202,15 +200,15 @@ class Fitter:
                 yield kind, ats
 
     def _row(self, at: int, in_use: Floats, ranks: Sequence[int], folds: int) -> HeldOut:
-        one = self.sets[at]
+        features = self.sets[at]
         baseline = self.ranks(at, self.vector({_BASELINE: 1.0}))
         differences = {
             name: paired_bootstrap([hit(new, k) - hit(old, k) for new, old in zip(ranks, baseline, strict=True)])
             for name, k in MEASURES.items()
         }
         return HeldOut(
-            one.dataset, kind_of(one.dataset), one.setting, one.expert, len(ranks), folds, hits(baseline),
-            hits(self.ranks(at, in_use)), hits(ranks), differences,
+            features.dataset, kind_of(features.dataset), features.setting, features.expert, len(ranks), folds,
+            hits(baseline), hits(self.ranks(at, in_use)), hits(ranks), differences,
         )  # fmt: skip
 
 
@@ -242,7 +240,7 @@ def provenance(fitter: Fitter, rows: Sequence[HeldOut], options: Mapping[str, An
     """Return what weights were learned from, and what they are worth on kinds that they did not learn from."""
     return {
         **options,
-        "sets": list(dict.fromkeys(one.dataset for one in fitter.sets)),
+        "sets": list(dict.fromkeys(features.dataset for features in fitter.sets)),
         "held_out": [
             {
                 "set": row.dataset, "kind": row.kind, "setting": row.setting, "expert": row.expert,

@@ -12,7 +12,7 @@ from eval.measures.listwise import RankedList, first_gold, learn, prune
 TRUE = np.array([3.0, -2.0, 0.0, 1.0])
 
 
-def made(questions: int, seed: int, weights: np.ndarray = TRUE, candidates: int = 12) -> list[RankedList]:
+def draw_lists(questions: int, seed: int, weights: np.ndarray = TRUE, candidates: int = 12) -> list[RankedList]:
     """Questions whose right candidate is drawn as the softmax of ``weights`` has it."""
     draw = np.random.default_rng(seed)
     lists = []
@@ -26,16 +26,16 @@ def made(questions: int, seed: int, weights: np.ndarray = TRUE, candidates: int 
 
 
 def test_known_weights_are_recovered() -> None:
-    weights = learn([made(1500, 1)], l2=1e-4)
+    weights = learn([draw_lists(1500, 1)], l2=1e-4)
     assert weights == pytest.approx(TRUE, abs=0.2)
 
 
 def test_the_same_data_give_the_same_weights() -> None:
-    assert (learn([made(40, 1), made(20, 2)]) == learn([made(40, 1), made(20, 2)])).all()
+    assert (learn([draw_lists(40, 1), draw_lists(20, 2)]) == learn([draw_lists(40, 1), draw_lists(20, 2)])).all()
 
 
 def test_every_set_counts_the_same() -> None:
-    small, large = made(30, 1), made(30, 2, -TRUE)
+    small, large = draw_lists(30, 1), draw_lists(30, 2, -TRUE)
     balanced = learn([small, large])
     assert learn([small, large * 5]) == pytest.approx(balanced, abs=1e-4)
     assert learn([[*small, *large * 5]]) != pytest.approx(balanced, abs=0.3)
@@ -43,7 +43,7 @@ def test_every_set_counts_the_same() -> None:
 
 def test_a_column_without_data_keeps_the_prior() -> None:
     lists = []
-    for number, question in enumerate(made(50, 3)):
+    for number, question in enumerate(draw_lists(50, 3)):
         values = question.values.copy()
         values[:, 2], values[:, 3] = 0, number  # 3 differs between questions alone
         lists.append(RankedList(values, question.gold))
@@ -53,8 +53,8 @@ def test_a_column_without_data_keeps_the_prior() -> None:
 
 def test_a_strong_l2_holds_weights_at_the_prior() -> None:
     prior = np.array([1.0, 1.0, 1.0, 1.0])
-    assert learn([made(50, 4)], l2=1000, prior=prior) == pytest.approx(prior, abs=0.05)
-    far, near = learn([made(50, 4)], l2=0.001), learn([made(50, 4)], l2=0.3)
+    assert learn([draw_lists(50, 4)], l2=1000, prior=prior) == pytest.approx(prior, abs=0.05)
+    far, near = learn([draw_lists(50, 4)], l2=0.001), learn([draw_lists(50, 4)], l2=0.3)
     assert np.abs(near).sum() < np.abs(far).sum()
 
 

@@ -80,7 +80,7 @@ def test_weights_from_two_sets_are_reported_written_and_used(
     ]  # packs change nothing here: counted once
     for row in report["rows"]:
         assert row["differences"]["hit@1"]["mean"] == pytest.approx(row["held_out"]["hit@1"] - row["bm25"]["hit@1"])
-    assert "meaning" in report["kept"]
+    assert "meaning" in report["unlearned"]
     assert "| sets/boats |" in markdown.read_text(encoding="utf-8")
     file = out / "weights.json"
     assert report["file"] == str(file)
@@ -90,11 +90,11 @@ def test_weights_from_two_sets_are_reported_written_and_used(
     assert [row["questions"] for row in learned["held_out"]] == [10, 10]
     assert str(data) not in written
 
-    def asked_again(*_: object) -> None:
+    def asked_again(*_: object, **__: object) -> None:
         raise AssertionError("the features are in the folder")
 
     with monkeypatch.context() as patched:
-        patched.setattr(collecting, "_ask", asked_again)
+        patched.setattr(collecting, "prepare", asked_again)
         again = typed(*arguments, "--write", tmp_path / "again.json")
         assert again.code == 0 and "mean of the sets" in again.out
         assert (tmp_path / "again.json").read_text(encoding="utf-8") == written
@@ -102,7 +102,7 @@ def test_weights_from_two_sets_are_reported_written_and_used(
         with pytest.raises(AssertionError, match="the features are"):
             typed(*arguments)
         patched.undo()
-        patched.setattr(collecting, "_ask", asked_again)
+        patched.setattr(collecting, "prepare", asked_again)
         os.utime(data / "sets" / "boats" / "docs" / "list.md", ns=(1, 1))
         with pytest.raises(AssertionError, match="the features are"):
             typed(*arguments)

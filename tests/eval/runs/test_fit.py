@@ -1,4 +1,4 @@
-"""Ranking weights from sets: held out by kind and by documents, kept where there are no data, written to be used."""
+"""Ranking weights from sets: held out by kind and by documents, unchanged where there are no data."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ NAMES = ("bm25", "luck", "named", "meaning")
 QUIET = Progress(quiet=True)
 
 
-def made(dataset: str, sign: float, *, clear: float = 1.0, questions: int = 40, setting: str = "library") -> FeatureSet:
+def make_set(
+    dataset: str, sign: float, *, clear: float = 1.0, questions: int = 40, setting: str = "library"
+) -> FeatureSet:
     """A set in which the feature «luck» speaks for the right page (``sign`` 1) or against it, in a share ``clear``."""
     draw = np.random.default_rng(len(dataset))
-    asked = []
+    questions_made = []
     for number in range(questions):
         values = np.zeros((12, len(NAMES)), np.float32)
         values[:, 0] = draw.random(12)
@@ -31,14 +33,14 @@ def made(dataset: str, sign: float, *, clear: float = 1.0, questions: int = 40, 
         gold[number % 12] = True
         right = sign if number < clear * questions else -sign
         values[gold, 1] = 1 if right > 0 else -1
-        asked.append(QuestionFeatures(str(number), f"d{number % 7}.md", values, gold))
-    return FeatureSet(dataset, setting, "none", NAMES, ("bm25",), tuple(asked))
+        questions_made.append(QuestionFeatures(str(number), f"d{number % 7}.md", values, gold))
+    return FeatureSet(dataset, setting, "none", NAMES, ("bm25",), tuple(questions_made))
 
 
 def test_a_kind_is_never_learned_from_when_it_is_judged() -> None:
     """In technical documentation luck is right, elsewhere mostly wrong. Whoever learns from one technical set for the
     other finds that it is right."""
-    sets = [made("sets/aws_docs", 1), made("sets/openshift", 1), made("sets/contoso", -1, clear=0.7)]
+    sets = [make_set("sets/aws_docs", 1), make_set("sets/openshift", 1), make_set("sets/contoso", -1, clear=0.7)]
     assert kind_of("sets/aws_docs") == kind_of("sets/openshift") != kind_of("sets/contoso")
     fitter = Fitter(sets)
     rows = {row.dataset: row for row in fitter.by_kind(fitter.vector({"bm25": 1}), QUIET)}
@@ -61,7 +63,7 @@ def test_folds_hold_whole_documents_out() -> None:
             left_out.append(set(without))
             return super().learn(without_kind=without_kind, without=without, prior=prior)
 
-    sets = [made("sets/aws_docs", 1, questions=110), made("sets/contoso", -1)]
+    sets = [make_set("sets/aws_docs", 1, questions=110), make_set("sets/contoso", -1)]
     fitter = Recording(sets)
     rows = fitter.by_folds(fitter.vector({"bm25": 1}), 3, QUIET)
     assert [(row.dataset, row.folds) for row in rows] == [("sets/aws_docs", 3)]  # 40 questions are too few
@@ -72,8 +74,8 @@ def test_folds_hold_whole_documents_out() -> None:
 
 
 def test_a_set_in_several_settings_counts_once() -> None:
-    usual, other = made("sets/aws_docs", 1), made("sets/contoso", -1)
-    again = made("sets/aws_docs", 1, setting="given")
+    usual, other = make_set("sets/aws_docs", 1), make_set("sets/contoso", -1)
+    again = make_set("sets/aws_docs", 1, setting="given")
     assert Fitter([usual, again, other]).learn() == pytest.approx(Fitter([usual, other]).learn(), abs=1e-4)
     rows = Fitter([usual, again, other]).by_kind(np.zeros(5), QUIET)
     assert [(row.dataset, row.setting) for row in rows] == [
@@ -83,23 +85,23 @@ def test_a_set_in_several_settings_counts_once() -> None:
 
 
 def test_features_without_data_keep_the_weights_in_use() -> None:
-    fitter = Fitter([made("sets/aws_docs", 1), made("sets/contoso", 1)])
-    assert fitter.untaught == ["named", "meaning", "bm25*named"]
+    fitter = Fitter([make_set("sets/aws_docs", 1), make_set("sets/contoso", 1)])
+    assert fitter.unlearned == ["named", "meaning", "bm25*named"]
     weights = fitter.learn()
     assert weights[2:].tolist() == [0, 0, 0]
-    written = fitter.written({"meaning": 0.25, "luck": 9.0}, weights, fitter.untaught)
+    written = fitter.written({"meaning": 0.25, "luck": 9.0}, weights, fitter.unlearned)
     assert written["weights"]["meaning"] == 0.25 and "bm25*named" not in written["weights"]
-    assert written == fitter.written({"meaning": 0.25, "luck": 9.0}, fitter.learn(), fitter.untaught)
+    assert written == fitter.written({"meaning": 0.25, "luck": 9.0}, fitter.learn(), fitter.unlearned)
     used = fitter.vector(written["weights"])
     scores = [
         np.sort(fitter.scores(q.features, used) + written["base"])[::-1] for at in (0, 1) for q in fitter.questions[at]
     ]
-    assert np.median([one[0] for one in scores]) == pytest.approx(1.0, abs=1e-3)
-    assert np.median([one[10] for one in scores]) == pytest.approx(0.6, abs=1e-3)
+    assert np.median([sorted_scores[0] for sorted_scores in scores]) == pytest.approx(1.0, abs=1e-3)
+    assert np.median([sorted_scores[10] for sorted_scores in scores]) == pytest.approx(0.6, abs=1e-3)
 
 
 def test_one_kind_alone_and_nothing_to_learn_from() -> None:
-    assert Fitter([made("sets/aws_docs", 1)]).by_kind(np.zeros(5), QUIET) == []
+    assert Fitter([make_set("sets/aws_docs", 1)]).by_kind(np.zeros(5), QUIET) == []
     with pytest.raises(UsageError, match="no sets"):
         Fitter([])
     nothing = FeatureSet("x", "library", "none", NAMES, ("bm25",), ())
@@ -107,8 +109,8 @@ def test_one_kind_alone_and_nothing_to_learn_from() -> None:
         Fitter([nothing]).learn()
 
 
-def test_kept_features_are_read_back_unless_something_else_was_asked_for(tmp_path: Path) -> None:
-    features, path = made("sets/aws_docs", 1, questions=3), tmp_path / "a" / "features.npz"
+def test_stored_features_are_read_back_unless_something_else_was_asked_for(tmp_path: Path) -> None:
+    features, path = make_set("sets/aws_docs", 1, questions=3), tmp_path / "a" / "features.npz"
     write_features(path, features, {"code": "1"})
     again = read_features(path, {"code": "1"})
     assert again is not None and features.same_features(again)
@@ -117,7 +119,7 @@ def test_kept_features_are_read_back_unless_something_else_was_asked_for(tmp_pat
     assert read_features(tmp_path / "none.npz", {"code": "1"}) is None
     path.write_bytes(path.read_bytes()[:100])
     assert read_features(path, {"code": "1"}) is None
-    assert not features.same_features(made("sets/aws_docs", -1, questions=3))
+    assert not features.same_features(make_set("sets/aws_docs", -1, questions=3))
 
 
 def test_every_set_with_a_kind_is_one_that_can_be_loaded() -> None:

@@ -46,8 +46,8 @@ def test_a_search_ranks_by_the_file_that_the_setting_names(tmp_path: Path) -> No
 def test_features_without_a_weight_count_0_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
     write(file, {"bm25": 2, "bm25*named": -1})
-    found = find_ranking(str(file)).weights()
-    assert {name: weight for name, weight in found.items() if weight} == {"bm25": 2.0, "bm25*named": -1.0}
+    weights = find_ranking(str(file)).weights()
+    assert {name: weight for name, weight in weights.items() if weight} == {"bm25": 2.0, "bm25*named": -1.0}
     write(file, {"bm25": 2, "luck*named": 1})
     os.utime(file, ns=(0, 0))
     with pytest.raises(UsageError, match=r"weights.json: there is no feature 'luck'.*eval fit"):
