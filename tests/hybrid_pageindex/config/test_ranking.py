@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -69,3 +70,9 @@ def test_a_file_of_something_else_is_refused_by_name(tmp_path: Path, text: str) 
 def test_without_a_file_the_weights_are_those_that_come_along() -> None:
     assert find_ranking().weights() == find_ranking("").weights()
     assert any(find_ranking().weights().values())
+
+
+def test_the_docs_list_every_feature() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "lab" / "ranking.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert listed == [name for name in find_ranking().weights() if "*" not in name]
