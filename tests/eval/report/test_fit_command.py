@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -103,9 +103,12 @@ def test_weights_from_two_sets_are_reported_written_and_used(
             typed(*arguments)
         patched.undo()
         patched.setattr(collecting, "prepare", asked_again)
-        os.utime(data / "sets" / "boats" / "docs" / "list.md", ns=(1, 1))
+        changed = data / "sets" / "boats" / "docs" / "list.md"
+        before = changed.stat().st_mtime_ns
+        os.utime(changed, ns=(1, 1))
         with pytest.raises(AssertionError, match="the features are"):
             typed(*arguments)
+        os.utime(changed, ns=(before, before))
     assert find_ranking(str(file)).weights() != find_ranking().weights()
 
 
@@ -175,6 +178,35 @@ def test_ratings_teach_unless_they_are_too_few_or_make_it_worse(
     refused = typed(*arguments, "--write", tmp_path / "worse.json", "--l2", "0.001")
     assert refused.code == 1
     assert "worse than the shipped ones at hit@1" in refused.err and not (tmp_path / "worse.json").exists()
+    clear(engine)
+
+
+def test_ratings_join_the_sets_of_the_shipped_weights_where_all_are_at_hand(
+    rated: tuple[Path, Engine, list[tuple[str, str]]],
+    data: Path,
+    typed: Callable[..., Printed],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, engine, questions = rated
+    rate(engine, questions)
+    learned = {
+        "sets": ["sets/boats", "sets/prices"],
+        "sample": 150,
+        "seed": 0,
+        "settings": ["library"],
+        "experts": ["none"],
+    }
+    shipped = replace(find_ranking(), learned=learned)
+    monkeypatch.setattr("hybrid_pageindex.config.ranking.shipped_model", lambda: shipped)
+    arguments = ("--home", folder / "home", "eval", "fit", "--feedback", "--out", data / "runs" / "fit", "--json")
+    joined = json.loads(typed(*arguments, "--data", data).out)
+    assert joined["sets"] == ["sets/boats", "sets/prices"] and "are at hand" in joined["notes"][1]
+    assert json.loads(Path(joined["file"]).read_text(encoding="utf-8"))["learned"]["sets"] == joined["sets"]
+    (data / "sets" / "prices").rename(data / "prices")
+    apart = json.loads(typed(*arguments, "--data", data).out)
+    (data / "prices").rename(data / "sets" / "prices")
+    assert apart["sets"] == [] and "are not at hand" in apart["notes"][1]
+    assert apart["written"]["weights"] != joined["written"]["weights"]
     clear(engine)
 
 
