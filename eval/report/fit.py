@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -157,7 +158,9 @@ def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(written, indent=1, ensure_ascii=False)
+        text = re.sub(r"\[[\s\d.,]+\]", lambda numbers: "".join(numbers[0].split()).replace(",", ", "), text)
+        file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{file}: cannot be written ({error.strerror}).", "Choose another --write.") from error
     return file
