@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.errors import UsageError
+from hybrid_core.types.features import TIMES_NAMED, weight_names
 from retrievers.features.table import FEATURES, FeatureTable
 
 Floats = npt.NDArray[np.float64]
 _SHIPPED = Path(__file__).with_name("weights.json")
-_TIMES_NAMED = "*named"
+PAIRS = (
+    "inside", "inside_best", "window_rest", "heading", "title", "pack", "pack_heading", "path", "bm25", "structure",
+    "doc_score",
+)  # fmt: skip
+"""The features whose product with how surely the document is named has a weight of its own."""
 LEAST = 1e-6
 """What a candidate page is worth at least: a page worth 0 is no result."""
+_ADVICE = "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,52 +38,61 @@ class RankingModel:
     """score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
 
     plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1.
+    scale: what the learned weights were multiplied by to that end. learned: what they were learned from.
     """
 
     plain: Floats
     named: Floats
     base: float
+    scale: float = 1.0
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
     def addends(self, table: FeatureTable) -> Floats:
         """What each feature adds to each page: float64 (n, features); with ``base`` they sum to the score."""
         named = table.column("named")[:, None]
         return np.asarray(table.values * (self.plain + named * self.named))
 
+    def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
+        """Return the weight of every feature, and of every product of ``pairs`` with «named»."""
+        names = list(FEATURES)
+        products = [float(self.named[names.index(name)]) for name in pairs]
+        return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))
+
     @classmethod
-    def of(cls, written: Mapping[str, Any], where: str) -> RankingModel:
-        """Raises UsageError for a feature that there is none of, naming ``where`` it stands."""
+    def of(cls, written: Any, where: str) -> RankingModel:
+        """Read weights as ``eval fit`` writes them; a feature that is not mentioned weighs 0.
+
+        Raises UsageError for an unknown feature and for anything that is no number, naming ``where`` it stands.
+        """
         plain, named = np.zeros(len(FEATURES)), np.zeros(len(FEATURES))
         names = list(FEATURES)
         try:
-            weights, base = dict(written["weights"]), float(written["base"])
-            for name, weight in weights.items():
-                feature = name.removesuffix(_TIMES_NAMED)
-                target = named if name.endswith(_TIMES_NAMED) else plain
-                target[names.index(feature)] = float(weight)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"{where}: these are no ranking weights ({error}).", "Learn them anew: hybrid-pageindex eval fit."
-            ) from error
-        return cls(plain, named, base)
+            weights = {str(name): float(weight) for name, weight in dict(written["weights"]).items()}
+            base, scale = float(written["base"]), float(written.get("scale", 1.0))
+            learned = dict(written.get("learned", {}))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: these are no ranking weights ({error!r}).", _ADVICE) from error
+        if not all(map(isfinite, (*weights.values(), base, scale))) or scale <= 0:
+            raise UsageError(f"{where}: these are no ranking weights (a number is not finite).", _ADVICE)
+        for name, weight in weights.items():
+            feature = name.removesuffix(TIMES_NAMED)
+            if feature not in FEATURES:
+                raise UsageError(f"{where}: there is no feature '{feature}' to weigh.", _ADVICE)
+            target = named if name.endswith(TIMES_NAMED) else plain
+            target[names.index(feature)] = weight
+        return cls(plain, named, base, scale, learned)
 
 
 def load_model(path: Path) -> RankingModel:
-    """Read weights. Raises UsageError for a file that cannot be read or holds something else."""
+    """Read a file of weights. Raises UsageError, which names it, where it cannot be read or holds something else."""
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error}).", "Learn weights anew, or unset ranking_weights."
-        ) from error
+        raise UsageError(f"{path}: the ranking weights cannot be read ({error}).", _ADVICE) from error
     return RankingModel.of(written, str(path))
 
 
 @cache
 def shipped_model() -> RankingModel:
-    """The weights that come along."""
+    """Return the weights that come along."""
     return load_model(_SHIPPED)
-
-
-def feature_names(pairs: Sequence[str]) -> list[str]:
-    """The names of weights: every feature, and the ``pairs`` that count by how surely the document is named too."""
-    return [*FEATURES, *(name + _TIMES_NAMED for name in pairs)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.types.features import CandidateFeatures
-from retrievers.features.model import LEAST, RankingModel
+from retrievers.features.model import LEAST, PAIRS, RankingModel
 from retrievers.features.table import FEATURES, GROUPS, FeatureTable
 from retrievers.pages.page_score import PageQuery
 from retrievers.pages.scores import PageScores
@@ -60,8 +60,9 @@ def scored(
 def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
     """The table as it is handed to whoever learns weights from it; empty where there were no candidates."""
     if table is None:
-        return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0))
+        return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
     found = table.candidates
     ids = [one.document.doc_id for one in found.documents]
     pages = tuple((ids[doc], page) for doc, page in zip(found.doc.tolist(), found.page.tolist(), strict=True))
-    return CandidateFeatures(tuple(FEATURES), table.values, pages, model.base + model.addends(table).sum(axis=1))
+    scores = model.base + model.addends(table).sum(axis=1)
+    return CandidateFeatures(tuple(FEATURES), table.values, pages, scores, PAIRS)
