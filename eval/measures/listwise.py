@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-L2 = 0.01
+L2 = 0.1
 STEPS = 150
 KEEP = 110
 """Candidates of one question to learn from at most."""

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--expert", action="append", default=[], metavar="E", help="as of `run` (default: none; repeatable)")
     add("--sample", type=int, default=_SAMPLE, metavar="N", help="questions of each set, 0: all (default: %(default)s)")
     add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
-    add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.01)")
+    add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.1)")
     add("--folds", type=int, default=0, metavar="N", help="also N folds by document, for kinds with many questions")
     add("--feedback", action="store_true", help="learn from the ratings of the home's library")
     add("--library", metavar="NAME", help="of --feedback: the library whose ratings count")

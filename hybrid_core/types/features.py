@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,8 @@ class CandidateFeatures:
 
     names: the features in order. values: float64 (n, features), most of them 0 to 1. pages: (doc_id, 1-based page) of
     each row. scores: float64 (n,), what the model in use makes of them, higher is better. pairs: the features whose
-    product with the feature «named» the model weighs, too.
+    product with the feature «named» the model weighs, too. signals: what evidence is computed from, by name; first: the
+    first five pages of the search, (doc_id, page).
     """
 
     names: tuple[str, ...]
@@ -31,3 +32,5 @@ class CandidateFeatures:
     pages: tuple[tuple[str, int], ...]
     scores: npt.NDArray[np.float64]
     pairs: tuple[str, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict)
+    first: tuple[tuple[str, int], ...] = ()

@@ -108,12 +108,14 @@ class Searcher:
         return self._opening_again(work, request)
 
     def features(self, request: SearchRequest) -> CandidateFeatures:
-        """The candidate pages of a search with their features, before anything but the model orders them."""
+        """The candidate pages of a search with their features, and the signals that its evidence is computed from."""
 
         def work() -> CandidateFeatures:
             resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
-            state = run_stages(before("walk", self._stages), SearchState.begin(request, resources))[0]
-            return candidate_features(state.table, resources.ranking)
+            state = run_stages(before("reasoning", self._stages), SearchState.begin(request, resources))[0]
+            pages = [(state.pages[one.doc].candidate.document.doc_id, one.page) for one in state.visits[:5]]
+            found = candidate_features(state.table, resources.ranking)
+            return replace(found, signals=state.signals, first=tuple(pages))
 
         return self._opening_again(work, request)
 

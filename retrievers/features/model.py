@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 _SHIPPED = Path(__file__).with_name("weights.json")
 PAIRS = (
     "inside", "inside_best", "window_rest", "heading", "title", "pack", "pack_heading", "path", "bm25", "structure",
-    "doc_score",
+    "doc_score", "window", "pairs", "written", "pairs_rest", "written_rest", "bm25_size", "figures", "node", "name",
 )  # fmt: skip
 """The features whose product with how surely the document is named has a weight of its own."""
 LEAST = 1e-6
@@ -38,7 +38,9 @@ class RankingModel:
     """score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
 
     plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1.
-    scale: what the learned weights were multiplied by to that end. learned: what they were learned from.
+    scale: what the learned weights were multiplied by to that end. learned: what they were learned from. evidence:
+    weights of ``SIGNALS`` and «base», by «first» and «five», of the probability that the first page answers, and that
+    one of the first five does.
     """
 
     plain: Floats
@@ -46,6 +48,7 @@ class RankingModel:
     base: float
     scale: float = 1.0
     learned: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def addends(self, table: FeatureTable) -> Floats:
         """What each feature adds to each page: float64 (n, features); with ``base`` they sum to the score."""
@@ -70,6 +73,10 @@ class RankingModel:
             weights = {str(name): float(weight) for name, weight in dict(written["weights"]).items()}
             base, scale = float(written["base"]), float(written.get("scale", 1.0))
             learned = dict(written.get("learned", {}))
+            evidence = {
+                str(what): {str(name): float(weight) for name, weight in dict(weights).items()}
+                for what, weights in dict(written.get("evidence", {})).items()
+            }
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{where}: these are no ranking weights ({error!r}).", _ADVICE) from error
         if not all(map(isfinite, (*weights.values(), base, scale))) or scale <= 0:
@@ -80,7 +87,10 @@ class RankingModel:
                 raise UsageError(f"{where}: there is no feature '{feature}' to weigh.", _ADVICE)
             target = named if name.endswith(TIMES_NAMED) else plain
             target[names.index(feature)] = weight
-        return cls(plain, named, base, scale, learned)
+        if not evidence and where != str(_SHIPPED):
+            # weights that were learned from ratings say nothing of evidence
+            evidence = {what: dict(own) for what, own in shipped_model().evidence.items()}
+        return cls(plain, named, base, scale, learned, evidence)
 
 
 def load_model(path: Path) -> RankingModel:

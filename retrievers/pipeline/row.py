@@ -16,9 +16,10 @@ from retrievers.documents.content import Content
 from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
-from retrievers.explain.evidence import JUDGED, STRONG, judged
+from retrievers.explain.evidence import JUDGED, STRONG, by_probability, judged
 from retrievers.explain.near import nearly_equal
 from retrievers.explain.receipts import Explainer
+from retrievers.explain.signals import probability, signals
 from retrievers.explain.trace import trace
 from retrievers.features.candidates import QueryTerms
 from retrievers.features.score import scored
@@ -210,17 +211,19 @@ def find_places(state: SearchState) -> SearchState:
 
 @stage("evidence")
 def judge(state: SearchState) -> SearchState:
-    """How well the best pages can answer, and how sure their order is."""
-    evidence, covered = judged(
+    """How likely the best pages answer, and how sure their order is."""
+    coverage, covered = judged(
         state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
     )
+    found = signals(state.visits, state.pages, state.table, coverage.score)
+    likely = probability(state.resources.ranking.evidence.get("five", {}), found)
+    evidence = coverage if coverage.level == "unclear" else by_probability(likely)
     if state.settled and evidence.score < STRONG:
         evidence = Evidence("strong", STRONG)
     if state.missing and evidence.score >= STRONG:
         evidence = Evidence("weak", _MOST_WITHOUT_PLACE)
-    return replace(
-        state, evidence=evidence, sureness=sureness(covered, len(state.asked), state.visits, state.pages)
-    )  # fmt: skip
+    sure = sureness(covered, len(state.asked), state.visits, state.pages)
+    return replace(state, evidence=evidence, sureness=sure, signals=found)
 
 
 @stage("reasoning")

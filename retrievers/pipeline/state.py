@@ -74,6 +74,7 @@ class SearchState:
     beside: Mapping[Place, Collection[str]] = field(default_factory=dict)  # what is asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
     evidence: Evidence = Evidence("none", 0.0)
+    signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
     sureness: float = 0.0
     verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None

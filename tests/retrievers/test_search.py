@@ -49,7 +49,7 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
         receipt = found.receipt
         added = receipt.wording or 0
         assert receipt.page + receipt.document + receipt.structure + added == pytest.approx(found.score, abs=2e-4)
-        assert 0 < found.score - added and 0 <= added <= ScoringConfig().rerank.phrases
+        assert found.score - added > 0 and 0 <= added <= ScoringConfig().rerank.phrases
         assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
         assert found.section.start_page <= found.page <= found.section.end_page
         assert f"«{receipt.section_path[-1]}»" in receipt.verdict
