@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eval.report.table import Table
+    from eval.runs.evidence import EvidenceRow
     from eval.runs.feedback import FeedbackFit
     from eval.runs.fit import HeldOut
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
     add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.1)")
     add("--folds", type=int, default=0, metavar="N", help="also N folds by document, for kinds with many questions")
+    add("--evidence", action="store_true", help="also learn how likely the first pages answer, by the new weights")
     add("--feedback", action="store_true", help="learn from the ratings of the home's library")
     add("--library", metavar="NAME", help="of --feedback: the library whose ratings count")
     add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
@@ -87,15 +89,23 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
     written = fitter.written(in_use, fitter.learn(), unlearned)
     written["learned"] = provenance(fitter, rows, learned)
     file = _write_weights(options.write or folder / "weights.json", written)
+    evidence: list[EvidenceRow] = []
+    if options.evidence:
+        from eval.runs.evidence import collect_evidence, learn_evidence
+
+        plans = plans_for(sets, ["library"], ["none"], usual)
+        written["evidence"], evidence = learn_evidence(collect_evidence(plans, file, options.homes, progress))
+        _write_weights(file, written)
     notes = [f"{own.dataset}, {own.setting}, {own.expert}: {note}" for own in features for note in own.notes]
     notes += _closing_notes(file, unlearned) + (
         [] if rows else ["All sets are of one kind, so that nothing was held out."]
     )
     data = {
         "rows": [asdict(row) for row in (*rows, *folds)], "means": means(rows) if rows else {}, "unlearned": unlearned,
-        "weights": written["weights"], "file": str(file), "notes": notes,
+        "weights": written["weights"], "evidence": [asdict(row) for row in evidence], "file": str(file), "notes": notes,
     }  # fmt: skip
     tables = [table("Held out: the whole kind", rows), table("Held out: folds by document", folds)]
+    tables += [evidence_table(evidence)] if evidence else []
     out(options, [*tables, weights_table(written["weights"], in_use)], data, notes)
     return 0
 
@@ -199,6 +209,39 @@ def table(title: str, rows: Sequence[HeldOut]) -> Table:
         "questions; * marks intervals without zero, «below» those wholly under it."
     )
     return Table(title, columns, tuple(cells), note if rows else "")
+
+
+def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
+    """Return how well evidence tells right pages from wrong ones on each set, its kind held out, and the means."""
+    from statistics import fmean
+
+    from eval.report.table import NONE, Table, number, share, text
+
+    names = {"first": "the first page", "five": "one of the first five"}
+    cells = [
+        (
+            text(row.dataset), text(names[row.what]), number(row.questions), share(row.right), share(row.auroc),
+            NONE if row.answerable != row.answerable else share(row.answerable), share(row.calibration),
+        )
+        for row in rows
+    ]  # fmt: skip
+    for what, name in names.items():
+        own = [row for row in rows if row.what == what]
+        judged = [row.answerable for row in own if row.answerable == row.answerable]
+        cells.append(
+            (
+                text("mean of the sets"),
+                text(name),
+                number(sum(row.questions for row in own)),
+                share(fmean(row.right for row in own)),
+                share(fmean(row.auroc for row in own if row.auroc == row.auroc)),
+                share(fmean(judged)) if judged else NONE,
+                share(fmean(row.calibration for row in own)),
+            )
+        )
+    columns = ("set", "answers", "questions", "right", "AUROC", "AUROC answerable", "calibration error")
+    note = "Kinds held out. Asked: the set's questions, those it calls unanswerable, and questions of other kinds."
+    return Table("Evidence", columns, tuple(cells), note)
 
 
 def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> Table:

@@ -37,10 +37,10 @@ def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
     """Return the sets at hand that have gold pages. A set over the documents of others is not among them."""
     folder = data_folder(data)
     own = (name for name, source in SOURCES.items() if not source.of_others and source.folder(folder).is_dir())
-    return tuple(name for name in (*own, *sets_of(folder)) if any(map(_has_pages, load(name, folder).questions)))
+    return tuple(name for name in (*own, *sets_of(folder)) if any(map(has_pages, load(name, folder).questions)))
 
 
-def _has_pages(question: EvalQuestion) -> bool:
+def has_pages(question: EvalQuestion) -> bool:
     """Return whether gold of the question has pages, or a place that is looked up."""
     return any(gold.page is not None or gold.text or gold.match != "place" for gold in question.evidence)
 
@@ -70,7 +70,7 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
     """Yield the features of plans of one set, whose home is opened once, and only where something must be asked."""
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
-    if not any(map(_has_pages, dataset.questions)):
+    if not any(map(has_pages, dataset.questions)):
         raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other sets.")
     home = homes / first.label if homes is not None else first.home_folder(dataset.files)
     with ExitStack() as opened:
@@ -84,7 +84,7 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
                     engine = prepare(home, dataset.files, "", progress, ours=homes is None).engine
                     opened.callback(engine.close)
                     corpus = Corpus(engine)
-                    usable = tuple(question for question in within(dataset, corpus).questions if _has_pages(question))
+                    usable = tuple(question for question in within(dataset, corpus).questions if has_pages(question))
                     located = run(
                         locate(engine, sample(usable, plan.sample, plan.seed) if plan.sample else usable)
                     ).questions
@@ -113,7 +113,7 @@ def _ask(
     pairs: tuple[str, ...] = ()
     with progress.bar(f"features of {plan.label}, {plan.setting}, {plan.expert}", len(located)) as step:
         for question in located:
-            gold = _gold(question, corpus)
+            gold = gold_of(question, corpus)
             try:
                 candidates = _candidates(engine, plan, question, corpus) if gold else None
             except PageIndexError as error:
@@ -131,7 +131,7 @@ def _ask(
     return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
 
 
-def _gold(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
+def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
     """Return (doc_id, page) of every right page."""
     return {
         (corpus.ids[gold.document], page)
