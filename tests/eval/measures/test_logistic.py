@@ -38,7 +38,7 @@ def test_a_kind_is_judged_by_others_alone() -> None:
     def rows(dataset: str, sign: int) -> list[Judged]:
         return [Judged(dataset, {"score": sign * (at % 10)}, at % 10 > 4, at % 10 > 4, True) for at in range(100)]
 
-    weights, found = learn_evidence([*rows("here", 1), *rows("there", 1), *rows("odd", -1)])
+    weights, found = learn_evidence([*rows("here", 1), *rows("there", 1), *rows("more", 1), *rows("odd", -1)])
     auroc = {(row.dataset, row.what): row.auroc for row in found}
     assert auroc["here", "first"] == auroc["there", "five"] == 1.0 and auroc["odd", "first"] == 0.0
     assert set(weights) == {"first", "five"} and set(weights["five"]) == {"score", "base"}
