@@ -19,6 +19,7 @@ from hybrid_core.store.catalog.libraries import create_library, name_library
 from hybrid_core.store.home import unwritable
 from hybrid_core.system.reach import Reach
 from hybrid_core.types.documents import Document, DocumentRow
+from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.priorities import WANTED, WATCHED
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
@@ -579,6 +580,15 @@ class Engine:
             return [outline.outline(self._catalog(), asked.library, one.document.doc_id, one, depth) for one in scored]
 
         return await read_in_thread(made)
+
+    async def candidate_features(self, question: str, **fields: Unpack[SearchFields]) -> CandidateFeatures:
+        """Return the candidate pages of a search with the features that its ranking model adds up.
+
+        ``fields`` are those of ``search``. No model is asked. Raises what ``search`` raises.
+        """
+        fields["effort"] = "fast"
+        asked = self.request(question, **fields)
+        return await read_in_thread(lambda: self._searcher().features(asked))
 
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False

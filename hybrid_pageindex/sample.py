@@ -33,7 +33,7 @@ class SampleQuestion:
 
 
 SAMPLE_QUESTIONS = (
-    SampleQuestion("What was the capital expenditure in fiscal 2025?", 18, "58,700"),
+    SampleQuestion("What was the capital expenditure in fiscal 2025?", 13, "58.7 million"),
     SampleQuestion("How many people does Kestrel Vale employ?", 7, "3,140 people"),
     SampleQuestion("What share of net sales comes from the largest customer?", 6, "9 percent"),
     SampleQuestion("What is the lawsuit about the Thornby foundry about?", 10, "stormwater"),

@@ -145,6 +145,20 @@ def _term(token: str) -> str:
     return stem(token)
 
 
+def written_terms(text: str) -> list[tuple[str, str]]:
+    """Return the terms of a text in order, each with the folded word that it stands for."""
+    folded = join_words(fold(text))
+    found = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(folded)
+    pairs: list[tuple[str, str]] = []
+    for token in found:
+        if not token.isascii() and _JOINED_RUN.match(token):
+            parts = [token[i : i + 2] for i in range(len(token) - 1)] if len(token) > 1 else [token]
+            pairs.extend(zip(parts, parts, strict=True))
+        elif term := _term(token):
+            pairs.append((term, token))
+    return pairs
+
+
 def is_number(term: str) -> bool:
     """Whether a term is a number other than a year between 1900 and 2099."""
     return term[:1].isdigit() and not is_year(term)

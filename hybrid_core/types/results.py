@@ -20,11 +20,10 @@ StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "ve
 class Evidence:
     """How well the library can answer.
 
-    ``score`` (0 to 1) is the share of the question's terms, weighted by rarity, that the best page holds, or where that
-    is more, of these and what expert knowledge added: more of a term where the page says it often, less of everything
-    where the page's document is not the one that the question names, or never says a name that stands in the question.
-    Of a question that compares, each part is looked for on the page that holds it best. strong from 0.5, weak from
-    0.25; ``unclear``, with the score 0, where the question names nothing to look for: ``hint`` then says how to ask.
+    ``score`` is the probability, 0 to 1, that one of the first five pages answers, calibrated on question sets: from
+    how the pages lead, hold the question's words, and are of the document that it names (docs/lab/ranking.md). strong
+    from 0.65, weak from 0.35; ``unclear``, with the score 0, where the question names nothing to look for: ``hint``
+    then says how to ask.
     """
 
     level: EvidenceLevel

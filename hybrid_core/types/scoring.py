@@ -28,11 +28,11 @@ class FirstStageScoring:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScoring:
-    """Which documents are looked into. Source: benchmarks/routing.py."""
+    """Which documents are searched wholly, beside those of the hits. Source: docs/lab/ranking.md."""
 
-    most: int = 8  # looked into per question
-    most_unnamed: int = 20  # the same where the question names none: what it asks for may stand in many
-    pages: int = 2000  # scored per question at most
+    most: int = 8  # named most surely; or all, where no more are asked about
+    best: int = 3  # of the best DocScores
+    pages: int = 40  # of each, those that its own statistics favour
     cards: float = 3.0  # what a card score of 1 weighs beside DocScore / best DocScore
     close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant
     lead: float = 0.5  # by which one that it picks then leads
@@ -40,20 +40,13 @@ class DocumentScoring:
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """A page among those of the documents looked into; all but k1 and b are weights beside 1 for its words."""
+    """BM25 within a document. What features weigh is learned: retrievers/features/weights.json."""
 
     k1: float = 2.0  # of BM25 within the document
     b: float = 1.0
-    headings: float = 0.5  # the BM25 of headings that begin on the page
-    titles: float = 0.1  # a title that the question covers
+    headings: float = 0.5  # the BM25 of headings that begin on the page, where a receipt says what terms add
+    titles: float = 0.1  # a title that the question covers, there too
     title_power: float = 3.0  # of the share covered: a half-covered title counts an eighth
-    neighbours: float = 0.1  # the better neighbour's score, for a page that has one itself
-    vectors: float = 0.4
-    first_stage: float = 0.5
-    first_stage_unnamed: float = 2.0  # the same where the question names no document
-    document: float = 4.0  # the score of its document / that of one that leads the hits and is named for sure
-    document_unnamed: float = 2.0  # the same where the question names no document
-    structure: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,7 @@ class SearchSettings:
     effort: Effort = _asked("effort", "auto")
     expert: str = _asked("expert", "auto")
     aliases: str = setting("", 'path of a file of nicknames: "Organisation: [nickname, …]" lines')
+    ranking_weights: str = setting("", "path of a file of ranking weights; empty: those that come along")
     fusion: Fusion = _asked("fusion", "weighted")
     mmr: float = _asked("mmr", 1.0)
     route: Route = _asked("route", "auto", usual="auto, by cards and text")

@@ -65,16 +65,7 @@ class Parts:
         self._spending: Spending | None = None
         self.chat = Chat(settings, self.cache, lambda: self.spending, chat)
         reading = cache(partial(unread_advice, settings))
-        self.searcher = Searcher(
-            self.catalog,
-            settings.storage_path,
-            self.indexes,
-            self.embedders,
-            settings.aliases,
-            self.chat,
-            reading,
-            stages,
-        )
+        self.searcher = Searcher(self.catalog, settings, self.indexes, self.embedders, self.chat, reading, stages)
 
     @property
     def spending(self) -> Spending:

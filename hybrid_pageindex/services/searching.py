@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError
@@ -16,10 +15,13 @@ from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.points import OTHER_SETTINGS
 from hybrid_core.store.rereading import reread
 from hybrid_core.types.documents import Document
+from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.experts import expert_stamp, find_expert
+from hybrid_pageindex.config.ranking import find_ranking
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.chatting import Chat
 from hybrid_pageindex.services.embedding import Embedders
 from hybrid_pageindex.services.index_handles import SearchableIndex
@@ -32,6 +34,7 @@ from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content import ContentCache
+from retrievers.features.score import candidate_features
 from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages
@@ -48,22 +51,20 @@ class Searcher:
     def __init__(
         self,
         catalog: Catalog,
-        home: Path,
+        settings: Settings,
         indexes: Indexes,
         embedders: Embedders,
-        aliases: str,
         chat: Chat,
         reading: Callable[[], str],
         stages: Stages,
     ) -> None:
-        """``aliases`` is the path of a file of nicknames, empty for none. ``reading`` says what would read
-        pages without text.
-        """
-        self._catalog, self._indexes, self._embedders, self._aliases = catalog, indexes, embedders, aliases
-        self._home, self._chat, self._reading, self._stages = home, chat, reading, stages
+        """``reading`` says what would read pages without text."""
+        self._catalog, self._indexes, self._embedders = catalog, indexes, embedders
+        self._aliases, self._ranking = settings.aliases, settings.ranking_weights
+        self._home, self._chat, self._reading, self._stages = settings.storage_path, chat, reading, stages
         self._contents = ContentCache()
         self._scopes = Scopes(catalog)
-        self._views = LibraryViews(catalog, self._contents, ViewFiles(home))
+        self._views = LibraryViews(catalog, self._contents, ViewFiles(self._home))
         self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
 
     def search(
@@ -103,6 +104,18 @@ class Searcher:
             if document is not None:
                 return [of_document(request, document, score)]
             return of_documents(score(request))[:most]
+
+        return self._opening_again(work, request)
+
+    def features(self, request: SearchRequest) -> CandidateFeatures:
+        """The candidate pages of a search with their features, and the signals that its evidence is computed from."""
+
+        def work() -> CandidateFeatures:
+            resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
+            state = run_stages(before("reasoning", self._stages), SearchState.begin(request, resources))[0]
+            pages = [(state.pages[one.doc].candidate.document.doc_id, one.page) for one in state.visits[:5]]
+            found = candidate_features(state.table, resources.ranking)
+            return replace(found, signals=state.signals, first=tuple(pages))
 
         return self._opening_again(work, request)
 
@@ -151,7 +164,7 @@ class Searcher:
     ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float], Scope]:
         """What a search reads from, the documents that its filters leave, and the milliseconds that this took."""
         began = time.perf_counter()
-        knowledge = self._knowledge(request.expert)
+        knowledge, ranking = self._knowledge(request.expert), find_ranking(self._ranking)
         opened_libraries, behind = [], []
         for library in libraries:
             found = self._indexes.searchable(library.id)
@@ -170,7 +183,7 @@ class Searcher:
         timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
         embedding = replace(embedding, compare=compare)
         contents = Contents(self._catalog)
-        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, reasoner)
+        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, ranking, reasoner)
         return resources, documents, timings, over
 
     def _knowledge(self, name: str) -> Expert:

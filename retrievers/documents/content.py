@@ -16,6 +16,7 @@ import numpy.typing as npt
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.catalog.trees import column
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.term_order import NO_ORDER, TermOrder
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
 from retrievers.query.patterns import Pattern
@@ -138,8 +139,10 @@ class Content:
 class ContentCache:
     """The most recently used contents, up to a number of pages. Safe for several threads."""
 
-    def __init__(self, most_pages: int = 30_000) -> None:
-        self._most = most_pages
+    def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
+        """``most_orders`` are the pages whose terms in order are kept, some 2 kB each."""
+        self._most, self._most_orders = most_pages, most_orders
+        self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
         self._held: OrderedDict[str, Content] = OrderedDict()
         self._pages = 0
         self._lock = threading.Lock()
@@ -168,6 +171,23 @@ class ContentCache:
                     self._pages -= dropped.pages
         return found
 
+    def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
+        """Return the terms in order of pages (content, 1-based page), read in one statement unless held; none of a page
+        that is gone."""
+        keys = [(content.content_id, page) for content, page in places]
+        with self._lock:
+            found = {key: self._orders[key] for key in keys if key in self._orders}
+            for key in found:
+                self._orders.move_to_end(key)
+        missing = [key for key in keys if key not in found]
+        read = contents.page_orders(missing) if missing else {}
+        with self._lock:
+            self._orders.update(read)
+            while len(self._orders) > self._most_orders:
+                self._orders.popitem(last=False)
+        found |= read
+        return [found.get(key, NO_ORDER) for key in keys]
+
     def held(self, content_id: str) -> Content | None:
         """A content that is in memory."""
         with self._lock:
@@ -176,8 +196,11 @@ class ContentCache:
     def forget(self, content_ids: Iterable[str | None]) -> None:
         """Have contents read again that were published anew: one that was wrong is made again under its id."""
         with self._lock:
-            for content_id in content_ids:
-                if content_id is not None and (dropped := self._held.pop(content_id, None)) is not None:
+            wrong = set(filter(None, content_ids))
+            for key in [key for key in self._orders if key[0] in wrong]:
+                del self._orders[key]
+            for content_id in wrong:
+                if (dropped := self._held.pop(content_id, None)) is not None:
                     self._pages -= dropped.pages
 
 

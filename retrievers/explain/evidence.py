@@ -27,7 +27,7 @@ from retrievers.query.expert import Expansion
 from retrievers.query.proper_names import proper_names
 from retrievers.query.question import Question
 
-STRONG, WEAK = 0.5, 0.25
+STRONG, WEAK = 0.65, 0.35  # probabilities that one of the first five pages answers
 JUDGED = 5  # pages, however many are shown
 _K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a term
 _BESIDE = 0.4  # what a term counts that only the page before or after holds
@@ -83,6 +83,12 @@ def judge(
         return Evidence("unclear", 0.0, HINT)
     worded = [need.asked, {**added, **need.asked}] if need.asked and added else [need.asked]
     score = max(held.coverage(terms, need.names, need.compares) for terms in worded)
+    return by_probability(score)
+
+
+def by_probability(likely: float) -> Evidence:
+    """Return the level of a probability, 0 to 1, with it."""
+    score = round(likely, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
 
 

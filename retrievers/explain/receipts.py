@@ -13,13 +13,12 @@ from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, Sectio
 from hybrid_core.types.scoring import PageScoring
 from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
-from retrievers.pages.page_values import best_pages
-from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.scores import PageScores, Place, best_pages
 from retrievers.places.located import Span
 from retrievers.query.question import Question
 from retrievers.rerank.selection import ResultSlot
 
-_SECTIONS, _HINTS = 5, 3
+_SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 
 
 class Explainer:
@@ -102,8 +101,8 @@ class Explainer:
         return tuple(self._ranked(doc, at) for _, doc, at in nsmallest(_SECTIONS, found))
 
     def documents(self) -> tuple[DocumentRanked, ...]:
-        """The documents that were looked into, best first."""
-        candidates = [scores.candidate for scores in self._scores]
+        """The best documents with candidate pages, best first."""
+        candidates = [scores.candidate for scores in self._scores[:_DOCUMENTS]]
         return tuple(
             DocumentRanked(c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason)
             for c in candidates

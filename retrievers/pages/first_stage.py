@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from hybrid_core.store.index.points import version_tag
 from hybrid_core.store.index.query import PageIndex, Query
 from hybrid_core.store.index.weighted import WeightedIndex
 from hybrid_core.text import tokens
-from hybrid_core.types.documents import Document, Fusion, Hit
+from hybrid_core.types.documents import Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import FirstStageScoring
 from retrievers.documents.content import ContentCache
@@ -115,12 +115,6 @@ class FirstStage:
             near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
             own, expanded = joined(own, near, scoring, fusion), joined(expanded, near, scoring, fusion)
         return (own if self.expansion.named is not None else expanded), expanded
-
-    def within(self, document: Document) -> list[Hit]:
-        """The best of one document's pages, as many as are scored of a very large one at most."""
-        scoring = self.request.scoring
-        many = replace(scoring.first_stage, hits=scoring.documents.pages // 2)
-        return self._pass(self.expansion.of(document), frozenset((document.doc_id,)), many)
 
     def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
         """At most ``scoring.hits`` pages of published versions, best first.

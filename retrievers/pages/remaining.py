@@ -35,7 +35,7 @@ def remaining_pages(
     seen = {(visit.doc, visit.page) for visit in visits}
     found: list[tuple[float, int, int]] = []
     for doc, scores in enumerate(pages):
-        told = page_scores(scores.content, query, scoring, only=scores.candidate.only)
+        told = page_scores(scores.content, query, scoring)
         found += [(float(told[at]), doc, at + 1) for at in np.flatnonzero(told).tolist() if (doc, at + 1) not in seen]
     best = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[: most - len(visits)]
     if not best:

@@ -9,11 +9,13 @@ from math import isnan
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.types.documents import Section
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.documents.content import Content
 from retrievers.pages.page_score import PageQuery
 
 Floats = npt.NDArray[np.float64]
+_BEST_PAGES = 3  # of a section
 Place = tuple[int, int]  # (number of the document, page), or (number of the document, index of the section)
 
 
@@ -84,3 +86,10 @@ def gained(
         by_document.setdefault(doc, {})[page] = gain
     after = [one.plus(name, by_document[doc]) if doc in by_document else one for doc, one in enumerate(scores)]
     return sorted(visits, key=lambda one: -after[one.doc].values[one.page - 1]), after
+
+
+def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
+    """The numbers of a section's pages with the highest values, float64 (pages of the document,); 0 is none."""
+    pages = range(section.start_page, section.end_page + 1)
+    found = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
+    return tuple(found[:_BEST_PAGES])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from retrievers.documents.candidates import CandidateDocument, around
+from retrievers.documents.candidates import CandidateDocument
 from retrievers.pages.scores import PageVisit
 from retrievers.pipeline.stage import Stage, Stages, inserted
 from retrievers.pipeline.state import SearchState
@@ -24,15 +24,13 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
         opened, scope = state.resources, state.choice.scope
         known = {one.document.doc_id for one in state.candidates}
         added = []
-        for doc_id, numbers in wanted.items():
+        for doc_id in wanted:
             document = opened.view.documents.get(doc_id)
             if document is None or doc_id in known or (scope is not None and doc_id not in scope):
                 continue
             content = opened.cache.get(opened.contents, document.content_id)
             if content is not None:
-                inside = [page for page in numbers if page <= document.pages]
-                only = around(inside, document.pages, 3 * len(inside))
-                added.append(CandidateDocument(document, content, 0.0, 0.0, 0.0, _WHY, only))
+                added.append(CandidateDocument(document, content, 0.0, 0.0, 0.0, _WHY))
         return replace(state, candidates=[*state.candidates, *added]) if added else state
 
     def preferred(state: SearchState) -> SearchState:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.text.tokens import cached_hash
 from hybrid_core.types.documents import Hit, PageText
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import Evidence, PageFound, Pointer, SearchResult
 from retrievers.documents import select
-from retrievers.documents.candidates import choose
+from retrievers.documents.candidates import CandidateDocument, candidate_documents
 from retrievers.documents.content import Content
 from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
-from retrievers.explain.evidence import JUDGED, STRONG, judged
+from retrievers.explain.evidence import JUDGED, STRONG, by_probability, judged
 from retrievers.explain.near import nearly_equal
 from retrievers.explain.receipts import Explainer
+from retrievers.explain.signals import probability, signals
 from retrievers.explain.trace import trace
-from retrievers.pages.expansion_bounds import score_documents
-from retrievers.pages.first_stage import FirstStage, by_meaning
+from retrievers.features.candidates import QueryTerms
+from retrievers.features.score import scored
+from retrievers.features.table import Asked, FeatureBuilder
+from retrievers.pages.first_stage import FirstStage, Key, by_meaning
+from retrievers.pages.page_score import PageQuery
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.remaining import NAME, beginnings, remaining_pages
 from retrievers.pages.snippet import best_window
@@ -105,38 +110,39 @@ def route(state: SearchState) -> SearchState:
 
 @stage("gather")
 def gather(state: SearchState) -> SearchState:
-    """The documents to look into."""
+    """The documents whose pages are candidates."""
     opened, choice = state.resources, state.choice
-    candidates, left_out = choose(
-        state.hits, choice.routing, opened.view, choice.scope, opened.contents, opened.cache,
-        state.request.scoring.documents, state.request.scoring.expansion.named, _first_stage(state).within,
+    candidates = candidate_documents(
+        state.hits, state.page_hits, choice.routing, opened.view, choice.scope, opened.contents, opened.cache,
+        state.request.scoring.documents, state.apart,
     )  # fmt: skip
-    return replace(state, candidates=candidates).noted(*left_out)
+    return replace(state, candidates=candidates)
 
 
 @stage("pages")
 def score(state: SearchState) -> SearchState:
-    """The value of every page of these documents."""
-    request, opened, expansion = state.request, state.resources, state.expansion
-    candidates, question, first = state.candidates, state.question, request.scoring.first_stage
-    ids = [c.document.doc_id for c in candidates]
-    near, similar = by_meaning(opened.index, opened.embedding, opened.view.contents, ids, first, 2 * first.hits)
-    unembedded = opened.embedding.unembedded
+    """The candidate pages, their features, and what the ranking model makes of these."""
+    opened, question, documents = state.resources, state.question, state.candidates
+    near, meaning = by_meaning(
+        opened.index, opened.embedding, opened.view.contents, [c.document.doc_id for c in documents],
+        state.request.scoring.first_stage, 2 * state.request.scoring.first_stage.hits,
+    )  # fmt: skip
     best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
-    # what named the document it holds on all its pages
-    kept = [term for term in question.terms if term not in state.routing.matched_terms] or question.terms
-    asked = dict.fromkeys(kept, 1.0)
-    pages = score_documents(candidates, asked, expansion, coarse, similar, unembedded, request.scoring, request.fusion)
-    if not any(one.values.any() for one in pages):  # nothing but what named the document occurs in it
-        asked = dict.fromkeys(question.terms, 1.0)
-        pages = score_documents(
-            candidates, asked, expansion, coarse, similar, unembedded, request.scoring, request.fusion
-        )
-    if near:
-        nearness = _nearness(near.values(), ids)
-        pages = [replace(one, signals={**one.signals, **nearness[one.candidate.document.doc_id]}) for one in pages]
-    return replace(state, asked=asked, pages=pages, expansions=[expansion.of(c.document) for c in candidates])
+    terms = list(dict.fromkeys(question.terms))
+    holding = opened.index.holding([cached_hash(term) for term in terms])
+    query = QueryTerms.of(terms, opened.view.pages, dict(zip(terms, holding, strict=True)))
+    named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
+    unembedded = opened.embedding.unembedded
+    chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
+    asked = Asked(question, query, named, documents, expansions, coarse, meaning, unembedded, chosen)
+    builder = FeatureBuilder(asked, state.request.scoring)
+    found = builder.candidates
+    table = builder.table(opened.cache.orders(opened.contents, found.places()))
+    kept = dict.fromkeys(builder.kept, 1.0)
+    queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
+    pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
+    return replace(state, asked=kept, pages=pages, table=table, expansions=expansions)
 
 
 @stage("walk")
@@ -205,17 +211,19 @@ def find_places(state: SearchState) -> SearchState:
 
 @stage("evidence")
 def judge(state: SearchState) -> SearchState:
-    """How well the best pages can answer, and how sure their order is."""
-    evidence, covered = judged(
+    """How likely the best pages answer, and how sure their order is."""
+    coverage, covered = judged(
         state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
     )
+    found = signals(state.visits, state.pages, state.table, coverage.score)
+    likely = probability(state.resources.ranking.evidence.get("five", {}), found)
+    evidence = coverage if coverage.level == "unclear" else by_probability(likely)
     if state.settled and evidence.score < STRONG:
         evidence = Evidence("strong", STRONG)
     if state.missing and evidence.score >= STRONG:
         evidence = Evidence("weak", _MOST_WITHOUT_PLACE)
-    return replace(
-        state, evidence=evidence, sureness=sureness(covered, len(state.asked), state.visits, state.pages)
-    )  # fmt: skip
+    sure = sureness(covered, len(state.asked), state.visits, state.pages)
+    return replace(state, evidence=evidence, sureness=sure, signals=found)
 
 
 @stage("reasoning")
@@ -379,15 +387,22 @@ def _quoted(state: SearchState) -> dict[str, float]:
     )
 
 
-def _nearness(near: Iterable[Hit], ids: Iterable[str]) -> dict[str, dict[str, dict[int, float]]]:
-    """What vectors and learned term weights say of the pages of these documents."""
-    said: dict[str, dict[str, dict[int, float]]] = {doc_id: {"dense": {}, "learned_sparse": {}} for doc_id in ids}
-    for hit in near:
+def _signals(
+    near: Mapping[Key, Hit], coarse: Mapping[Key, float], documents: Sequence[CandidateDocument]
+) -> list[dict[str, dict[int, float]]]:
+    """By document, name and page: the score in the coarse pass, and what vectors and learned term weights say."""
+    found: dict[str, dict[str, dict[int, float]]] = {
+        one.document.doc_id: {"coarse": {}, "dense": {}, "learned_sparse": {}} for one in documents
+    }
+    for (doc_id, page), value in coarse.items():
+        if doc_id in found:
+            found[doc_id]["coarse"][page] = value
+    for (doc_id, page), hit in near.items():
         if hit.dense is not None:
-            said[hit.doc_id]["dense"][hit.page] = hit.dense
+            found[doc_id]["dense"][page] = hit.dense
         if hit.learned is not None:
-            said[hit.doc_id]["learned_sparse"][hit.page] = hit.learned
-    return said
+            found[doc_id]["learned_sparse"][page] = hit.learned
+    return list(found.values())
 
 
 def _notes(state: SearchState) -> tuple[str, ...]:

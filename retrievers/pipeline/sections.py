@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
-from retrievers.pages.page_values import best_pages
-from retrievers.pages.scores import PageScores
+from retrievers.pages.scores import PageScores, best_pages
 from retrievers.pipeline.state import SearchState
 
 

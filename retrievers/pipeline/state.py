@@ -16,6 +16,8 @@ from retrievers.documents.content import ContentCache
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Routing
+from retrievers.features.model import RankingModel, shipped_model
+from retrievers.features.table import FeatureTable
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place, gained
 from retrievers.pages.tree_walk import WalkTrace
@@ -39,6 +41,7 @@ class SearchResources:
     cache: ContentCache
     expert: Expert = Expert()
     embedding: QuestionEmbedding = QuestionEmbedding()
+    ranking: RankingModel = field(default_factory=shipped_model)
     reasoner: Reasoner | None = None
 
 
@@ -59,8 +62,9 @@ class SearchState:
     apart: Sequence[str] = ()  # the documents that different parts of the question name
     candidates: Sequence[CandidateDocument] = ()
     asked: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
-    expansions: Sequence[Expansion] = ()  # what expands the question in each document looked into
-    pages: Sequence[PageScores] = ()  # of each document looked into, best first
+    expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
+    pages: Sequence[PageScores] = ()  # of each candidate document
+    table: FeatureTable | None = None  # the candidate pages with their features
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
     quoted: Collection[Place] = ()  # the pages that say what the question quotes
@@ -70,6 +74,7 @@ class SearchState:
     beside: Mapping[Place, Collection[str]] = field(default_factory=dict)  # what is asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
     evidence: Evidence = Evidence("none", 0.0)
+    signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
     sureness: float = 0.0
     verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None

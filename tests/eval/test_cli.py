@@ -34,7 +34,7 @@ def test_help_names_eval_and_its_actions(cli: Cli) -> None:
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "    eval" in shown
     shown = cli("eval", "--help").stdout
-    for action in ("list", "run", "baseline", "compare", "report", "folds"):
+    for action in ("list", "run", "baseline", "fit", "compare", "report", "folds"):
         assert f"    {action}" in shown
 
 

@@ -49,7 +49,7 @@ def test_receipts_add_up_and_name_the_question(library: Engine) -> None:
         receipt = found.receipt
         added = receipt.wording or 0
         assert receipt.page + receipt.document + receipt.structure + added == pytest.approx(found.score, abs=2e-4)
-        assert 0 < found.score - added <= 1 and 0 <= added <= ScoringConfig().rerank.phrases
+        assert found.score - added > 0 and 0 <= added <= ScoringConfig().rerank.phrases
         assert receipt.section_path == found.section.path and found.section.path[-1] == found.section.title
         assert found.section.start_page <= found.page <= found.section.end_page
         assert f"«{receipt.section_path[-1]}»" in receipt.verdict
@@ -127,13 +127,8 @@ def test_of_a_very_long_document_the_pages_around_its_best_hits_are_scored(engin
     run(engine.index([tmp_path / "register.pdf", pdfs.numbered(tmp_path / "other.pdf", 12, "canal boats")]))
     best = run(engine.search("On which sheet of the register of canal boats was the barge Quillwort sold?")).results[0]
     assert (best.doc_name, best.page) == ("register.pdf", 2400)
-    everything = run(
-        engine.search("register of canal boats sheet", documents=["register", "other"], top_k=1000, trace=True)
-    )
-    trace = everything.trace
-    assert trace is not None and len(everything.documents) == 2
-    assert sum(doc_id == best.doc_id for doc_id, _ in trace.read) == ScoringConfig().documents.pages // 2
-    assert {doc_id for doc_id, _ in trace.read} == set(trace.documents)
+    everything = run(engine.search("register of canal boats sheet", documents=["register", "other"], top_k=1000))
+    assert len(everything.results) == 1000 and len(everything.documents) == 2
 
 
 def test_pages_that_only_the_wording_of_a_question_reaches_come_last(engine: Engine, tmp_path: Path) -> None:
@@ -223,22 +218,13 @@ def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
     assert result.timings_ms["total"] < 20_000
 
 
-def test_documents_that_a_bound_leaves_out_are_named(library: Engine, engine: Engine, tmp_path: Path) -> None:
+def test_however_many_documents_share_the_words_all_are_candidates(engine: Engine, tmp_path: Path) -> None:
     for number in range(24):
         (tmp_path / f"{number:02}.md").write_text(f"# Weir {number}\n\nThe weir holds.\n", encoding="utf-8")
     run(engine.index(tmp_path))
-    found = run(engine.search("weir", top_k=20))
-    [note] = [note for note in found.notes if "looked into" in note]
-    assert len(found.documents) == 20 and note.startswith("4 more documents that fit were not looked into (at most 20 ")
-    assert sum(f"{number:02}.md" in note for number in range(24)) == 3 and note.endswith(" and 1 more")
-    assert not any("looked into" in note for note in run(engine.search("weir", documents=["03.md"])).notes)
-
-    question = "net sales of the company"
-    assert not any("looked into" in note for note in run(library.search(question)).notes)
-    few = run(library.search(question, scoring={"documents.pages": 11}))
-    dropped = {f.name for f in run(library.documents())} - {d.doc_name for d in few.documents}
-    [note] = [note for note in few.notes if "looked into" in note]
-    assert "(at most 11 pages in all are)" in note and any(name in note for name in dropped)
+    found = run(engine.search("weir", top_k=30))
+    assert len({page.doc_name for page in found.results} | {name for p in found.results for name in p.also_in}) >= 24
+    assert len(found.documents) == 20 and found.notes == ()
 
 
 @pytest.mark.parametrize("question", ["Corvane Optics 2023", "zyzzyva of Corvane Optics in 2023"])

@@ -14,6 +14,7 @@ from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.trees import packed
 from hybrid_core.store.tables import insert_into
 from hybrid_core.store.text import to_json
+from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import IndexedContent, Page
 from hybrid_core.types.versions import ContentVersion
 
@@ -22,12 +23,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ContentRows:
-    """One of contents, terms and trees each, and those of pages and chunks; without the content's id."""
+    """One of contents, terms and trees each, those of pages with their orders, and chunks; without the content's id."""
 
     content: Row
     terms: Row
     tree: Row
     pages: Sequence[Row]
+    orders: Sequence[Row]
     chunks: Sequence[Row]
 
     @classmethod
@@ -43,6 +45,9 @@ class ContentRows:
             terms={"body": content.terms, "headings": content.heading_terms},
             tree={"sections": tree, "titles": titles},
             pages=[_page(page) for page in content.pages],
+            orders=[
+                {"number": page.number, "terms": TermOrder.of_text(page.text).to_bytes()} for page in content.pages
+            ],
             chunks=[
                 {"number": c.number, "section": int(c.node_id), "page": c.page, "start": c.start, "end": c.end}
                 for c in content.chunks
@@ -57,6 +62,7 @@ class ContentRows:
             return False
         connection.execute(insert(schema.terms).values(**key, **self.terms))
         connection.execute(insert(schema.pages), [{**key, **page} for page in self.pages])
+        connection.execute(insert(schema.orders), [{**key, **order} for order in self.orders])
         connection.execute(insert(schema.trees).values(**key, **self.tree))
         if self.chunks:
             connection.execute(insert(schema.chunks), [{**key, **chunk} for chunk in self.chunks])

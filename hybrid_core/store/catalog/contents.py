@@ -8,6 +8,7 @@ from typing import TypeVar
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import LookedInto, Snapshot
 from hybrid_core.store.rereading import reread
+from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import PageText
 
 _T = TypeVar("_T")
@@ -33,6 +34,12 @@ class Contents:
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What is read of single pages, by (content_id, 1-based number)."""
         held = self._read(lambda snapshot: snapshot.page_texts(wanted))
+        self.gone |= {key[0] for key in wanted if key not in held}
+        return held
+
+    def page_orders(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
+        """The terms of single pages in order, by (content_id, 1-based number)."""
+        held = self._read(lambda snapshot: snapshot.page_orders(wanted))
         self.gone |= {key[0] for key in wanted if key not in held}
         return held
 

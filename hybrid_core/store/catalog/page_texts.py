@@ -1,39 +1,51 @@
-"""Single pages of any contents, read by one statement: a search looks at some dozens, of as many documents."""
+"""Single pages of any contents, read by one statement: a search looks at hundreds, of as many documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, or_, select
+from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, or_, select
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.parts import parts
+from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import PageText
 
 _MOST = 64  # pages a statement: its parameters stay far below what any database takes
 _READ = ("content_id", "number", "label", "text", "places", "described")
+_ORDER = ("content_id", "number", "terms")
 
 
 def page_texts(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
     """By (content_id, number); pages that are not there are left out."""
-    found: dict[tuple[str, int], PageText] = {}
+    return {
+        (row.content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places), row.described)
+        for row in _rows(connection, schema.pages, _READ, wanted)
+    }
+
+
+def page_orders(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
+    """Return the pages' terms in order, by (content_id, number); pages that are not there are left out."""
+    found = _rows(connection, schema.orders, _ORDER, wanted)
+    return {(row.content_id, row.number): TermOrder.from_bytes(row.terms) for row in found}
+
+
+def _rows(
+    connection: Connection, table: Table, names: tuple[str, ...], wanted: Sequence[tuple[str, int]]
+) -> Iterator[Row[Any]]:
     for some in parts(wanted, _MOST):
         size = 1 << (len(some) - 1).bit_length()
         asked = [*some, *[some[-1]] * (size - len(some))]
         given = {f"{name}{at}": value for at, pair in enumerate(asked) for name, value in zip("cn", pair, strict=True)}
-        found |= {
-            (row.content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places), row.described)
-            for row in connection.execute(_statement(size), given)
-        }
-    return found
+        yield from connection.execute(_statement(table, names, size), given)
 
 
 @cache
-def _statement(size: int) -> Select[Any]:
+def _statement(table: Table, names: tuple[str, ...], size: int) -> Select[Any]:
     """For a power of two of pages, so that there are few statements. Pairs in a list would be looked for in every row
     of the table, by SQLite."""
-    pages = schema.pages.c
-    each = (and_(pages.content_id == bindparam(f"c{at}"), pages.number == bindparam(f"n{at}")) for at in range(size))
-    return select(*(pages[name] for name in _READ)).where(or_(*each))
+    held = table.c
+    each = (and_(held.content_id == bindparam(f"c{at}"), held.number == bindparam(f"n{at}")) for at in range(size))
+    return select(*(held[name] for name in names)).where(or_(*each))

@@ -35,7 +35,15 @@ def now() -> str:
 
 
 def delete_content(connection: Connection, content_id: str) -> None:
-    for table in (schema.chunks, schema.trees, schema.pages, schema.terms, schema.embedded, schema.contents):
+    for table in (
+        schema.chunks,
+        schema.trees,
+        schema.orders,
+        schema.pages,
+        schema.terms,
+        schema.embedded,
+        schema.contents,
+    ):
         connection.execute(delete(table).where(table.c.content_id == content_id))
 
 

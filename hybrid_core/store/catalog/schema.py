@@ -36,7 +36,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 27
+SCHEMA_VERSION = 28
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -148,6 +148,14 @@ pages = Table(
     Column("pictures", Integer, nullable=False, server_default="0"),  # on it that OCR has not read
     Column("engine", String, nullable=False, server_default=""),  # of the OCR that read it
     Column("sure", Integer, nullable=False, server_default="0"),  # how sure it was, 0 to 100
+    sqlite_with_rowid=False,
+)  # fmt: skip
+
+orders = Table(
+    "orders", metadata,
+    Column("content_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("terms", LargeBinary, nullable=False),  # TermOrder of the page's text
     sqlite_with_rowid=False,
 )  # fmt: skip
 

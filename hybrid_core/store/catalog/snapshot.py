@@ -12,10 +12,11 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, fun
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
-from hybrid_core.store.catalog.page_texts import page_texts
+from hybrid_core.store.catalog.page_texts import page_orders, page_texts
 from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.store.parts import parts
 from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import (
     Change,
     Chunk,
@@ -384,6 +385,10 @@ class Snapshot:
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What a search reads of single pages, by (content_id, number)."""
         return page_texts(self._connection, wanted)
+
+    def page_orders(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
+        """The terms of single pages in order, by (content_id, number)."""
+        return page_orders(self._connection, wanted)
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
         """The section tree in preorder; () where content is gone."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Row, Table, text
+from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, MetaData, Row, Table, text
 
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.ddl import add_column
@@ -18,6 +18,7 @@ from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
 from hybrid_core.store.text import CleanString
 from hybrid_core.text.term_counts import HEADER, TermCounts
+from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import Section
 
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
@@ -147,6 +148,27 @@ def _widen_sizes(connection: Connection, _: Path) -> None:
 def _add_turns(connection: Connection, _: Path) -> None:
     key = [Column(name, CleanString, primary_key=True) for name in ("stage", "library", "owner")]
     Table("job_turns", MetaData(), *key, Column("served", BigInteger, nullable=False)).create(connection)
+
+
+def _order_terms(connection: Connection, _: Path) -> None:
+    """Every page's terms in order, from its text."""
+    orders = Table(
+        "orders", MetaData(), Column("content_id", CleanString, primary_key=True),
+        Column("number", Integer, primary_key=True), Column("terms", LargeBinary, nullable=False),
+        sqlite_with_rowid=False,
+    )  # fmt: skip
+    orders.create(connection, checkfirst=True)
+    written = text("SELECT number, text FROM pages WHERE content_id = :content ORDER BY number")
+    row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
+    connection.execute(text("DELETE FROM orders"))
+    for content in connection.execute(text("SELECT content_id FROM contents ORDER BY content_id")).scalars().all():
+        found = connection.execute(written, {"content": content}).all()
+        values = [
+            {"content": content, "number": page.number, "terms": TermOrder.of_text(page.text).to_bytes()}
+            for page in found
+        ]
+        if values:
+            connection.execute(row, values)
 
 
 def _section(row: Row[Any]) -> Section:
@@ -333,4 +355,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "CREATE INDEX jobs_by_group ON jobs (stage, needs, library, owner, priority DESC, turn, id) "
         "WHERE status = 'waiting'",
     ),
+    27: (_order_terms,),
 }

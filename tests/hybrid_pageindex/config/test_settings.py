@@ -135,14 +135,14 @@ def test_every_setting_is_on_its_page_with_its_default() -> None:
 
 
 def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("scoring:\n  pages: {neighbours: 0}\n  first_stage.rrf_k: 30\nmmr: 0.5\n")
+    (tmp_path / "config.yaml").write_text("scoring:\n  pages: {headings: 0}\n  first_stage.rrf_k: 30\nmmr: 0.5\n")
     settings = load_settings(tmp_path, {})
-    assert (settings.scoring.pages.neighbours, settings.scoring.first_stage.rrf_k) == (0, 30)
+    assert (settings.scoring.pages.headings, settings.scoring.first_stage.rrf_k) == (0, 30)
     with closing(Engine(settings=settings)) as engine:
         asked = engine.request("q")
     assert (asked.scoring, asked.mmr) == (settings.scoring, 0.5)
-    for name, value in (("SCORING__PAGES__NEIGHBOURS", "0.3"), ("SCORING", '{"pages.neighbours": 0.3}')):
-        assert load_settings(tmp_path, {f"PAGEINDEX_{name}": value}).scoring.pages.neighbours == 0.3
+    for name, value in (("SCORING__PAGES__HEADINGS", "0.3"), ("SCORING", '{"pages.headings": 0.3}')):
+        assert load_settings(tmp_path, {f"PAGEINDEX_{name}": value}).scoring.pages.headings == 0.3
     with pytest.raises(UsageError, match=r"no 'pages\.neighbors'"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING__PAGES__NEIGHBORS": "0.3"})
     with pytest.raises(UsageError, match="no JSON"):

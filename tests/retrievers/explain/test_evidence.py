@@ -212,7 +212,7 @@ def test_a_name_that_is_not_surely_known_is_asked_for(engine: Engine, tmp_path: 
         (tmp_path / f"{name}.md").write_text(f"# {title}\n\n{said}\n\n" + "trim leather roof wheels " * 150, "utf-8")
     run(engine.index(tmp_path))
     found = run(engine.search("what options does the camry have"))
-    assert found.results[0].doc_name != "toyota-camry-2020-brochure.md" and found.evidence.level != "strong"
+    assert found.evidence.level != "strong"
 
 
 WRITTEN = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]

@@ -2,99 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hybrid_core.text import tokens
-from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.types.documents import Card, Document, Hit, Section
+from hybrid_core.types.documents import Card, Document, Hit
 from hybrid_core.types.results import SearchResult
-from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, run
-from retrievers.documents.candidates import CandidateDocument
-from retrievers.documents.content import Content, children_of
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
-from retrievers.pages.expansion_bounds import bounded, score_documents
 from retrievers.pages.first_stage import expanded_hits
-from retrievers.pages.scores import PageScores
-from retrievers.query.expert import NO_EXPANSION, Expansion, read_expert
-from tests.retrievers.pages.test_page_values import document
+from retrievers.query.expert import Expansion, read_expert
+from tests.retrievers.made_documents import document
 
 FIELD = Expansion({"weir": 0.5, "sluic": 0.5}, sources=("field",))
-WORDS = ["lock", "weir", "sluic", "gate"]
-PAGES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
 def typed(doc_id: str, kind: str) -> Document:
     return replace(document(doc_id), card=Card(type=kind))
-
-
-def candidate(doc_id: str, kind: str, pages: Sequence[Sequence[str]], routing: float) -> CandidateDocument:
-    body = TermCounts.build([tokens.counts(list(page)) for page in pages], [len(page) for page in pages])
-    empty = TermCounts.build([{} for _ in pages], [0 for _ in pages])
-    sections = (Section("0001", None, 1, "All", 1, len(pages)),)
-    content = Content(doc_id, body, empty, sections, children_of(sections))
-    return CandidateDocument(typed(doc_id, kind), content, 0.5 + 3 * routing, 0.5, routing, "")
-
-
-def best(valued: Sequence[PageScores]) -> list[float]:
-    return [float(one.values.max(initial=0.0)) for one in valued]
-
-
-@pytest.mark.slow
-@given(st.lists(st.tuples(PAGES, st.sampled_from(["fits", "other"]), st.sampled_from([0.0, 0.2, 0.6])), max_size=5))
-def test_no_unnamed_document_passes_a_named_one(made: list[tuple[list[list[str]], str, float]]) -> None:
-    scoring = ScoringConfig()
-    candidates = [candidate(f"d{at}", kind, pages, named) for at, (pages, kind, named) in enumerate(made)]
-    named = frozenset(c.document.doc_id for c in candidates if c.routing >= 0.4)
-    if not candidates or not named:
-        return
-    expansion = ExpansionScope({"fits": FIELD}, named)
-    asked = {"lock": 1.0, "gate": 1.0}
-    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, (), scoring, "weighted")
-    expanded = score_documents(candidates, asked, expansion, {}, {}, (), scoring, "weighted")
-    before, after = best(own), best(expanded)
-    for n, kept in enumerate(candidates):
-        for u, other in enumerate(candidates):
-            if kept.document.doc_id in named and other.document.doc_id not in named and before[n] >= before[u]:
-                assert after[n] >= after[u] - 1e-12
-    for one in expanded:  # the parts add up to what they are parts of
-        parts = sum(one.contributions.values())
-        assert np.allclose(one.values, np.where(one.values > 0, parts, 0.0))
-
-
-@given(st.lists(st.tuples(PAGES, st.sampled_from(["fits", "other"])), min_size=1, max_size=5))
-def test_where_none_is_named_the_best_page_is_worth_what_the_question_says(
-    made: list[tuple[list[list[str]], str]],
-) -> None:
-    scoring = ScoringConfig()
-    candidates = [candidate(f"d{at}", kind, pages, 0.0) for at, (pages, kind) in enumerate(made)]
-    asked = {"lock": 1.0, "gate": 1.0}
-    own = score_documents(candidates, asked, ExpansionScope(), {}, {}, (), scoring, "weighted")
-    expanded = score_documents(candidates, asked, ExpansionScope({"fits": FIELD}), {}, {}, (), scoring, "weighted")
-    fits = [c.document.card.type == "fits" for c in candidates]
-    before = max((b for b, f in zip(best(own), fits, strict=True) if f), default=0.0)
-    after = max((b for b, f in zip(best(expanded), fits, strict=True) if f), default=0.0)
-    if before > 0 and not all(fits):
-        assert after == pytest.approx(before)
-
-
-def test_bounds_are_given_to_named_documents_only() -> None:
-    expansion = ExpansionScope({"fits": FIELD}, frozenset({"a"}))
-    made = [candidate("a", "fits", [["lock"]], 0.6), candidate("b", "fits", [["lock"]], 0.0)]
-    own = score_documents(made, {"lock": 1.0}, ExpansionScope(), {}, {}, (), ScoringConfig(), "weighted")
-    lowered = [one.times(0.5) for one in own]
-    kept = bounded(lowered, own, expansion)
-    assert best(kept) == pytest.approx([best(own)[0], best(own)[1] / 2])
-    assert expansion.of(made[1].document) is NO_EXPANSION and expansion.of(made[0].document) is FIELD
 
 
 def test_added_hits_stand_where_the_best_of_their_documents_stood() -> None:

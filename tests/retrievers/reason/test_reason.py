@@ -111,10 +111,8 @@ def test_sections_are_opened_and_pages_read_on_request_and_inventions_dropped(li
     passages = data(first, "opened and read so far")
     assert passages.startswith("D1 page 3, a passage: Net sales were $418.2 million") and "holds:" not in passages
     seen = data(second, "opened and read so far")
-    assert (
-        "D1.0003 Item 7. Results of operations · pages 3-5 · holds:" in seen
-        and " page 4 · Consolidated balance sheet" in seen
-    )
+    assert "D1.0003 Item 7. Results of operations · pages 3-5 · holds:" in seen
+    assert re.search(r" page 4 · (0\.\d\d · )?Consolidated balance sheet", seen)
     assert "D1 page 4:" in seen and "Inventories" in seen
     assert places(result)[0] == (FILING, 4)
     assert result.reasoning is not None

@@ -1,0 +1,100 @@
+"""The candidates' features of a set's questions, kept in a file so that weights are learned again without asking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionFeatures:
+    """The candidate pages of one question. values: float32 (n, features). gold: bool (n,), which of them are right.
+
+    ``group`` is the document of the first right page: what folds keep together.
+    """
+
+    id: str
+    group: str
+    values: npt.NDArray[np.float32]
+    gold: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureSet:
+    """The questions of one set in one setting with one expert knowledge.
+
+    names: the features in order. pairs: those whose product with «named» has a weight, too. notes: what was left out.
+    """
+
+    dataset: str
+    setting: str
+    expert: str
+    names: tuple[str, ...]
+    pairs: tuple[str, ...]
+    questions: tuple[QuestionFeatures, ...]
+    notes: tuple[str, ...] = ()
+
+    def same_features(self, other: FeatureSet) -> bool:
+        """Return whether another setting or expert knowledge changed no question's candidates and features."""
+        return [question.id for question in self.questions] == [question.id for question in other.questions] and all(
+            np.array_equal(mine.values, theirs.values) and np.array_equal(mine.gold, theirs.gold)
+            for mine, theirs in zip(self.questions, other.questions, strict=True)
+        )
+
+
+def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -> None:
+    """Write features with the ``stamp`` of what they were made from. Raises StoreError."""
+    head = {
+        "dataset": features.dataset, "setting": features.setting, "expert": features.expert, "names": features.names,
+        "pairs": features.pairs, "notes": features.notes, "ids": [question.id for question in features.questions],
+        "groups": [question.group for question in features.questions], "stamp": stamp,
+    }  # fmt: skip
+    empty = np.zeros((0, len(features.names)), np.float32)
+    partial = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            np.savez_compressed(
+                file,
+                head=np.array(json.dumps(head)),
+                sizes=np.array([len(question.gold) for question in features.questions], np.int64),
+                values=np.concatenate([empty, *(question.values for question in features.questions)]),
+                gold=np.concatenate([np.zeros(0, bool), *(question.gold for question in features.questions)]),
+            )
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: the features cannot be written ({error.strerror}).", "Name another --out."
+        ) from error
+
+
+def read_features(path: Path, stamp: Mapping[str, Any]) -> FeatureSet | None:
+    """Return what ``write_features`` wrote; None where there is nothing, or something of another stamp or damaged."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            head = json.loads(str(arrays["head"]))
+            sizes, values, gold = arrays["sizes"], arrays["values"], arrays["gold"]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
+    if head["stamp"] != json.loads(json.dumps(stamp)):
+        return None
+    ends = np.cumsum(sizes)[:-1]
+    questions = tuple(
+        QuestionFeatures(id, group, rows, right)
+        for id, group, rows, right in zip(
+            head["ids"], head["groups"], np.split(values, ends), np.split(gold, ends), strict=True
+        )
+    )
+    return FeatureSet(
+        head["dataset"], head["setting"], head["expert"], tuple(head["names"]), tuple(head["pairs"]),
+        questions if head["ids"] else (), tuple(head["notes"]),
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Collect the candidates' features of a set's questions, with which candidates are right."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eval.datasets.corpus import Corpus
+from eval.datasets.locate import locate
+from eval.datasets.registry import SOURCES, data_folder, load, sets_of
+from eval.datasets.sampling import sample
+from eval.records.features import FeatureSet, QuestionFeatures, read_features, write_features
+from eval.records.progress import Progress
+from eval.records.questions import Dataset, EvalQuestion
+from eval.runs.home import prepare
+from eval.runs.machine import engine_code
+from eval.runs.plan import RUNS, Plan
+from eval.runs.run import within
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.types.features import CandidateFeatures
+from hybrid_core.types.requests import SearchFields
+from hybrid_pageindex import Engine, run
+
+DEFAULT_OUT = Path(RUNS) / "fit"
+SAMPLE = 150
+_NO_FILES: dict[str, Any] = {"docs": None, "questions": None}
+
+
+def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
+    """Return the sets at hand that have gold pages. A set over the documents of others is not among them."""
+    folder = data_folder(data)
+    own = (name for name, source in SOURCES.items() if not source.of_others and source.folder(folder).is_dir())
+    return tuple(name for name in (*own, *sets_of(folder)) if any(map(has_pages, load(name, folder).questions)))
+
+
+def has_pages(question: EvalQuestion) -> bool:
+    """Return whether gold of the question has pages, or a place that is looked up."""
+    return any(gold.page is not None or gold.text or gold.match != "place" for gold in question.evidence)
+
+
+def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> list[FeatureSet]:
+    """Return the features of every plan's questions; those that ``folder`` holds of the same code are read.
+
+    A plan whose features are those of an earlier plan of its set is left out: its setting or expert knowledge changes
+    nothing. ``homes`` has indexed homes, one a set, called as ``Plan.label``; without it they are made as ``eval run``
+    makes them. Raises what ``eval run`` raises, and UsageError where a plan has no question with gold.
+    """
+    collected: list[FeatureSet] = []
+    for _, group in groupby(plans, lambda plan: plan.dataset):
+        of_set: list[FeatureSet] = []
+        for features in _collect(list(group), folder, homes, progress):
+            same = next((other for other in of_set if features.same_features(other)), None)
+            if same is None:
+                of_set.append(features)
+            else:
+                label = f"{features.dataset}, {features.setting}, {features.expert}"
+                progress.say(f"{label}: the same features as {same.setting}, {same.expert}; left out.")
+        collected += of_set
+    return collected
+
+
+def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> Iterator[FeatureSet]:
+    """Yield the features of plans of one set, whose home is opened once, and only where something must be asked."""
+    first = plans[0]
+    dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
+    if not any(map(has_pages, dataset.questions)):
+        raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other sets.")
+    home = homes / first.label if homes is not None else first.home_folder(dataset.files)
+    with ExitStack() as opened:
+        located: tuple[EvalQuestion, ...] | None = None
+        for plan in plans:
+            path = folder / f"{plan.label}-{plan.setting}-{Path(plan.expert).stem}.npz"
+            stamp = _stamp(plan, dataset)
+            features = read_features(path, stamp)
+            if features is None:
+                if located is None:
+                    engine = prepare(home, dataset.files, "", progress, ours=homes is None).engine
+                    opened.callback(engine.close)
+                    corpus = Corpus(engine)
+                    usable = tuple(question for question in within(dataset, corpus).questions if has_pages(question))
+                    located = run(
+                        locate(engine, sample(usable, plan.sample, plan.seed) if plan.sample else usable)
+                    ).questions
+                features = _ask(plan, dataset.name, located, engine, corpus, progress)
+                write_features(path, features, stamp)
+            yield features
+
+
+def _stamp(plan: Plan, dataset: Dataset) -> dict[str, Any]:
+    """Return all that decides features: the code, the options, the questions and the documents."""
+    digest = hashlib.sha256(repr(dataset.questions).encode())
+    for path in dataset.files:
+        digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
+    expert = Path(plan.expert)
+    knowledge = expert.read_text(encoding="utf-8") if expert.is_file() else plan.expert
+    options = [plan.dataset, plan.setting, knowledge, plan.sample, plan.seed]
+    return {"code": engine_code()["code"], "options": options, "set": digest.hexdigest()}
+
+
+def _ask(
+    plan: Plan, name: str, located: Sequence[EvalQuestion], engine: Engine, corpus: Corpus, progress: Progress
+) -> FeatureSet:
+    notes: list[str] = []
+    questions = []
+    names: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    with progress.bar(f"features of {plan.label}, {plan.setting}, {plan.expert}", len(located)) as step:
+        for question in located:
+            gold = gold_of(question, corpus)
+            try:
+                candidates = _candidates(engine, plan, question, corpus) if gold else None
+            except PageIndexError as error:
+                notes.append(f"question {question.id} failed: {error}")
+                candidates = None
+            if candidates is not None:
+                names, pairs = candidates.names, candidates.pairs
+                questions.append(labelled(question.id, question.evidence[0].document, candidates, gold))
+            elif not gold:
+                notes.append(f"question {question.id} has no gold page")
+            step()
+    if not questions:
+        reason = notes[0] if notes else "their documents are not indexed"
+        raise UsageError(f"No question of {name} can be learned from ({reason}).", "Name other sets.")
+    return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
+
+
+def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
+    """Return (doc_id, page) of every right page."""
+    return {
+        (corpus.ids[gold.document], page)
+        for gold in question.evidence
+        if gold.page is not None and gold.document in corpus.ids
+        for page in (gold.page, *gold.also)
+    }
+
+
+def _candidates(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus) -> CandidateFeatures | None:
+    """Return the candidates; None where none of the documents that the question gives is indexed."""
+    fields: SearchFields = {"expert": plan.expert}
+    documents = question.documents if plan.setting == "given" else question.within
+    if documents:
+        fields["documents"] = [corpus.ids[name] for name in documents if name in corpus.ids]
+        if not fields["documents"]:
+            return None
+    return run(engine.candidate_features(question.text, **fields))
+
+
+def labelled(id: str, group: str, candidates: CandidateFeatures, gold: set[tuple[str, int]]) -> QuestionFeatures:
+    """Return the candidates with which of them are right."""
+    right = np.array([page in gold for page in candidates.pages], bool)
+    return QuestionFeatures(id, group, candidates.values.astype(np.float32), right)
+
+
+def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[str], usual: Plan) -> list[Plan]:
+    """Return a plan for each set, setting and expert knowledge, ``usual`` in the rest; «custom» alone has files."""
+    return [
+        replace(usual, dataset=name, setting=setting, expert=expert, **({} if name == "custom" else _NO_FILES))
+        for name in sets
+        for setting in settings
+        for expert in experts
+    ]

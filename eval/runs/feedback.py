@@ -1,0 +1,173 @@
+"""Learn ranking weights from what people said of the pages that a library's searches found."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eval.datasets.registry import SOURCES, data_folder, sets_of
+from eval.measures.listwise import first_gold
+from eval.records.features import FeatureSet, QuestionFeatures
+from eval.records.progress import Progress
+from eval.runs.features import labelled
+from eval.runs.fit import Fitter, hits
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.types.features import CandidateFeatures
+from hybrid_core.types.notes import Feedback
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.ranking import find_ranking
+
+NEEDED = 30
+"""Questions with a page that was rated right, below which nothing is learned."""
+NAME = "feedback"
+_L2 = 0.1  # towards the shipped weights: ratings are few
+_HELD_OUT = 3  # every third question, by its hash
+_CHECKED = ("hit@1", "hit@5")
+
+
+@dataclass(frozen=True, slots=True)
+class RatedQuestion:
+    """A question with the pages (doc_id, number) that people rated."""
+
+    text: str
+    right: set[tuple[str, int]] = field(default_factory=set)
+    wrong: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def held_out(self) -> bool:
+        """Return whether the question judges weights, and is not learned from."""
+        return hashlib.sha256(self.text.encode()).digest()[0] % _HELD_OUT == 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeedbackFit:
+    """Weights from ratings beside the shipped ones, on questions that neither learned from.
+
+    shipped, learned: by the names of MEASURES. written: the file of weights, as ``Fitter.written`` returns it.
+    """
+
+    learned_from: int
+    judged_by: int
+    sets: tuple[str, ...]
+    shipped: Mapping[str, float]
+    learned: Mapping[str, float]
+    unlearned: tuple[str, ...]
+    written: Mapping[str, Any]
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The measures at which the learned weights lose: with any of them they are not to be used."""
+        return tuple(name for name in _CHECKED if self.learned[name] < self.shipped[name])
+
+
+def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[str, int]]) -> list[RatedQuestion]:
+    """Return the questions with rated pages that are still there, in the order in which they were rated first.
+
+    ``documents`` gives (doc_id, pages) by path. The last rating of a page counts. A document that was rated right as a
+    whole has all of its pages rated.
+    """
+    questions: dict[str, RatedQuestion] = {}
+    for rating in feedback:
+        doc_id, pages = documents.get(rating.document, ("", 0))
+        numbers = [rating.page] if rating.page else range(1, pages + 1) if rating.right else ()
+        text = " ".join(rating.question.split())
+        rated = {(doc_id, number) for number in numbers if 1 <= number <= pages}
+        if not rated or not text:
+            continue
+        question = questions.setdefault(text, RatedQuestion(text))
+        new, old = (question.right, question.wrong) if rating.right else (question.wrong, question.right)
+        new |= rated
+        old -= rated
+    return list(questions.values())
+
+
+def shipped_sets(data: Path | None) -> tuple[str, ...]:
+    """Return the sets that the shipped weights were learned from, where all of them are at hand; else nothing.
+
+    Raises NotFoundError where ``data`` is named and is no folder.
+    """
+    names = tuple(find_ranking().learned.get("sets", ()))
+    try:
+        folder = data_folder(data)
+    except NotFoundError:
+        if data is not None:
+            raise
+        return ()
+    at_hand = {*sets_of(folder), *(name for name, source in SOURCES.items() if source.folder(folder).is_dir())}
+    return names if set(names) <= at_hand else ()
+
+
+def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
+    """Return the rated questions of a library. Raises NotFoundError, and UsageError for fewer than NEEDED."""
+    name = library or engine.settings.library
+    ids = [entry.id for entry in run(engine.named_libraries()) if entry.called(name)]
+    if not ids:
+        raise NotFoundError(f"There is no library '{name}'.", "`hybrid-pageindex libraries` lists them.")
+    listed = run(engine.documents(library=name))
+    documents = {document.path: (document.doc_id, document.pages) for document in listed if document.published}
+    questions = rated_questions(engine.feedback.all(ids[0]), documents)
+    right = sum(bool(question.right) for question in questions)
+    if right < NEEDED:
+        raise UsageError(
+            f"{right} questions have a page that was rated right, and {NEEDED} are needed to learn from.",
+            "Rate more answers, then run this again.",
+        )
+    return questions
+
+
+def fit_feedback(
+    engine: Engine,
+    library: str | None,
+    questions: Sequence[RatedQuestion],
+    sets: Sequence[FeatureSet],
+    l2: float | None,
+    progress: Progress,
+) -> FeedbackFit:
+    """Learn from two thirds of the rated questions, and judge by the others.
+
+    With ``sets``, those of the shipped weights, the ratings are one set more; without them the shipped weights are
+    where learning starts, and what ``l2`` draws it to. Raises UsageError where nothing can be learned.
+    """
+    shipped = find_ranking()
+    taught: list[QuestionFeatures] = []
+    judged: list[QuestionFeatures] = []
+    names: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    with progress.bar("features of rated questions", len(questions)) as step:
+        for question in questions:
+            candidates = run(engine.candidate_features(question.text, library=library))
+            names, pairs = candidates.names, candidates.pairs
+            if not question.held_out:
+                taught.append(_taught(question, candidates))
+            elif question.right:
+                judged.append(labelled(question.text, "", candidates, question.right))
+            step()
+    if not judged:
+        raise UsageError("No rated question is left to judge weights by.", "Rate more answers, then run this again.")
+    own = FeatureSet(NAME, "library", "", names, pairs, tuple(taught))
+    usual_l2 = {} if l2 is None and sets else {"l2": _L2 if l2 is None else l2}
+    fitter = Fitter([*sets, own], **usual_l2)
+    before = fitter.vector(shipped.weights(pairs))
+    weights = fitter.learn(prior=None if sets else before / shipped.scale)
+    unlearned = tuple(fitter.unlearned)
+    written = fitter.written(shipped.weights(pairs), weights, unlearned)
+    after = fitter.vector(written["weights"])
+
+    def measured(vector: Any) -> dict[str, float]:
+        return hits([first_gold(fitter.scores(question, vector), question.gold) for question in judged])
+
+    learned_sets = tuple(dict.fromkeys(features.dataset for features in sets))
+    return FeedbackFit(len(taught), len(judged), learned_sets, measured(before), measured(after), unlearned, written)
+
+
+def _taught(question: RatedQuestion, candidates: CandidateFeatures) -> QuestionFeatures:
+    """Return what is learned from a question: pages rated right are right; else all but those rated wrong."""
+    if question.right:
+        return labelled(question.text, "", candidates, question.right)
+    gold = np.array([page not in question.wrong for page in candidates.pages], bool)
+    return QuestionFeatures(question.text, "", candidates.values.astype(np.float32), gold)

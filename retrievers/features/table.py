@@ -1,0 +1,300 @@
+"""The features of every candidate page of a question, one column each.
+
+Each is computed over arrays of all candidates at once; none filters or orders by itself. ``FEATURES`` names them with
+what they measure. All are about 0 to 1, higher speaks for the page unless the model says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.term_order import TermOrder, form_check
+from hybrid_core.text.tokens import tokenise, written_terms
+from hybrid_core.types.scoring import PageScoring, ScoringConfig
+from retrievers.documents.candidates import CandidateDocument
+from retrievers.features.candidates import Candidates, Postings, QueryTerms
+from retrievers.features.order import WHOLE_PAGE, TermPlaces
+from retrievers.features.places import neighbours, on_pages, path_cover, structure, title_cover
+from retrievers.pages.first_stage import Key
+from retrievers.pages.page_score import PageQuery
+from retrievers.query.expert import Expansion
+from retrievers.query.question import Question
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+_SURE = 0.4  # from which a document counts as named
+_BEHIND = 0.3  # by which one is as good as not named beside another
+_TINY = 1e-9  # in place of a best score of 0
+
+_GROUPED: Mapping[str, Mapping[str, str]] = {
+    "page": {
+        "bm25": "BM25 of the page in the library, its best candidate 1",
+        "bm25_size": "ln(1 + BM25 of the page in the library) / 4",
+        "coarse": "score in the coarse pass, the best hit 1",
+        "meaning": "nearness in meaning by vectors and learned term weights; that of its words without a vector",
+        "inside": "BM25 of the page in its document's own statistics, the document's best 1",
+        "inside_size": "ln(1 + BM25 of the page in its document's own statistics) / 4",
+        "inside_best": "the same, the best of all candidates 1",
+        "window": "share of the question's terms, by idf, within 50 terms of the page",
+        "window_near": "the same within 15 terms",
+        "window_rest": "the same within 50 terms, of the terms that name no document",
+        "cover": "share of the question's terms, by idf, on the page",
+        "pairs": "share of the question's neighbouring terms that are neighbours on the page",
+        "pairs_rest": "the same of the terms that name no document",
+        "written": "share of the question's terms, by idf, that the page writes as the question does",
+        "written_rest": "the same of the terms that name no document",
+        "neighbour": "library BM25 of the better page beside it, the best candidate 1",
+        "length": "words of the page / the candidates' mean, at most 2, halved",
+        "figures": "share of numbers among the page's terms",
+        "figures_asked": "the same where the question asks for a quantity",
+        "pack": "BM25 of expert knowledge's terms in the document's own statistics, the document's best 1",
+    },
+    "structure": {
+        "heading": "BM25 of the headings that begin on the page, the best candidate 1",
+        "title": "a title on the page that the question covers, the best candidate 1",
+        "path": "share of the question's terms, by idf, in the titles above and on the page",
+        "structure": "NodeScore of the page's sections among their siblings",
+        "node": "NodeScore of the page's deepest section, the best candidate 1",
+        "pack_heading": "BM25 of expert knowledge's headings on the page, the document's best 1",
+    },
+    "document": {
+        "document": "BM25 of the whole document, the best candidate document 1",
+        "best_page": "library BM25 of the document's best page, the best candidate 1",
+        "doc_score": "DocScore of the document, the best 1",
+        "named": "how surely the question names the document, or it alone is searched, 0 to 1",
+        "named_best": "the same, the document named most surely 1",
+        "leads": "how near the document comes to the one named most surely, where one is",
+        "name": "share of the question's terms, by idf, in the document's file name and title",
+        "name_cover": "share of the terms of the file name or title that the question holds",
+        "short": "1 / (1 + pages of the document / 5)",
+    },
+}
+FEATURES: Mapping[str, str] = {name: about for group in _GROUPED.values() for name, about in group.items()}
+GROUPS: Mapping[str, str] = {name: group for group, named in _GROUPED.items() for name in named}
+"""Under which part of a receipt a feature counts: the page's words, its place in the tree, or its document."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTable:
+    """``values`` is float64 (n, features) of the candidates' n pages, in the order of FEATURES."""
+
+    candidates: Candidates
+    values: Floats
+
+    def column(self, name: str) -> Floats:
+        return np.asarray(self.values[:, list(FEATURES).index(name)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What the features are computed from, but for the pages' terms in order.
+
+    ``named`` are the question's terms that name documents. ``expansions`` are by document. ``coarse`` and ``meaning``
+    say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best has 1. ``unembedded`` are
+    documents without vectors, where others have some. ``chosen`` is how surely a document is meant before its name is
+    looked for: 1 / the number of those that are searched.
+    """
+
+    question: Question
+    query: QueryTerms
+    named: Collection[str]
+    documents: Sequence[CandidateDocument]
+    expansions: Sequence[Expansion]
+    coarse: Mapping[Key, float]
+    meaning: Mapping[Key, float]
+    unembedded: Collection[str]
+    chosen: float
+
+
+class FeatureBuilder:
+    """Computes the features of one question, its candidates first."""
+
+    def __init__(self, asked: Asked, scoring: ScoringConfig) -> None:
+        self._asked, self._scoring = asked, scoring.pages
+        self._weights = asked.query.idf
+        self._body = body = Postings.of([one.content.body for one in asked.documents], asked.query.hashes)
+        rest = np.array([term not in asked.named for term in asked.query.terms], bool)
+        spoken = any(one.terms or one.headings for one in asked.expansions)
+        if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
+            rest = np.ones(len(rest), bool)
+        self._rest: Floats = rest.astype(np.float64)
+        self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
+        """The question's terms that pages are told apart by."""
+        self._coarse = self._by_page(asked.coarse)
+        self._own = body.own_bm25(self._rest, self._scoring.k1, self._scoring.b)
+        self._pack, self._pack_headings = _expanded(asked, self._scoring)
+        self.inside: Floats = self._own + self._pack
+        """BM25 of every page in its own document, expert knowledge included: float64 (pages,), numbered through."""
+        self.candidates = Candidates.of(asked.documents, body.firsts, self._rows(scoring.documents.pages))
+
+    def table(self, orders: Sequence[TermOrder]) -> FeatureTable:
+        """The features; ``orders`` are the candidates' terms in order."""
+        asked, body, weights, candidates = self._asked, self._body, self._weights, self.candidates
+        at, doc, count = candidates.at, candidates.doc, len(candidates)
+        library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))
+        headings = Postings.of([one.content.headings for one in asked.documents], asked.query.hashes)
+        heading = headings.own_bm25(np.ones(len(weights)), self._scoring.k1, self._scoring.b)
+        titles = on_pages([_titles(one, asked.query, self._scoring) for one in asked.documents])
+        paths = on_pages([path_cover(one.content, asked.query.hashes, weights) for one in asked.documents])
+        self.nodes, structures = self._trees()
+        places = TermPlaces.of(orders, asked.query.hashes)
+        sequence = [asked.query.terms.index(term) for term in asked.question.terms]
+        names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
+        routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
+        forms = _forms(asked.question.text, asked.query)
+        bm25 = _share(library[at])
+        columns: dict[str, Floats] = {
+            "bm25": bm25,
+            "bm25_size": np.log1p(library[at]) / 4,
+            "coarse": self._coarse[at],
+            "meaning": self._meaning(bm25),
+            "inside": self._own[at] / np.maximum(_best_of(self._own, body)[doc], _TINY),
+            "inside_size": np.log1p(self._own[at]) / 4,
+            "inside_best": _share(self.inside[at]),
+            "window": places.best_window(weights, 50),
+            "window_near": places.best_window(weights, 15),
+            "window_rest": places.best_window(weights * self._rest, 50),
+            "cover": places.best_window(weights, WHOLE_PAGE),
+            "pairs": places.pairs(sequence, weights),
+            "pairs_rest": places.pairs([term for term in sequence if self._rest[term]], weights),
+            "written": places.as_written(forms, weights),
+            "written_rest": places.as_written(forms, weights * self._rest),
+            "neighbour": neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
+            "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
+            "figures": places.figures,
+            "figures_asked": places.figures * asked.question.numeric,
+            "pack": self._pack[at] / np.maximum(_best_of(self._pack, body)[doc], _TINY),
+            "heading": _share(heading[at]),
+            "title": _share(titles[at]),
+            "path": paths[at],
+            "structure": structures[at],
+            "node": _share(_deepest(candidates, self.nodes)),
+            "pack_heading": self._pack_headings[at] / np.maximum(_best_of(self._pack_headings, body)[doc], _TINY),
+            "document": _share(body.document_bm25(weights))[doc],
+            "best_page": _share(_best_of(library, body))[doc],
+            "doc_score": np.array([one.doc_score for one in asked.documents])[doc],
+            "named": routing[doc],
+            "named_best": _share(routing)[doc],
+            "leads": _leads(routing)[doc],
+            "name": names[doc, 0],
+            "name_cover": names[doc, 1],
+            "short": 1 / (1 + body.sizes[doc] / 5),
+        }
+        values = [columns[name] for name in FEATURES]
+        return FeatureTable(candidates, np.stack(values, axis=1) if count else np.zeros((0, len(values))))
+
+    def _rows(self, most: int) -> Ints:
+        """The candidate pages, ascending: those that the coarse pass or vectors found, and the ``most`` best pages of
+        every document that is searched wholly."""
+        chosen = [np.flatnonzero(self._coarse > 0), np.flatnonzero(self._by_page(self._asked.meaning) > 0)]
+        for place, document in enumerate(self._asked.documents):
+            if document.searched:
+                first, last = int(self._body.firsts[place]), int(self._body.firsts[place + 1])
+                own = self.inside[first:last]
+                best = np.argsort(-own, kind="stable")[:most]
+                chosen.append(first + best[own[best] > 0])
+        return np.unique(np.concatenate(chosen)).astype(np.int64)
+
+    def _by_page(self, scores: Mapping[Key, float]) -> Floats:
+        """float64 (pages,), numbered through, of what is known of some of them."""
+        firsts = {one.document.doc_id: int(self._body.firsts[at]) for at, one in enumerate(self._asked.documents)}
+        found = np.zeros(int(self._body.firsts[-1]))
+        for (doc_id, page), score in scores.items():
+            if doc_id in firsts:
+                found[firsts[doc_id] + page - 1] = score
+        return found
+
+    def _meaning(self, words: Floats) -> Floats:
+        if not self._asked.meaning:
+            return np.zeros(len(words))
+        without = np.array([one.document.doc_id in self._asked.unembedded for one in self._asked.documents])
+        return np.where(without[self.candidates.doc], words, self._by_page(self._asked.meaning)[self.candidates.at])
+
+    def _trees(self) -> tuple[list[Floats], Floats]:
+        """NodeScore of every document's sections, and what their places earn each page, numbered through."""
+        firsts = self._body.firsts.tolist()
+        found = [
+            structure(one.content, self._coarse[first:last])
+            for one, first, last in zip(self._asked.documents, firsts[:-1], firsts[1:], strict=True)
+        ]
+        return [nodes for nodes, _ in found], on_pages([pages for _, pages in found])
+
+
+def _expanded(asked: Asked, scoring: PageScoring) -> tuple[Floats, Floats]:
+    """BM25 of what expert knowledge adds, in text and in headings, on every page: float64 (pages,) both."""
+    texts, headings = [], []
+    for document, expansion in zip(asked.documents, asked.expansions, strict=True):
+        content = document.content
+        if not expansion.terms and not expansion.headings:
+            texts.append(np.zeros(content.pages))
+            headings.append(np.zeros(content.pages))
+            continue
+        terms, titles = PageQuery(expansion.terms, {**expansion.headings, **expansion.terms}).hashed()
+        for found, counts, wanted in ((texts, content.body, terms), (headings, content.headings, titles)):
+            hashes = np.fromiter(wanted, np.int64, len(wanted))
+            each = np.fromiter(wanted.values(), np.float64, len(wanted))
+            found.append(Postings.of([counts], hashes).own_bm25(each, scoring.k1, scoring.b))
+    return on_pages(texts), on_pages(headings)
+
+
+def _mean(values: Floats) -> float:
+    """At least 1."""
+    return max(1.0, float(values.mean())) if len(values) else 1.0
+
+
+def _share(values: Floats) -> Floats:
+    """Divided by the best."""
+    return values / max(float(values.max(initial=0.0)), _TINY)
+
+
+def _best_of(values: Floats, body: Postings) -> Floats:
+    """The best page of each document: float64 (documents,)."""
+    best = np.zeros(len(body.sizes))
+    np.maximum.at(best, np.repeat(np.arange(len(best)), body.sizes), values)
+    return best
+
+
+def _leads(named: Floats) -> Floats:
+    """How near each document comes to the one named most surely, where one is: float64 (documents,)."""
+    best = float(named.max(initial=0.0))
+    if best < _SURE:
+        return np.zeros(len(named))
+    return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
+
+
+def _titles(one: CandidateDocument, query: QueryTerms, scoring: PageScoring) -> Floats:
+    return title_cover(one.content, dict.fromkeys(query.hashes.tolist(), 1.0), scoring.title_power)
+
+
+def _deepest(candidates: Candidates, nodes: Sequence[Floats]) -> Floats:
+    """The best NodeScore of the sections on each candidate page: float64 (n,)."""
+    found = np.zeros(len(candidates))
+    for row, (doc, page) in enumerate(zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True)):
+        sections, begins = candidates.documents[doc].content.covering
+        if len(begins):
+            end = begins[page] if page < len(begins) else len(sections)
+            found[row] = nodes[doc][sections[begins[page - 1] : end]].max(initial=0.0)
+    return found
+
+
+def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
+    """How the question writes each of its terms: uint8 (t,), of ``TermOrder``."""
+    written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
+    return np.array([written.get(term, 0) for term in query.terms], np.uint8)
+
+
+def _name(one: CandidateDocument, query: QueryTerms, weights: Floats) -> tuple[float, float]:
+    """The share of the question that a document's names hold, and of the better name that the question holds."""
+    document = one.document
+    stem = document.name.rsplit(".", 1)[0].replace("_", " ").replace("-", " ")
+    names = [set(tokenise(stem)), set(tokenise(document.title))]
+    together = names[0] | names[1]
+    held = np.array([term in together for term in query.terms], bool)
+    asked = set(query.terms)
+    cover = max((len(name & asked) / len(name) for name in names if name), default=0.0)
+    return float(weights[held].sum() / max(float(weights.sum()), _TINY)), cover

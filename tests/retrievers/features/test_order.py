@@ -1,0 +1,72 @@
+"""Windows, pairs and written forms, computed over all pages at once, against their definitions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core.text.term_order import TermOrder, form_check
+from hybrid_core.text.tokens import cached_hash, tokenise
+from retrievers.features.order import WHOLE_PAGE, TermPlaces
+
+WORDS = ["weir", "weirs", "lock", "sluice", "gate", "1,204", "2023", "zander", "the", "of"]
+PAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=30), min_size=1, max_size=5)
+ASKED = ["weir", "lock", "sluic", "2023"]
+HASHES = np.array([cached_hash(term) for term in ASKED], np.int64)
+WEIGHTS = np.array([1.0, 2.0, 0.5, 4.0])
+
+
+def orders(pages: list[list[str]]) -> list[TermOrder]:
+    return [TermOrder.of_text(" ".join(page)) for page in pages]
+
+
+@given(st.lists(st.sampled_from([*WORDS, "Größe", "東京都", "don't", "C++"]), max_size=40))
+def test_terms_are_those_of_the_tokeniser_and_survive_being_stored(words: list[str]) -> None:
+    text = " ".join(words)
+    order = TermOrder.of_text(text)
+    assert order.terms.tolist() == [cached_hash(term) for term in tokenise(text)]
+    again = TermOrder.from_bytes(order.to_bytes())
+    assert again.terms.tolist() == order.terms.tolist() and again.forms.tolist() == order.forms.tolist()
+    with pytest.raises(ValueError, match="damaged"):
+        TermOrder.from_bytes(order.to_bytes() + b"x")
+
+
+@given(PAGES, st.sampled_from([1, 2, 5, WHOLE_PAGE]))
+def test_the_best_window_holds_the_greatest_share(pages: list[list[str]], size: int) -> None:
+    found = TermPlaces.of(orders(pages), HASHES).best_window(WEIGHTS, size)
+    for page, share in zip(pages, found.tolist(), strict=True):
+        terms = tokenise(" ".join(page))
+        windows = [set(terms[at : at + size]) for at in range(len(terms))]
+        held = [sum(w for term, w in zip(ASKED, WEIGHTS, strict=True) if term in one) for one in windows]
+        assert share == pytest.approx(max(held, default=0.0) / WEIGHTS.sum())
+
+
+@given(PAGES)
+def test_pairs_are_neighbours_in_the_questions_order(pages: list[list[str]]) -> None:
+    found = TermPlaces.of(orders(pages), HASHES).pairs([0, 1, 2, 1], WEIGHTS)
+    asked = {("weir", "lock"): 3.0, ("lock", "sluic"): 2.5, ("sluic", "lock"): 2.5}
+    for page, share in zip(pages, found.tolist(), strict=True):
+        held = set(pairwise(tokenise(" ".join(page))))
+        assert share == pytest.approx(sum(w for pair, w in asked.items() if pair in held) / 8.0)
+
+
+@given(PAGES)
+def test_forms_tell_words_as_they_are_written(pages: list[list[str]]) -> None:
+    forms = np.array([form_check("weir", "weirs"), form_check("lock", "lock"), 0, form_check("2023", "2023")], np.uint8)
+    places = TermPlaces.of(orders(pages), HASHES)
+    for page, share, figures in zip(pages, places.as_written(forms, WEIGHTS), places.figures, strict=True):
+        held = 1.0 * ("weirs" in page) + 2.0 * ("lock" in page) + 4.0 * ("2023" in page)
+        assert share == pytest.approx(held / WEIGHTS.sum())
+        terms = tokenise(" ".join(page))
+        assert figures == pytest.approx(terms.count("1204") / max(1, len(terms)))
+
+
+def test_a_question_without_terms_finds_nothing() -> None:
+    places = TermPlaces.of(orders([["weir"], []]), np.zeros(0, np.int64))
+    none = np.zeros(0)
+    assert not places.best_window(none, 5).any() and not places.pairs([], none).any()
+    assert not places.as_written(np.zeros(0, np.uint8), none).any()
