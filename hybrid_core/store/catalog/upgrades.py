@@ -158,6 +158,11 @@ def _order_terms(connection: Connection, _: Path) -> None:
         sqlite_with_rowid=False,
     )  # fmt: skip
     orders.create(connection, checkfirst=True)
+    fill_orders(connection)
+
+
+def fill_orders(connection: Connection) -> None:
+    """Make every page's terms in order anew from its text."""
     written = text("SELECT number, text FROM pages WHERE content_id = :content ORDER BY number")
     row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
     connection.execute(text("DELETE FROM orders"))

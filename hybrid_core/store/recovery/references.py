@@ -17,6 +17,7 @@ from hybrid_core.store.catalog.changes import COUNTER
 from hybrid_core.store.catalog.frequencies import Recount, frequencies
 from hybrid_core.store.catalog.rows import delete_content, now
 from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.catalog.upgrades import fill_orders
 from hybrid_core.store.parts import parts
 from hybrid_core.store.recovery.salvage import LOST, Saved
 from hybrid_core.store.recovery.values import GARBLED, are_sound, mend_values, works
@@ -66,6 +67,7 @@ class Mending:
         with self._catalog.writing() as connection:
             self._forget_vectors(connection)
             _count_again(connection)
+            fill_orders(connection)
             _number_on(connection)
 
     def _add_libraries(self, connection: Connection) -> None:

@@ -13,7 +13,7 @@ from hybrid_core.store.recovery.pages import Damage, PageFile, Record, Tree
 _AT_ONCE = 500
 _SKIPPED_IDS = 1000  # an id that somebody was told never means another row
 _RIGHTS = ("tokens", "grants")
-LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies"})
+LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies", "orders"})
 """Tables of what lives as long as a process, or is counted again."""
 
 Key = int | tuple[object, ...]
