@@ -50,7 +50,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """One set by probabilities that learned without its kind: of ``what``, «first» or «five».
+    """One set by probabilities that learned without its kind. what: first or five.
 
     auroc: that a question answered by these pages has more evidence than another. answerable: the same of questions
     that the set answers and others; NaN where it was asked one sort only. calibration: expected calibration error.

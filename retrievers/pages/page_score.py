@@ -21,7 +21,6 @@ from hybrid_core.types.scoring import PageScoring
 from retrievers.documents.content import Content
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +40,15 @@ def page_scores(
     query: Mapping[int, float],
     scoring: PageScoring = PageScoring(),
     headings: Mapping[int, float] | None = None,
-    only: Mask | None = None,
 ) -> Floats:
     """BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match.
 
-    ``headings`` are terms that are looked for in headings only. ``only``, bool (pages,), says which pages are
-    scored; the others have 0. Term statistics are of the whole document all the same.
+    ``headings`` are terms that are looked for in headings only.
     """
-    total = _field(content.body, query, scoring, only)
+    total = _field(content.body, query, scoring)
     if scoring.headings:
         in_headings = {**(headings or {}), **query}
-        total += scoring.headings * _field(content.headings, in_headings, scoring, only)
+        total += scoring.headings * _field(content.headings, in_headings, scoring)
     if scoring.titles:
         total += scoring.titles * (total > 0) * content.titles.covered(query, content.pages, scoring.title_power)
     return total
@@ -89,13 +86,12 @@ def matched(
     return dict(sorted(adds.items(), key=lambda item: -item[1]))
 
 
-def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring, only: Mask | None) -> Floats:
+def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring) -> Floats:
     pages, found = counts.page_count, counts.occurrences(query)
     told = (_weights(query) * bm25.idf(pages, found.holding)).astype(np.float32)
     model = Bm25(scoring.k1, scoring.b, counts.average_length)
     adds = told[found.terms] * model.weights(found.counts, counts.lengths[found.pages])
-    scores = np.bincount(found.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
-    return scores if only is None else np.where(only, scores, 0.0)
+    return np.bincount(found.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
 
 
 def _weights(query: Mapping[int, float]) -> Floats:
