@@ -39,7 +39,7 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "meaning": "nearness in meaning by vectors and learned term weights; that of its words without a vector",
         "inside": "BM25 of the page in its document's own statistics, the document's best 1",
         "inside_size": "ln(1 + BM25 of the page in its document's own statistics) / 4",
-        "inside_best": "the same, the best of all candidates 1",
+        "inside_best": "the same with expert knowledge, the best of all candidates 1",
         "window": "share of the question's terms, by idf, within 50 terms of the page",
         "window_near": "the same within 15 terms",
         "window_rest": "the same within 50 terms, of the terms that name no document",
@@ -128,8 +128,9 @@ class FeatureBuilder:
         self._coarse = self._by_page(asked.coarse)
         self._own = body.own_bm25(self._rest, self._scoring.k1, self._scoring.b)
         self._pack, self._pack_headings = _expanded(asked, self._scoring)
-        self.inside: Floats = self._own + self._pack
-        """BM25 of every page in its own document, expert knowledge included: float64 (pages,), numbered through."""
+        self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
+        """BM25 of every page in its own document, expert knowledge included, of which headings count by
+        ``scoring.headings``: float64 (pages,), numbered through."""
         self.candidates = Candidates.of(asked.documents, body.firsts, self._rows(scoring.documents.pages))
 
     def table(self, orders: Sequence[TermOrder]) -> FeatureTable:

@@ -215,7 +215,7 @@ def judge(state: SearchState) -> SearchState:
     coverage, covered = judged(
         state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
     )
-    found = signals(state.visits, state.pages, state.table, coverage.score)
+    found = signals(state.visits, state.table, state.resources.ranking, coverage.score)
     likely = probability(state.resources.ranking.evidence.get("five", {}), found)
     evidence = coverage if coverage.level == "unclear" else by_probability(likely)
     if state.settled and evidence.score < STRONG:

@@ -133,7 +133,7 @@ def test_a_search_judges_by_names_and_expert_knowledge_and_is_as_sure_as_before(
         run(library.search(f"What were the net sales of Corvane Optics in 2023 in {place}?", expert="none"))
         for place in ("zanzibar", "Zanzibar")
     )
-    assert named.evidence.score == pytest.approx(0.4 * small.evidence.score, abs=1e-3)
+    assert named.evidence.score < small.evidence.score
     assert named.sureness == small.sureness > 0
     expert = tmp_path / "expert.yaml"
     expert.write_text("expand:\n  - when: turnover\n    phrases: [net sales]\n    weight: 1\n", encoding="utf-8")
