@@ -141,7 +141,10 @@ class Indexes:
         Raises what ``ready`` raises.
         """
         plan = self._plan(library)
-        return compare(self._open(library, plan, searched=False)[1], plan.source, on_document)
+        index = self._open(library, plan, searched=True)[1]
+        if isinstance(index.store, EmptyStore):
+            index.store.stand()  # raises why no disk has room for it
+        return compare(index, plan.source, on_document)
 
     def _brought_up(
         self, library: str, bring_up: Callable[[VectorIndex, _Plan], None], searched: bool = True

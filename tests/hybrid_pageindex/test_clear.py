@@ -107,7 +107,7 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
     fill(engine, tmp_path / "files")
     (engine.home / "config.yaml").write_text("top_k: 3\n")
     filled = rows(engine.home / "catalog.sqlite")
-    assert {table for table, number in filled.items() if not number} <= {"pauses", "model_usage"}
+    assert {table for table, number in filled.items() if not number} <= {"pauses", "model_usage", "job_turns"}
     assert run(engine.clear()) == ["default", SECRET]
     engine.close()
     left = {path.relative_to(engine.home).as_posix() for path in engine.home.rglob("*")}

@@ -91,7 +91,7 @@ def test_keys_lead_everywhere(served: Serving, page: Any, places: list[str]) -> 
     page.get_by_role("dialog", name="Help").wait_for(state="detached")
     page.get_by_role("navigation").get_by_role("link", name="Notes").press("Enter")
     page.wait_for_url("**/#/notes")
-    page.get_by_role("heading", name="Notes").wait_for()
+    page.get_by_role("heading", name="Notes", exact=True).wait_for()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip", "as after each change of the place"
     page.get_by_role("link", name="Hybrid PageIndex").press("Enter")
