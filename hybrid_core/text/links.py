@@ -9,7 +9,9 @@ from itertools import accumulate, pairwise
 
 _TITLE = r"""(?:[ \t]+(?:"[^"\n]{0,500}"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))"""
 _TARGET = r"(?:<[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,2000}){0,4})"
-_TEXT = r"[^\[\]]{0,500}(?:\[[^\[\]]{0,500}\](?:\([^\s()]{0,2000}\))?[^\[\]]{0,500}){0,3}"  # with links or pictures in it
+_TEXT = (
+    r"[^\[\]]{0,500}(?:\[[^\[\]]{0,500}\](?:\([^\s()]{0,2000}\))?[^\[\]]{0,500}){0,3}"  # with links or pictures in it
+)
 _LINK = re.compile(rf"(?<![\w)\]])(!?\[)(?={_TEXT}(\]\([ \t]*{_TARGET}{_TITLE}?[ \t]*\)))")
 _END = re.compile(  # of a link whose text holds brackets; code such as table[key](event) is none
     rf"\]\((?:(?=[^\s()]{{0,2000}}(?:[/#:]|\.[^\W\d_]{{2,5}}\b))|(?=<)){_TARGET}{_TITLE}?[ \t]*\)"

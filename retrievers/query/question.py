@@ -36,16 +36,13 @@ class Question:
         return bool(self.years or self.quarters or self.dates)
 
     def worth(self, held: Collection[str]) -> dict[str, float]:
-        """Return what each term counts, 0 to 1, where pages of the library hold the identifiers ``held``.
+        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``held``.
 
         Pieces of these count ``_PIECE``. An identifier that no page holds counts nothing, and its pieces fully.
         """
         pieces = {term for whole, parts in self.identifiers.items() if whole in held for term in parts}
         unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in held}
-        return {
-            term: 0.0 if term in unknown else _PIECE if term in pieces and term not in held else 1.0
-            for term in self.terms
-        }
+        return {term: 0.0 if term in unknown else _PIECE if term in pieces else 1.0 for term in self.terms}
 
 
 _PIECE = 0.2  # of an identifier, beside the whole
