@@ -48,14 +48,14 @@ def identifiers(run: str) -> list[str]:
     """
     if not _LIKELY.search(run):
         return []
-    found: dict[str, None] = {}
+    written: dict[str, None] = {}
     for part in _SIGNS.split(run):
         if is_identifier(part):
-            found[part] = None
+            written[part] = None
         if _FINE.search(part) and len(part) <= LONGEST:
-            parts = {*_COARSE.split(part), *_FINE.split(part)} - found.keys()
-            found.update(dict.fromkeys(sorted(filter(is_identifier, parts), key=part.find)))
-    return list(found)
+            parts = {*_COARSE.split(part), *_FINE.split(part)} - written.keys()
+            written.update(dict.fromkeys(sorted(filter(is_identifier, parts), key=part.find)))
+    return list(written)
 
 
 def identifier_term(written: str) -> str:
@@ -64,7 +64,7 @@ def identifier_term(written: str) -> str:
 
 
 def is_identifier(written: str) -> bool:
-    """Whether a folded run is an identifier by the rule above."""
+    """Return True where a folded run is an identifier by the rule above."""
     if not 2 <= len(written) <= LONGEST or written.isalpha() or written.isdecimal():
         return False
     if written.endswith(("++", "#")) or "_" in written or "::" in written or _ADDRESS.fullmatch(written):
@@ -77,7 +77,7 @@ def is_identifier(written: str) -> bool:
 
 
 def _numbered(written: str) -> bool:
-    """Whether digits and signs are a number of something: «9001:2015», «2016/679», «978-3-16-148410-0»."""
+    """Return True where digits and signs number something: «9001:2015», «2016/679», «978-3-16-148410-0»."""
     groups = _GROUPS.split(written)
     if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
         return False

@@ -25,7 +25,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 def has_links(text: str) -> bool:
-    """Whether a text may hold links: a cheap test."""
+    """Return False where a text surely holds no links: a cheap test."""
     return "](" in text or "]:" in text
 
 
@@ -37,11 +37,11 @@ def hidden(text: str) -> list[tuple[int, int]]:
     for match in _LINK.finditer(text):
         spans += [match.span(1), match.span(2)]
     spans += [match.span() for match in _END.finditer(text)]
-    kept: list[tuple[int, int]] = []
+    apart: list[tuple[int, int]] = []
     for start, end in sorted(set(spans)):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
 
 
 def visible(text: str, spans: Spans | None = None) -> str:

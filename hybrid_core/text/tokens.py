@@ -173,13 +173,13 @@ def _written(run: str) -> list[tuple[str, str]]:
     if run.startswith(_SCHEMES):
         address = _address(run)
         return [(identifier_term(address), address)] if address else []
-    return [*_pieces(run), *((identifier_term(one), one) for one in identifiers(run))]
+    return [*_pieces(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
 
 
 def _address(run: str) -> str:
     """Host and path of an address that is written out."""
-    found = _ADDRESS.match(run)
-    return found[1].rstrip(_ADDRESS_END) if found else ""
+    address = _ADDRESS.match(run)
+    return address[1].rstrip(_ADDRESS_END) if address else ""
 
 
 def _pieces(run: str) -> list[tuple[str, str]]:
@@ -218,16 +218,16 @@ def _written_terms(run: str) -> tuple[tuple[str, str], ...]:
 
 def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
     """Return the identifiers of a text as terms, each with the terms that are parts of it and stand nowhere else."""
-    found: dict[str, tuple[str, ...]] = {}
+    pieces: dict[str, tuple[str, ...]] = {}
     alone: set[str] = set()
     for run in _runs(join_words(fold(text))):
-        written = [] if run.startswith(_SCHEMES) else identifiers(run)
-        for one in written:
-            whole = identifier_term(one)
-            found[whole] = tuple(term for term in dict.fromkeys(_run_terms(one)) if term != whole)
-        if not written:
+        wholes = [] if run.startswith(_SCHEMES) else identifiers(run)
+        for written in wholes:
+            whole = identifier_term(written)
+            pieces[whole] = tuple(term for term in dict.fromkeys(_run_terms(written)) if term != whole)
+        if not wholes:
             alone.update(_run_terms(run))
-    return {whole: tuple(term for term in parts if term not in alone) for whole, parts in found.items()}
+    return {whole: tuple(term for term in parts if term not in alone) for whole, parts in pieces.items()}
 
 
 def is_number(term: str) -> bool:

@@ -67,7 +67,7 @@ def _beginnings(terms: Collection[str]) -> set[str]:
 
 
 def _longest_piece(term: str) -> str:
-    """What is written without a break of a term: of an identifier, whose hyphens may be left out, its longest piece."""
+    """Return what is surely written in one: the longest piece of an identifier, whose hyphens may be left out."""
     if term.isalpha() or words.is_number(term):
         return term
     return max(_BORDERS.findall(term), key=len, default=term)

@@ -130,8 +130,8 @@ def score(state: SearchState) -> SearchState:
     best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
     holding = _holding(opened, list(dict.fromkeys(question.terms)))
-    held = {term for term, pages in holding.items() if pages}
-    query = QueryTerms.of(question.worth(held), opened.view.pages, holding)
+    known = {term for term, pages in holding.items() if pages}
+    query = QueryTerms.of(question.worth(known), opened.view.pages, holding)
     named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
     unembedded = opened.embedding.unembedded
     chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
@@ -139,7 +139,7 @@ def score(state: SearchState) -> SearchState:
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
-    worth = question.worth(held.union(question.identifiers))  # for evidence, what no page holds is asked for too
+    worth = question.worth(known.union(question.identifiers))  # for evidence, what no page holds is asked for too
     kept = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
     pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
@@ -320,7 +320,7 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
 
 
 def _holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
-    """How many pages of the library hold each term."""
+    """Return how many pages of the library hold each term."""
     return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
 
 

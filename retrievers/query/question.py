@@ -35,13 +35,13 @@ class Question:
         """Whether the question names a year, quarter or date."""
         return bool(self.years or self.quarters or self.dates)
 
-    def worth(self, held: Collection[str]) -> dict[str, float]:
-        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``held``.
+    def worth(self, known: Collection[str]) -> dict[str, float]:
+        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``known``.
 
-        Pieces of these count ``_PIECE``. An identifier that no page holds counts nothing, and its pieces fully.
+        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, and its pieces fully.
         """
-        pieces = {term for whole, parts in self.identifiers.items() if whole in held for term in parts}
-        unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in held}
+        pieces = {term for whole, parts in self.identifiers.items() if whole in known for term in parts}
+        unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in known}
         return {term: 0.0 if term in unknown else _PIECE if term in pieces else 1.0 for term in self.terms}
 
 
