@@ -8,6 +8,9 @@ The rule for terms (recorded in each index as ``TOKENISER``):
 * Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``).
   ``FY18``, ``FY2018`` and ``'18`` after FY become the year 2018.
 * English stop words are dropped.
+* An identifier (``identifiers.py``) is one more term after its pieces: ``CVE-2021-44228`` -> ``cve``, ``2021``,
+  ``44228``, ``cve2021-44228``. Those within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
+* Targets of Markdown links are no text (``links.py``). An address that is written out is one term: host and path.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 import mmh3
 import Stemmer
 
-TOKENISER = "snowball-en+bigrams-1"
+from hybrid_core.text.identifiers import identifier_term, identifiers
+from hybrid_core.text.links import has_links, visible
+
+TOKENISER = "snowball-en+bigrams+identifiers-2"
 
 STOP_WORDS = frozenset(
     (
@@ -57,9 +64,20 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _JOINED_RUN = re.compile(f"[{_JOINED}]+")
 _TOKEN = re.compile(rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|[{_JOINED}]+|\d[\d,]*(?:\.\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
-_ASCII_TOKEN = re.compile(
-    r"fy\s?'?(?:\d{4}|\d{2})(?!\d)|\d[\d,]*(?:\.\d+)*|[a-z]+(?:'[a-z]+)?", re.ASCII
-)  # twice as fast
+_SIGNS = r"[-/.#,':_+]{1,2}"  # between letters and digits they leave a run whole
+_MOST_SIGNS = 12
+_RUN = re.compile(
+    rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|https?://[^\s<>\"{_JOINED}\u3001\u3002\uff0c]+|www\.[^\s<>\"{_JOINED}]+"
+    rf"|[{_JOINED}]+|[^\W_{_JOINED}]+(?:{_SIGNS}[^\W_{_JOINED}]+){{0,{_MOST_SIGNS}}}(?:\+\+|#)?"
+)
+_ASCII_RUN = re.compile(  # twice as fast
+    r"fy\s?'?(?:\d{4}|\d{2})(?!\d)|https?://[^\s<>\"]+|www\.[^\s<>\"]+"
+    rf"|[a-z0-9]+(?:{_SIGNS}[a-z0-9]+){{0,{_MOST_SIGNS}}}(?:\+\+|#)?",
+    re.ASCII,
+)
+_SCHEMES = ("http://", "https://", "www.")
+_ADDRESS = re.compile(r"(?:https?://)?(?:www\.)?([^?#]*)")
+_ADDRESS_END = "/.,;:!'*_`)]}|"
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[a-z])")
 _stemmer = Stemmer.Stemmer("english")
 
@@ -121,21 +139,64 @@ def tokenise(text: str) -> list[str]:
 
 def folded_terms(folded: str) -> list[str]:
     """The terms of a text that is folded and whose words are whole."""
-    if folded.isascii():
-        return [term for term in map(_term, _ASCII_TOKEN.findall(folded)) if term]
-    tokens = _TOKEN.findall(folded)
-    if not _JOINED_RUN.search(folded):
-        return [term for term in map(_term, tokens) if term]
-    terms: list[str] = []
-    for token in tokens:
-        if _JOINED_RUN.match(token):
-            terms.extend(token[i : i + 2] for i in range(len(token) - 1)) if len(token) > 1 else terms.append(token)
-        elif term := _term(token):
-            terms.append(term)
-    return terms
+    return list(chain.from_iterable(map(_run_terms, _runs(folded))))
+
+
+def _runs(folded: str) -> list[str]:
+    """The runs of letters, digits and signs between them; of links only what a reader sees."""
+    if has_links(folded):
+        folded = visible(folded)
+    return (_ASCII_RUN if folded.isascii() else _RUN).findall(folded)
 
 
 @lru_cache(maxsize=200_000)
+def _run_terms(run: str) -> tuple[str, ...]:
+    """The terms of one run: its pieces, then its identifiers."""
+    if not run.isascii() and _JOINED_RUN.match(run):
+        return tuple(_bigrams(run))
+    if run.isalpha():
+        term = stem(run)
+        return (term,) if term else ()
+    if run.isascii():  # most others, without a regular expression
+        whole, _, decimals = run.partition(".")
+        if whole.replace(",", "").isdecimal() and (not decimals or decimals.isdecimal()):
+            return (number_term(run),)
+        if (plain := run.replace("-", "")).isalpha():
+            return tuple(term for term in map(stem, run.split("-")) if term)
+        if plain.replace("'", "", 1).isalpha():
+            return tuple(term for term, _ in _pieces(run))
+    return tuple(term for term, _ in _written(run))
+
+
+def _written(run: str) -> list[tuple[str, str]]:
+    """The terms of a run, each with what it stands for."""
+    if run.startswith(_SCHEMES):
+        address = _address(run)
+        return [(identifier_term(address), address)] if address else []
+    return [*_pieces(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
+
+
+def _address(run: str) -> str:
+    """Host and path of an address that is written out."""
+    address = _ADDRESS.match(run)
+    return address[1].rstrip(_ADDRESS_END) if address else ""
+
+
+def _pieces(run: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for token in _TOKEN.findall(run):
+        if not token.isascii() and _JOINED_RUN.match(token):
+            parts = _bigrams(token)
+            pairs.extend(zip(parts, parts, strict=True))
+        elif term := _term(token):
+            pairs.append((term, token))
+    return pairs
+
+
+def _bigrams(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
+
+
 def _term(token: str) -> str:
     """The term of a number, a year or a word; "" for a stop word."""
     if token[0].isdecimal():
@@ -147,21 +208,31 @@ def _term(token: str) -> str:
 
 def written_terms(text: str) -> list[tuple[str, str]]:
     """Return the terms of a text in order, each with the folded word that it stands for."""
-    folded = join_words(fold(text))
-    found = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(folded)
-    pairs: list[tuple[str, str]] = []
-    for token in found:
-        if not token.isascii() and _JOINED_RUN.match(token):
-            parts = [token[i : i + 2] for i in range(len(token) - 1)] if len(token) > 1 else [token]
-            pairs.extend(zip(parts, parts, strict=True))
-        elif term := _term(token):
-            pairs.append((term, token))
-    return pairs
+    return list(chain.from_iterable(map(_written_terms, _runs(join_words(fold(text))))))
+
+
+@lru_cache(maxsize=50_000)
+def _written_terms(run: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_written(run))
+
+
+def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the identifiers of a text as terms, each with the terms that are parts of it and stand nowhere else."""
+    pieces: dict[str, tuple[str, ...]] = {}
+    alone: set[str] = set()
+    for run in _runs(join_words(fold(text))):
+        wholes = [] if run.startswith(_SCHEMES) else identifiers(run)
+        for written in wholes:
+            whole = identifier_term(written)
+            pieces[whole] = tuple(term for term in dict.fromkeys(_run_terms(written)) if term != whole)
+        if not wholes:
+            alone.update(_run_terms(run))
+    return {whole: tuple(term for term in parts if term not in alone) for whole, parts in pieces.items()}
 
 
 def is_number(term: str) -> bool:
-    """Whether a term is a number other than a year between 1900 and 2099."""
-    return term[:1].isdigit() and not is_year(term)
+    """Whether a term is a number other than a year between 1900 and 2099; «312g» is none."""
+    return term[:1].isdigit() and not is_year(term) and (term.isdigit() or term.replace(".", "").isdigit())
 
 
 def is_year(term: str) -> bool:
@@ -180,16 +251,12 @@ def cached_hash(term: str) -> int:
 
 def word_hashes(text: str) -> list[int]:
     """The hashes of a text's terms in order, numbers left out."""
-    folded = join_words(fold(text))
-    if not folded.isascii():
-        return [cached_hash(term) for term in folded_terms(folded) if not is_number(term)]
-    return [found for found in map(_word_hash, _ASCII_TOKEN.findall(folded)) if found is not None]
+    return list(chain.from_iterable(map(_word_hashes, _runs(join_words(fold(text))))))
 
 
 @lru_cache(maxsize=200_000)
-def _word_hash(token: str) -> int | None:
-    term = _term(token)
-    return cached_hash(term) if term and not is_number(term) else None
+def _word_hashes(run: str) -> tuple[int, ...]:
+    return tuple(cached_hash(term) for term in _run_terms(run) if not is_number(term))
 
 
 def counts(terms: Iterable[str]) -> Counter[int]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid_core.text import tokens
+from hybrid_core.text.links import visible
 from hybrid_core.types.documents import Section
 from indexers.build.chunks import own_ranges
 
@@ -58,7 +59,7 @@ def summarise(
             page_text = texts[number - 1]
             fragment = page_text[start if number == first else 0 : end if number == last else None]
             found = _best(
-                _sentences(fragment, furniture, section.title),
+                _sentences(visible(fragment), furniture, section.title),
                 number,
                 terms[number - 1],
                 len(on_page[number - 1]),

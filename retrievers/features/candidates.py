@@ -22,19 +22,22 @@ Ints = npt.NDArray[np.int64]
 class QueryTerms:
     """The different terms of a question in their order.
 
-    terms: the words. hashes: int64 (t,). idf: float64 (t,), above 0, higher for what fewer pages of the library hold.
+    terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, less for pieces of an identifier. idf: float64
+    (t,), higher for what fewer pages of the library hold, times the worth.
     """
 
     terms: Sequence[str]
     hashes: Ints
+    worth: Floats
     idf: Floats
 
     @classmethod
-    def of(cls, terms: Sequence[str], pages: int, holding: Mapping[str, int]) -> QueryTerms:
-        """``holding`` says how many of the library's ``pages`` hold each term."""
-        different = list(dict.fromkeys(terms))
+    def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
+        """``worth`` is by term; ``holding`` says how many of the library's ``pages`` hold each."""
+        different = list(worth)
+        each = np.fromiter(worth.values(), np.float64, len(worth))
         hashes = np.fromiter((cached_hash(term) for term in different), np.int64, len(different))
-        return cls(different, hashes, idf(pages, [holding.get(term, 0) for term in different]))
+        return cls(different, hashes, each, each * idf(pages, [holding.get(term, 0) for term in different]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

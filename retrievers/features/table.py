@@ -126,7 +126,7 @@ class FeatureBuilder:
         self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
         """The question's terms that pages are told apart by."""
         self._coarse = self._by_page(asked.coarse)
-        self._own = body.own_bm25(self._rest, self._scoring.k1, self._scoring.b)
+        self._own = body.own_bm25(self._rest * asked.query.worth, self._scoring.k1, self._scoring.b)
         self._pack, self._pack_headings = _expanded(asked, self._scoring)
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
         """BM25 of every page in its own document, expert knowledge included, of which headings count by
@@ -139,7 +139,7 @@ class FeatureBuilder:
         at, doc, count = candidates.at, candidates.doc, len(candidates)
         library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))
         headings = Postings.of([one.content.headings for one in asked.documents], asked.query.hashes)
-        heading = headings.own_bm25(np.ones(len(weights)), self._scoring.k1, self._scoring.b)
+        heading = headings.own_bm25(asked.query.worth, self._scoring.k1, self._scoring.b)
         titles = on_pages([_titles(one, asked.query, self._scoring) for one in asked.documents])
         paths = on_pages([path_cover(one.content, asked.query.hashes, weights) for one in asked.documents])
         self.nodes, structures = self._trees()
@@ -269,7 +269,8 @@ def _leads(named: Floats) -> Floats:
 
 
 def _titles(one: CandidateDocument, query: QueryTerms, scoring: PageScoring) -> Floats:
-    return title_cover(one.content, dict.fromkeys(query.hashes.tolist(), 1.0), scoring.title_power)
+    weights = dict(zip(query.hashes.tolist(), query.worth.tolist(), strict=True))
+    return title_cover(one.content, weights, scoring.title_power)
 
 
 def _deepest(candidates: Candidates, nodes: Sequence[Floats]) -> Floats:

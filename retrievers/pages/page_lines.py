@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping, Set
 from typing import NamedTuple
 
 from hybrid_core.text import tokens as words
+from hybrid_core.text.links import Offsets, hidden, visible
 
 WINDOW_CHARS = 280
 _NOTHING: frozenset[str] = frozenset()
+_BORDERS = re.compile(r"[^\W\d_]+|\d+")
 _LINE_END = re.compile("\n")
 _PIECE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s+|$)|.{{1,{WINDOW_CHARS}}}")
 
@@ -23,21 +25,24 @@ class PageLine(NamedTuple):
 
 
 def page_lines(text: str, query: Mapping[str, float], headings: Collection[int]) -> list[PageLine]:
-    """The lines of a text; those longer than a window in pieces."""
+    """The lines of a text, of links what a reader sees; those longer than a window in pieces."""
+    spans = hidden(text)
+    source, text = Offsets(spans).source, visible(text, spans)
     folded = words.fold(text)
     likely = _lines_with(_beginnings(query), folded.replace(",", "").replace("'", ""))
     lines = []
-    offset = 0
+    begins = 0
     for number, (whole, plain) in enumerate(zip(text.split("\n"), folded.split("\n"), strict=True)):
         if len(whole) <= WINDOW_CHARS:
             held = query.keys() & words.folded_terms(plain) if number in likely else _NOTHING
+            offset = source(begins)
             lines.append(PageLine(offset, whole, held, offset in headings))
         else:
             for match in _PIECE.finditer(whole):
-                at, piece = offset + match.start(), match.group()
+                at, piece = source(begins + match.start()), match.group()
                 held = query.keys() & words.tokenise(piece) if number in likely else _NOTHING
                 lines.append(PageLine(at, piece, held, at in headings))
-        offset += len(whole) + 1
+        begins += len(whole) + 1
     return lines
 
 
@@ -57,8 +62,15 @@ def _lines_with(parts: Collection[str], text: str) -> set[int]:
 def _beginnings(terms: Collection[str]) -> set[str]:
     """Of each term what a line must hold to hold it, commas and apostrophes aside: stemming changes only endings, of
     short words those in a vowel or y, and years stand after FY in short."""
-    parts = {_beginning(term) for term in terms}
+    parts = {_beginning(_longest_piece(term)) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
+
+
+def _longest_piece(term: str) -> str:
+    """Return what is surely written in one: the longest piece of an identifier, whose hyphens may be left out."""
+    if term.isalpha() or words.is_number(term):
+        return term
+    return max(_BORDERS.findall(term), key=len, default=term)
 
 
 def _beginning(term: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from hybrid_core.llm.token_estimate import cut, estimate
+from hybrid_core.text.links import visible
 from retrievers.pages.page_lines import WINDOW_CHARS, PageLine, page_lines
 from retrievers.pages.windows import Window, gain, match, windows
 
@@ -38,7 +39,7 @@ def best_window(
     lines = page_lines(text, query, headings)
     found = windows(lines, query)
     if not found:  # nothing matches: the beginning
-        return 0, " ".join(text[:WINDOW_CHARS].split())
+        return 0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS]
     best = max(found.values(), key=lambda one: gain(lines, one, query, numeric))
     return match(lines, best, query), _lead(text, lines, best) + best.text(lines)
 
@@ -50,7 +51,7 @@ def _lead(text: str, lines: Sequence[PageLine], one: Window) -> str:
     begins = first > 0 and text[line.offset - 1] == "\n" and line.text[:1].islower() and not lines[first - 1].heading
     if one.above or not begins:
         return ""
-    before = text[max(0, line.offset - _LEAD) : line.offset]
+    before = visible(text[max(0, line.offset - _LEAD) : line.offset])
     ends = [end.end() for end in _ENDS.finditer(before)]
     if not ends and len(before) == _LEAD:
         return ""

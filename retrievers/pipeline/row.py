@@ -129,9 +129,9 @@ def score(state: SearchState) -> SearchState:
     )  # fmt: skip
     best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
     coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
-    terms = list(dict.fromkeys(question.terms))
-    holding = opened.index.holding([cached_hash(term) for term in terms])
-    query = QueryTerms.of(terms, opened.view.pages, dict(zip(terms, holding, strict=True)))
+    holding = _holding(opened, list(dict.fromkeys(question.terms)))
+    known = {term for term, pages in holding.items() if pages}
+    query = QueryTerms.of(question.worth(known), opened.view.pages, holding)
     named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
     unembedded = opened.embedding.unembedded
     chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
@@ -139,7 +139,8 @@ def score(state: SearchState) -> SearchState:
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
-    kept = dict.fromkeys(builder.kept, 1.0)
+    worth = question.worth(known.union(question.identifiers))  # for evidence, what no page holds is asked for too
+    kept = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
     pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
     return replace(state, asked=kept, pages=pages, table=table, expansions=expansions)
@@ -318,9 +319,14 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
     )
 
 
+def _holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
+    """Return how many pages of the library hold each term."""
+    return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
+
+
 def _first_stage(state: SearchState) -> FirstStage:
-    opened = state.resources
-    terms = dict.fromkeys(state.question.terms, 1.0)
+    opened, question = state.resources, state.question
+    terms = question.worth([term for term, pages in _holding(opened, list(question.identifiers)).items() if pages])
     return FirstStage(
         opened.index, terms, state.expansion, opened.embedding, opened.view, state.request, opened.contents,
         opened.cache,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hybrid_core.cards.document_types import TypeFinder, finder
 from hybrid_core.text.periods import find_periods
-from hybrid_core.text.tokens import fold, stem, tokenise
+from hybrid_core.text.tokens import fold, identifier_pieces, stem, tokenise
 from hybrid_core.types.documents import Period
 from retrievers.query.instructions import strip_instructions
 
@@ -28,13 +28,24 @@ class Question:
     latest: bool = False  # asks for the newest document («most recent», «latest»)
     period_terms: frozenset[str] = frozenset()  # terms that name its periods
     type_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that name each of its types
+    identifiers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those among the terms, with their pieces
 
     @property
     def timed(self) -> bool:
         """Whether the question names a year, quarter or date."""
         return bool(self.years or self.quarters or self.dates)
 
+    def worth(self, known: Collection[str]) -> dict[str, float]:
+        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``known``.
 
+        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, and its pieces fully.
+        """
+        pieces = {term for whole, parts in self.identifiers.items() if whole in known for term in parts}
+        unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in known}
+        return {term: 0.0 if term in unknown else _PIECE if term in pieces else 1.0 for term in self.terms}
+
+
+_PIECE = 0.2  # of an identifier, beside the whole
 _WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMERIC = re.compile(
     r"\b(?:how\s+(?:much|many|large|big|high|low|long|old|far)|amounts?|ratio|percent(?:age)?s?|average|total"
@@ -75,6 +86,7 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
         latest=_LATEST.search(text) is not None,
         period_terms=frozenset(tokenise(" . ".join([text[_lead(text, m.start) : m.end] for m in periods]))),
         type_terms=type_terms,
+        identifiers={whole: parts for whole, parts in identifier_pieces(content).items() if whole in terms},
     )
 
 

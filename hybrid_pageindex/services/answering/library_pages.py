@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.llm.token_estimate import cut, estimate, shares
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.text.links import visible
 from hybrid_core.types.documents import Document, Page, Section
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.wishes import MOST_PAGES, Wish
@@ -146,4 +147,4 @@ def _section_on(sections: Sequence[Section], page: int) -> tuple[Section | None,
 
 
 def _snippet(page: Page) -> str:
-    return " ".join(page.text[: 2 * _SNIPPET].split())[:_SNIPPET]
+    return " ".join(visible(page.text[: 4 * _SNIPPET]).split())[:_SNIPPET]

@@ -165,7 +165,7 @@ def order(found: SearchResult) -> list[int]:
 
 
 def test_the_best_pages_are_ordered_by_the_comparison_too(embedded: Engine, reranking: Engine, spec: str) -> None:
-    question = f"{pdfs.landmark('estuaries', 9)} in the estuaries"
+    question = f"{pdfs.landmark('estuaries', 7)} in the estuaries"
     plain, again = (run(one.search(question, top_k=PAGES)) for one in (embedded, reranking))
     compared = ScoringConfig().rerank.multi_vector_pages
     model = embedded._parts().embedders.load(spec)

@@ -24,7 +24,7 @@ def orders(pages: list[list[str]]) -> list[TermOrder]:
     return [TermOrder.of_text(" ".join(page)) for page in pages]
 
 
-@given(st.lists(st.sampled_from([*WORDS, "Größe", "東京都", "don't", "C++"]), max_size=40))
+@given(st.lists(st.sampled_from([*WORDS, "Größe", "東京都", "don't", "C++", "E-1047/B", "[a](b.md)"]), max_size=40))
 def test_terms_are_those_of_the_tokeniser_and_survive_being_stored(words: list[str]) -> None:
     text = " ".join(words)
     order = TermOrder.of_text(text)

@@ -65,7 +65,9 @@ def test_a_page_without_a_match_shows_its_beginning() -> None:
 @pytest.mark.parametrize(
     ("asked", "line"),
     [("use", "Using both pumps"), ("party", "Ferrers Pty and the other parties"), ("1577", "It came to 1,577 in all"),
-     ("2018", "The plan of FY18"), ("O'Brien", "Paid to O’Brien"), ("cafés", "CAFE")],
+     ("2018", "The plan of FY18"), ("O'Brien", "Paid to O’Brien"), ("cafés", "CAFE"), ("GPT4", "The model GPT-4"),
+     ("E-1047/B", "Part E-1047/B"), ("C++", "Built for C++"), ("9001:2015", "ISO 9001:2015"),
+     ("https://a.example/x", "At https://a.example/x?y")],
 )  # fmt: skip
 def test_a_term_is_found_however_it_is_written(asked: str, line: str) -> None:
     filler = "Nothing of the kind is said on this line.\n" * 8
@@ -73,6 +75,27 @@ def test_a_term_is_found_however_it_is_written(asked: str, line: str) -> None:
     assert set(query) <= set(tokenise(line))
     offset, shown = best_window(filler + line, query)
     assert line in shown and offset == len(filler)
+
+
+def test_links_are_shown_as_they_are_read() -> None:
+    page = (
+        'See the [map of the pier](https://maps.example/zander/1 "Big Map") first.\n[map]: https://b.example/zander\n'
+        + "Nothing of the kind is said on this line.\n" * 8
+        + "[![a lamp](lamp-3.png)](lamps.html) The lamp of the [weir](#weir-7) is lit at nine."
+    )
+    offset, shown = best_window(page, {"weir": 1.0})
+    assert shown == "a lamp The lamp of the weir is lit at nine." and offset == page.index("[![a lamp]")
+    assert best_window(page, {"zander": 1.0}) == best_window(page, {"owl": 1.0})
+    assert best_window(page, {"pier": 1.0})[1].startswith("See the map of the pier first. Nothing")
+
+
+def test_a_long_line_with_links_is_cut_as_it_is_read() -> None:
+    line = (
+        "[Prices](https://a.example/prices?of=all) are net. " * 60 + "The [weir](w.md) opens at nine. " + "Why? " * 90
+    )
+    offset, shown = best_window(line, {"weir": 1.0})
+    assert "The weir opens at nine." in shown and "example" not in shown and len(shown) <= 280
+    assert offset <= line.index("[weir]") < offset + 6 * 280
 
 
 _STATEMENT = """CONSOLIDATED STATEMENTS OF OPERATIONS

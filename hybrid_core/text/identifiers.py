@@ -1,0 +1,89 @@
+"""Which runs of letters, digits and signs are identifiers: part numbers, sections, standards, names in code.
+
+An identifier has a digit beside a letter, or a sign inside («E-1047/B», «9001:2015», «user_id», «np.float32»,
+«CVE-2021-44228»), or ends in «++» or «#». These are none: plain hyphenated words, dates, times, decimal numbers, ranges
+of short numbers, years and quarters («FY2023», «Q3», «2019/20»), ordinals, decades, and numbers with a unit of two or
+more letters («10km»). A number with one letter is one: «312g» is a section more often than a weight.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 64  # characters; longer runs are data
+
+_SIGNS = re.compile(r"[,']")
+_COARSE, _FINE = re.compile(r"/|(?<!:):(?!:)"), re.compile(r"[-./]|::?")
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
+_ADDRESS = re.compile(r"[^\W_][\w-]*(?:\.[\w-]+)*\.[^\W\d_]{2,}/.+")
+_DOTTED = re.compile(r"[^\W\d_]{2,}(?:\.[^\W\d_]{2,})+")
+_LIKELY = re.compile(r"[\d_#]|\.[^\W\d_]{2}|::|\+\+")
+_GROUPS = re.compile(r"[-/:]")
+_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(?:\d{4}|\d{2})|\d{4}([-/.])\d{1,2}\2\d{1,2}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_UNITS = (
+    "km|cm|mm|nm|um|µm|μm|kg|mg|µg|μg|ml|cl|dl|kb|mb|gb|tb|pb|kib|mib|gib|kbps|mbps|gbps|hz|khz|mhz|ghz|kw|mw|gw|kwh"
+    "|mwh|gwh|kv|mv|ma|mah|bn|mn|mm|mio|min|mins|hr|hrs|ms|ns|sec|secs|am|pm|pt|px|ft|in|lb|lbs|oz|bps|mph|kph|rpm|psi"
+    "|bar|kpa|mpa|dpi|ppm|usd|eur|gbp"
+)
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_PLAIN = re.compile(
+    r"\d+(?:st|nd|rd|th)"
+    rf"|[\d.]+(?:-[\d.]+)?-?(?:{_UNITS})(?:/[^\W\d_]{{1,3}})?"
+    r"|\d+(?:-[^\W\d_]{3,})+"  # 10-year-old
+    r"|(?:\d\d|\d{4})s"  # the 1990s
+    r"|(?:[1-4][qh]|[qh][1-4])(?:[-/]?(?:fy)?-?(?:\d{4}|\d{2}))?|.*fy[-\s]?\d{2,4}.*"
+    rf"|\d{{1,2}}-(?:{_MONTHS})[^\W\d_]*-\d{{2,4}}|(?:{_MONTHS})[^\W\d_]*-\d{{2,4}}"
+    r"|(?:mid|pre|post|late|early|year|non|since|until)-\d{4}"
+    r"|\d{4}-\d\d-\d\dt[\d:.]+z?|\d{1,2}(?:[:.]\d\d)+(?:am|pm)"
+    r"|[^\W\d_]{2,}[.:]\d{1,3}|\d+\.[^\W\d_]{2,}"  # the end of a sentence and a number
+)
+_BESIDE = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
+
+
+def identifiers(run: str) -> list[str]:
+    """Return the identifiers of a folded run, each as it is written: the whole one, then those within it.
+
+    «v34z0q/v34z0r» holds three, so that a page that lists several is found for each of them.
+    """
+    if not _LIKELY.search(run):
+        return []
+    written: dict[str, None] = {}
+    for part in _SIGNS.split(run):
+        if is_identifier(part):
+            written[part] = None
+        if _FINE.search(part) and len(part) <= LONGEST:
+            parts = {*_COARSE.split(part), *_FINE.split(part)} - written.keys()
+            written.update(dict.fromkeys(sorted(filter(is_identifier, parts), key=part.find)))
+    return list(written)
+
+
+def identifier_term(written: str) -> str:
+    """Return the term of an identifier: a hyphen between a letter and a digit counts for nothing (GPT-4, GPT4)."""
+    return _BESIDE.sub("", written)
+
+
+def is_identifier(written: str) -> bool:
+    """Return True where a folded run is an identifier by the rule above."""
+    if not 2 <= len(written) <= LONGEST or written.isalpha() or written.isdecimal():
+        return False
+    if written.endswith(("++", "#")) or "_" in written or "::" in written or _ADDRESS.fullmatch(written):
+        return True
+    if not _DIGIT.search(written):
+        return _DOTTED.fullmatch(written) is not None
+    if not _LETTER.search(written):
+        return _numbered(written)
+    return _PLAIN.fullmatch(written) is None
+
+
+def _numbered(written: str) -> bool:
+    """Return True where digits and signs number something: «9001:2015», «2016/679», «978-3-16-148410-0»."""
+    groups = _GROUPS.split(written)
+    if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
+        return False
+    sizes = [len(group) for group in groups]
+    if ":" in written:
+        return max(sizes) > 2
+    if len(groups) > 2 or max(sizes) > 4:
+        return True
+    return min(sizes) > 2 and not all(_YEAR.fullmatch(group) for group in groups)
