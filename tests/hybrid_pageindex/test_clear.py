@@ -124,7 +124,8 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
         [used] = direct.execute("SELECT library, who, calls, cost FROM model_usage")
         assert used == ("", "", 3, 1.5), "a month's limit holds on, without a name"
     with sqlite3.connect(engine.home / "catalog.sqlite") as direct:
-        assert {name for (name,) in direct.execute("SELECT name FROM counters")} <= {"enqueue", "job events", "job turns"}
+        counters = {name for (name,) in direct.execute("SELECT name FROM counters")}
+    assert counters <= {"enqueue", "job events", "job turns"}
     assert sum(rows(engine.home / "cache.sqlite").values()) == 0
     for file in engine.home.iterdir():
         assert SECRET not in file.read_bytes().decode("latin-1").casefold(), "nor are deleted rows left in a file"
