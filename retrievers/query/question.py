@@ -38,7 +38,8 @@ class Question:
     def worth(self, known: Collection[str]) -> dict[str, float]:
         """Return what each term counts, 0 to 1, where pages of the library hold the terms ``known``.
 
-        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, its pieces fully.
+        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, its pieces
+        count fully.
         """
         pieces = {term for whole, parts in self.identifiers.items() if whole in known for term in parts}
         unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in known}
