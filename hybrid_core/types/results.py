@@ -79,7 +79,9 @@ class Receipt:
     ``reasoning`` what being named by a model did. ``dense`` is the cosine of the page's best vector with the
     question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
     without them or where the page is not among the nearest. ``contributions`` are what stages of one's own added, by
-    their names; they count in the score too.
+    their names; they count in the score too. ``addends`` are what each feature of the ranking model adds, greatest
+    first, and its base: together they are ``page`` + ``document`` + ``structure``; empty where the model did not score
+    the page.
     """
 
     terms: Mapping[str, float]
@@ -99,11 +101,12 @@ class Receipt:
     rerank: float | None = None
     reasoning: float | None = None
     contributions: Mapping[str, float] = field(default_factory=dict)
+    addends: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``contributions`` only where there are some."""
-        shape = asdict(self)
-        return shape if self.contributions else {name: part for name, part in shape.items() if name != "contributions"}
+        """Return the JSON shape: ``contributions`` and ``addends`` only where there are some."""
+        lacking = {name for name in ("contributions", "addends") if not getattr(self, name)}
+        return {name: part for name, part in asdict(self).items() if name not in lacking}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,15 @@ class Explainer:
         beside: Mapping[Place, Collection[str]],
         short_path: Callable[[str], str],
         scoring: PageScoring,
+        addends: Mapping[Place, Mapping[str, float]],
     ) -> None:
         """``verdicts`` are what a model said of pages, or why the question means them; ``spans`` the parts of pages
         that it means, from which snippets are then taken; ``beside`` the only terms of the question that choose the
-        snippet of a page that it names by its number: its footer has the others."""
+        snippet of a page that it names by its number: its footer has the others. ``addends`` are those of the ranking
+        model."""
         self._scores, self._question, self._verdicts = scores, question, verdicts
         self._spans, self._beside, self._path_of, self._scoring = spans, beside, short_path, scoring
+        self._addends = addends
 
     def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
         """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
@@ -76,6 +79,7 @@ class Explainer:
             rerank=_maybe(own.pop("rerank", None)),
             reasoning=_maybe(own.pop("reasoning", None)),
             contributions={name: _r(part) for name, part in own.items() if part is not None},
+            addends=self._addends.get((visit.doc, page), {}),
         )
         score = _r(scores.values[page - 1])
         also_in = tuple(

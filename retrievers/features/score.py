@@ -11,7 +11,7 @@ from hybrid_core.types.features import CandidateFeatures
 from retrievers.features.model import LEAST, PAIRS, RankingModel
 from retrievers.features.table import FEATURES, GROUPS, FeatureTable
 from retrievers.pages.page_score import PageQuery
-from retrievers.pages.scores import PageScores
+from retrievers.pages.scores import PageScores, Place
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,3 +66,21 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
     pages = tuple((ids[doc], page) for doc, page in zip(found.doc.tolist(), found.page.tolist(), strict=True))
     scores = model.base + model.addends(table).sum(axis=1)
     return CandidateFeatures(tuple(FEATURES), table.values, pages, scores, PAIRS)
+
+
+def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
+    """Return what each feature adds to pages (number of the document, page), greatest first, with «base» at the end.
+
+    Features that add nothing are left out, and pages that are no candidates.
+    """
+    candidates = table.candidates
+    wanted = set(places)
+    pairs = zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True)
+    rows = {place: row for row, place in enumerate(pairs) if place in wanted}
+    found: dict[Place, dict[str, float]] = {}
+    adds = model.addends(table)
+    for place, row in rows.items():
+        own = {name: round(add, 4) for name, add in zip(FEATURES, adds[row].tolist(), strict=True)}
+        ordered = sorted(((name, add) for name, add in own.items() if add), key=lambda pair: -abs(pair[1]))
+        found[place] = {**dict(ordered), "base": round(model.base, 4)}
+    return found

@@ -22,7 +22,7 @@ from retrievers.explain.receipts import Explainer
 from retrievers.explain.signals import probability, signals
 from retrievers.explain.trace import trace
 from retrievers.features.candidates import QueryTerms
-from retrievers.features.score import scored
+from retrievers.features.score import addends_of, scored
 from retrievers.features.table import Asked, FeatureBuilder
 from retrievers.pages.first_stage import FirstStage, Key, by_meaning
 from retrievers.pages.page_score import PageQuery
@@ -270,9 +270,11 @@ def select_results(state: SearchState) -> SearchState:
 def explain(state: SearchState) -> SearchState:
     """Each page with its receipt, the best sections and the documents looked into."""
     view, texts = state.resources.view, state.texts
+    shown = [(slot.visit.doc, slot.visit.page) for slot in state.slots]
+    addends = {} if state.table is None else addends_of(state.table, state.resources.ranking, shown)
     explainer = Explainer(
         state.pages, state.question, {**state.reasons, **state.verdicts}, state.spans, state.beside, view.short_path,
-        state.request.scoring.pages,
+        state.request.scoring.pages, addends,
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [

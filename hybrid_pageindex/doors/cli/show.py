@@ -169,7 +169,9 @@ def _parts(receipt: Receipt) -> str:
     later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
     said += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
     routed = f"; routed by {receipt.routing_reason}" if receipt.routing_reason else ""
-    return f"{said}; terms {terms}; NodeScore {receipt.node_score:.2f}{routed}"
+    addends = ", ".join(f"{name} {add:.2f}" for name, add in list(receipt.addends.items())[:6])
+    features = f"; features {addends}" if addends else ""
+    return f"{said}{features}; terms {terms}; NodeScore {receipt.node_score:.2f}{routed}"
 
 
 def spent(usage: Usage) -> str:
