@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hybrid_core.types.results import PageFound
 
-_SHARE = 0.5  # of the best score, below which a page of another document is left out
+_SHARE = 0.7  # of the best score, below which a page of another document is left out
 
 
 def near(found: Sequence[PageFound]) -> tuple[PageFound, ...]:

@@ -80,14 +80,15 @@ class TermPlaces:
         beside = np.flatnonzero(np.diff(self.places) == 1)
         codes = self.terms[beside] * count + self.terms[beside + 1]
         for code, weight in worth.items():
-            pages = np.unique(self.pages[beside[codes == code]])
-            found[pages] += weight
+            holding = np.zeros(len(found), np.bool_)
+            holding[self.pages[beside[codes == code]]] = True
+            found[holding] += weight
         return np.asarray(found / sum(worth.values()))
 
     def as_written(self, forms: npt.NDArray[np.uint8], weights: Floats) -> Floats:
         """The share of ``weights`` of the terms that a page writes as the question does: float64 (pages,), 0 to 1."""
         total = float(weights.sum())
         same = np.flatnonzero(self.forms == forms[self.terms])
-        count = len(weights)
-        pages, terms = np.divmod(np.unique(self.pages[same] * count + self.terms[same]), max(count, 1))
-        return np.bincount(pages, weights[terms], len(self.lengths)) / (total or 1.0)
+        holding = np.zeros((len(self.lengths), len(weights)))
+        holding[self.pages[same], self.terms[same]] = 1.0
+        return np.asarray(holding @ weights / (total or 1.0))

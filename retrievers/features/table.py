@@ -69,6 +69,7 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "named": "how surely the question names the document, or it alone is searched, 0 to 1",
         "named_best": "the same, the document named most surely 1",
         "leads": "how near the document comes to the one named most surely, where one is",
+        "by_hand": "the same of documents whose card somebody corrected by hand",
         "name": "share of the question's terms, by idf, in the document's file name and title",
         "name_cover": "share of the terms of the file name or title that the question holds",
         "short": "1 / (1 + pages of the document / 5)",
@@ -146,6 +147,7 @@ class FeatureBuilder:
         places = TermPlaces.of(orders, asked.query.hashes)
         sequence = [asked.query.terms.index(term) for term in asked.question.terms]
         names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
+        by_hand = np.array([bool(one.document.corrections) for one in asked.documents], np.float64)
         routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
         forms = _forms(asked.question.text, asked.query)
         bm25 = _share(library[at])
@@ -182,6 +184,7 @@ class FeatureBuilder:
             "named": routing[doc],
             "named_best": _share(routing)[doc],
             "leads": _leads(routing)[doc],
+            "by_hand": (_leads(routing) * by_hand)[doc],
             "name": names[doc, 0],
             "name_cover": names[doc, 1],
             "short": 1 / (1 + body.sizes[doc] / 5),
@@ -192,14 +195,14 @@ class FeatureBuilder:
     def _rows(self, most: int) -> Ints:
         """The candidate pages, ascending: those that the coarse pass or vectors found, and the ``most`` best pages of
         every document that is searched wholly."""
-        chosen = [np.flatnonzero(self._coarse > 0), np.flatnonzero(self._by_page(self._asked.meaning) > 0)]
+        chosen = (self._coarse > 0) | (self._by_page(self._asked.meaning) > 0)
         for place, document in enumerate(self._asked.documents):
             if document.searched:
                 first, last = int(self._body.firsts[place]), int(self._body.firsts[place + 1])
                 own = self.inside[first:last]
                 best = np.argsort(-own, kind="stable")[:most]
-                chosen.append(first + best[own[best] > 0])
-        return np.unique(np.concatenate(chosen)).astype(np.int64)
+                chosen[first + best[own[best] > 0]] = True
+        return np.flatnonzero(chosen)
 
     def _by_page(self, scores: Mapping[Key, float]) -> Floats:
         """float64 (pages,), numbered through, of what is known of some of them."""

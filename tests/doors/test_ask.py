@@ -209,7 +209,7 @@ def test_without_a_model_the_best_passages_are_shown(capsys: pytest.CaptureFixtu
         0,
         "no_model",
         "",
-        2,
+        3,
     )  # the others are far behind
 
 

@@ -35,6 +35,10 @@ def results(engine: Engine) -> list[list[tuple[str, int, float]]]:
     return [[(page.doc_name, page.page, page.score) for page in found] for found in pages]
 
 
+def places(found: list[list[tuple[str, int, float]]]) -> list[list[tuple[str, int]]]:
+    return [[(name, page) for name, page, _ in pages] for pages in found]
+
+
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's home and a folder for backups; the shell's programs are those of this checkout."""
@@ -93,12 +97,12 @@ def test_a_backup_is_restored_in_place_and_beside_the_home_that_goes_on(
         execute(beside, tmp_path, trial_database)
         run(engine.index(files[2]))
         after = results(engine)
-        assert after[:2] == expected[:2] and after[2]
+        assert places(after[:2]) == places(expected[:2]) and after[2]  # scores depend on what else there is
         monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", trial_database)
         with closing(Engine(shell / "trial")) as trial:
             assert results(trial) == expected
             run(trial.remove(["albatross.pdf"]))
-            assert results(trial) == [[], expected[1], []]
+            assert places(results(trial)) == places([[], expected[1], []])
             assert run(trial.doctor(deep=True)).ok
         assert results(engine) == after
         monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", database)
