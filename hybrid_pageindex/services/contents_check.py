@@ -11,10 +11,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.store.temporary import working_folder
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.checks import Check
 from hybrid_pageindex.services.indexing import IndexCall, index_paths
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.reading import known
-from hybrid_pageindex.services.upkeep import Check
 
 if TYPE_CHECKING:
     from indexers.stages.checking import Comparison, State

@@ -5,15 +5,14 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.index.comparing import KINDS, Difference
 from hybrid_core.text.plural import counted
+from hybrid_pageindex.services.checks import Check, DocumentList
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.sizes import LibrarySize
-from hybrid_pageindex.services.upkeep import Check
 
 _NAMED = 20
 _QUIET = 1.0  # seconds of comparing before anybody hears of it
@@ -22,14 +21,6 @@ _WORDS: dict[Difference, str] = {
     "extra": "in the search index and not published",
     "incomplete": "in the search index with other pages than are published",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentList:
-    """``names`` are those of the first thousand documents; a document that nobody knows is named by its id."""
-
-    count: int
-    names: tuple[str, ...]
 
 
 def check_index(

@@ -7,8 +7,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from hybrid_core.store.home import unwritable
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.services.checks import Check
 from hybrid_pageindex.services.indexes import Indexes
 from hybrid_pageindex.services.models import Kind, Models
 from hybrid_pageindex.services.reading import known
@@ -27,21 +28,10 @@ from hybrid_pageindex.services.use import forget_use
 from retrievers.documents import select
 
 if TYPE_CHECKING:
-    from hybrid_core.store.index.comparing import Difference
-    from hybrid_pageindex.services.index_check import DocumentList
+    pass
 
 _LEAST_FREE = 500 * 10**6
 _NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few documents can be written
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """``index`` names the documents of which a library's index differs from the catalog, by how."""
-
-    name: str
-    ok: bool
-    detail: str
-    index: Mapping[Difference, DocumentList] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

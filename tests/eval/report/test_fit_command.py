@@ -90,6 +90,15 @@ def test_weights_from_two_sets_are_reported_written_and_used(
     assert [row["questions"] for row in learned["held_out"]] == [10, 10]
     assert str(data) not in written
 
+    judged = typed(*arguments, "--json", "--evidence", "--write", data / "evidence.json")
+    assert judged.code == 0, judged.err
+    rows = json.loads(judged.out)["evidence"]
+    assert [(row["dataset"], row["what"]) for row in rows] == [
+        (name, what) for what in ("first", "five") for name in ("sets/boats", "sets/prices")
+    ]
+    assert all(row["questions"] > 10 and 0 <= row["calibration"] <= 1 for row in rows)
+    assert find_ranking(str(data / "evidence.json")).evidence["five"].keys() >= {"covered", "lead", "base"}
+
     def asked_again(*_: object, **__: object) -> None:
         raise AssertionError("the features are in the folder")
 
@@ -155,8 +164,12 @@ def clear(engine: Engine) -> None:
 
 
 def test_ratings_teach_unless_they_are_too_few_or_make_it_worse(
-    rated: tuple[Path, Engine, list[tuple[str, str]]], typed: Callable[..., Printed], tmp_path: Path
+    rated: tuple[Path, Engine, list[tuple[str, str]]],
+    typed: Callable[..., Printed],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("PAGEINDEX_EVAL_DATA", raising=False)  # else the sets of the shipped weights are asked, too
     folder, engine, questions = rated
     arguments = ("--home", folder / "home", "eval", "fit", "--feedback", "--out", tmp_path)
     rate(engine, questions[:29])

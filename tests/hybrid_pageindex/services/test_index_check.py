@@ -22,9 +22,9 @@ from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.doors.cli.main import main
 from hybrid_pageindex.services import index_check
+from hybrid_pageindex.services.checks import Check
 from hybrid_pageindex.services.index_check import DocumentList
 from hybrid_pageindex.services.indexes import index_folder
-from hybrid_pageindex.services.upkeep import Check
 from tests import pdfs, qdrant_real
 
 STRANGER = "ffffffffffff"
