@@ -114,7 +114,10 @@ class CollectionStore:
         raise UnreachableError(f"{self.server.url}: {self.name} does not take what is to be written.", "Try again.")
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
-        """Write it where there is none, or in place of the one ``before``."""
+        """Write it where there is none, or in place of the one ``before``.
+
+        Replicas take it in the order of their leader. Where that node is away, each that is there compares for itself.
+        """
         if before is None:
             self.create()
         seq, mark = before or Head(-1, -1)
@@ -122,11 +125,17 @@ class CollectionStore:
         point = models.PointStruct(id=self.tenant.announced, vector={}, payload=payload)
         same = models.FieldCondition(key="mark", match=models.MatchAny(any=[mark]))  # a number too long for a range
         only = models.Filter(must=[_range("position", gte=seq, lte=seq), same])
-        order = models.WriteOrdering.MEDIUM if self.replicated else models.WriteOrdering.WEAK
-        self.server.call(
-            lambda client: client.upsert(self.name, [point], update_filter=only, wait=True, ordering=order),
-            writes=True,
-        )
+
+        def put(order: models.WriteOrdering) -> None:
+            self.server.call(
+                lambda client: client.upsert(self.name, [point], update_filter=only, wait=True, ordering=order),
+                writes=True,
+            )
+
+        if self.replicated:
+            with suppress(UnreachableError):
+                return put(models.WriteOrdering.MEDIUM)
+        return put(models.WriteOrdering.WEAK)
 
     def begin(self) -> None:
         """Let it be there, filled or not: what it lacks is applied like any other change."""
