@@ -39,11 +39,8 @@ def signals(
     best = visits[:_JUDGED]
     if not best or table is None:
         return {}
-    scores = model.base + model.addends(table).sum(axis=1)
-    candidates = table.candidates
-    places = zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True)
-    rows = {place: row for row, place in enumerate(places)}
-    held = [rows.get((visit.doc, visit.page)) for visit in best]
+    scores = model.scores(table)
+    held = [table.candidates.rows.get((visit.doc, visit.page)) for visit in best]
     own = [0.0 if row is None else float(scores[row]) for row in held]
     first = held[0]
     covers = table.column("cover")

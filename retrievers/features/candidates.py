@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +119,7 @@ def idf_of(pages: Ints, holding: Ints) -> Floats:
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Candidates:
     """The candidate pages of one question.
 
@@ -141,6 +142,12 @@ class Candidates:
         """The pages as (content, 1-based page)."""
         pairs = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return [(self.documents[doc].content, page) for doc, page in pairs]
+
+    @cached_property
+    def rows(self) -> Mapping[tuple[int, int], int]:
+        """The row of each page by (place of its document, 1-based page)."""
+        places = zip(self.doc.tolist(), self.page.tolist(), strict=True)
+        return {place: row for row, place in enumerate(places)}
 
     def __len__(self) -> int:
         return len(self.at)

@@ -55,6 +55,10 @@ class RankingModel:
         named = table.column("named")[:, None]
         return np.asarray(table.values * (self.plain + named * self.named))
 
+    def scores(self, table: FeatureTable) -> Floats:
+        """The score of each page, the sum of its addends and ``base``: float64 (n,)."""
+        return np.asarray(self.base + self.addends(table).sum(axis=1))
+
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
         """Return the weight of every feature, and of every product of ``pairs`` with «named»."""
         names = list(FEATURES)

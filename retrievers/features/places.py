@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -48,11 +48,6 @@ def neighbours(scores: Floats, firsts: Ints) -> Floats:
     before[inner] = 0.0
     after[inner - 1] = 0.0
     return np.maximum(before, after)
-
-
-def title_cover(content: Content, weights: Mapping[int, float], power: float) -> Floats:
-    """What titles that begin on a page are covered by the question: float64 (pages,), see ``Titles.covered``."""
-    return content.titles.covered(weights, content.pages, power)
 
 
 def on_pages(values: Sequence[Floats]) -> Floats:

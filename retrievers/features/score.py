@@ -64,8 +64,7 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
     found = table.candidates
     ids = [one.document.doc_id for one in found.documents]
     pages = tuple((ids[doc], page) for doc, page in zip(found.doc.tolist(), found.page.tolist(), strict=True))
-    scores = model.base + model.addends(table).sum(axis=1)
-    return CandidateFeatures(tuple(FEATURES), table.values, pages, scores, PAIRS)
+    return CandidateFeatures(tuple(FEATURES), table.values, pages, model.scores(table), PAIRS)
 
 
 def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
@@ -73,14 +72,11 @@ def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]
 
     Features that add nothing are left out, and pages that are no candidates.
     """
-    candidates = table.candidates
-    wanted = set(places)
-    pairs = zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True)
-    rows = {place: row for row, place in enumerate(pairs) if place in wanted}
+    rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
+    addends = model.addends(table)
     found: dict[Place, dict[str, float]] = {}
-    adds = model.addends(table)
     for place, row in rows.items():
-        own = {name: round(add, 4) for name, add in zip(FEATURES, adds[row].tolist(), strict=True)}
+        own = {name: round(add, 4) for name, add in zip(FEATURES, addends[row].tolist(), strict=True)}
         ordered = sorted(((name, add) for name, add in own.items() if add), key=lambda pair: -abs(pair[1]))
         found[place] = {**dict(ordered), "base": round(model.base, 4)}
     return found

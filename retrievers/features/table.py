@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from hybrid_core.types.scoring import PageScoring, ScoringConfig
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.features.candidates import Candidates, Postings, QueryTerms
 from retrievers.features.order import WHOLE_PAGE, TermPlaces
-from retrievers.features.places import neighbours, on_pages, path_cover, structure, title_cover
+from retrievers.features.places import neighbours, on_pages, path_cover, structure
 from retrievers.pages.first_stage import Key
 from retrievers.pages.page_score import PageQuery
 from retrievers.query.expert import Expansion
@@ -126,7 +127,7 @@ class FeatureBuilder:
         self._rest: Floats = rest.astype(np.float64)
         self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
         """The question's terms that pages are told apart by."""
-        self._coarse = self._by_page(asked.coarse)
+        self._coarse, self._near = self._by_page(asked.coarse), self._by_page(asked.meaning)
         self._own = body.own_bm25(self._rest * asked.query.worth, self._scoring.k1, self._scoring.b)
         self._pack, self._pack_headings = _expanded(asked, self._scoring)
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
@@ -195,7 +196,7 @@ class FeatureBuilder:
     def _rows(self, most: int) -> Ints:
         """The candidate pages, ascending: those that the coarse pass or vectors found, and the ``most`` best pages of
         every document that is searched wholly."""
-        chosen = (self._coarse > 0) | (self._by_page(self._asked.meaning) > 0)
+        chosen = (self._coarse > 0) | (self._near > 0)
         for place, document in enumerate(self._asked.documents):
             if document.searched:
                 first, last = int(self._body.firsts[place]), int(self._body.firsts[place + 1])
@@ -217,7 +218,7 @@ class FeatureBuilder:
         if not self._asked.meaning:
             return np.zeros(len(words))
         without = np.array([one.document.doc_id in self._asked.unembedded for one in self._asked.documents])
-        return np.where(without[self.candidates.doc], words, self._by_page(self._asked.meaning)[self.candidates.at])
+        return np.where(without[self.candidates.doc], words, self._near[self.candidates.at])
 
     def _trees(self) -> tuple[list[Floats], Floats]:
         """NodeScore of every document's sections, and what their places earn each page, numbered through."""
@@ -273,7 +274,7 @@ def _leads(named: Floats) -> Floats:
 
 def _titles(one: CandidateDocument, query: QueryTerms, scoring: PageScoring) -> Floats:
     weights = dict(zip(query.hashes.tolist(), query.worth.tolist(), strict=True))
-    return title_cover(one.content, weights, scoring.title_power)
+    return one.content.titles.covered(weights, one.content.pages, scoring.title_power)
 
 
 def _deepest(candidates: Candidates, nodes: Sequence[Floats]) -> Floats:
@@ -295,11 +296,16 @@ def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
 
 def _name(one: CandidateDocument, query: QueryTerms, weights: Floats) -> tuple[float, float]:
     """The share of the question that a document's names hold, and of the better name that the question holds."""
-    document = one.document
-    stem = document.name.rsplit(".", 1)[0].replace("_", " ").replace("-", " ")
-    names = [set(tokenise(stem)), set(tokenise(document.title))]
+    names = _name_terms(one.document.name, one.document.title)
     together = names[0] | names[1]
     held = np.array([term in together for term in query.terms], bool)
     asked = set(query.terms)
     cover = max((len(name & asked) / len(name) for name in names if name), default=0.0)
     return float(weights[held].sum() / max(float(weights.sum()), _TINY)), cover
+
+
+@lru_cache(maxsize=20_000)
+def _name_terms(name: str, title: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The terms of a file name without its ending, and of a title."""
+    stem = name.rsplit(".", 1)[0].replace("_", " ").replace("-", " ")
+    return frozenset(tokenise(stem)), frozenset(tokenise(title))
