@@ -30,10 +30,7 @@ class PageBM25:
 
     def scores(self, question: str) -> Floats:
         """One score for each of ``places.pages``, higher is better."""
-        known = [token for token in self._tokens([question])[0] if token in self._index.vocab_dict]
-        if not known:
-            return np.zeros(len(self.places.pages))
-        return np.asarray(self._index.get_scores(known), dtype=np.float64)
+        return _scores(self._index, self._tokens([question])[0], len(self.places.pages))
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
         return self.places.ranking(self.scores(question), documents, depth)
@@ -59,11 +56,7 @@ class StemmedPageBM25:
     def scores(self, question: str) -> Floats:
         """Return one score for each of ``places.pages``, shape (pages,), float64; higher is better."""
         language = self._languages.get(question, "")
-        index = self._index(language)
-        terms = [term for term in stemmed([question], language)[0] if term in index.vocab_dict]
-        if not terms:
-            return np.zeros(len(self.places.pages))
-        return np.asarray(index.get_scores(terms), dtype=np.float64)
+        return _scores(self._index(language), stemmed([question], language)[0], len(self.places.pages))
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
         return self.places.ranking(self.scores(question), documents, depth)
@@ -75,3 +68,9 @@ class StemmedPageBM25:
             index.index(rows, show_progress=False)
             self._indexes[language] = index
         return self._indexes[language]
+
+
+def _scores(index: Any, terms: Sequence[str], pages: int) -> Floats:
+    """What a bm25s index gives each page for the terms that it knows: shape (pages,), float64."""
+    known = [term for term in terms if term in index.vocab_dict]
+    return np.asarray(index.get_scores(known), dtype=np.float64) if known else np.zeros(pages)

@@ -20,11 +20,10 @@ from eval.measures.logistic import calibration_error, fit_logistic
 from eval.measures.retrieval import auroc
 from eval.records.progress import Progress
 from eval.records.questions import EvalQuestion
-from eval.runs.features import gold_of, has_pages
+from eval.runs.features import candidates_of, gold_of, has_pages
 from eval.runs.home import prepare
 from eval.runs.plan import Plan
 from eval.runs.run import within
-from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import run
 from hybrid_pageindex.config.settings import load_settings
 
@@ -95,16 +94,12 @@ def collect_evidence(
             asked = [*located, *unanswered, *strange]
             with progress.bar(f"evidence of {plan.label}", len(asked)) as step:
                 for question in asked:
-                    fields: SearchFields = {"expert": plan.expert}
-                    if question.within:
-                        fields["documents"] = [corpus.ids[name] for name in question.within if name in corpus.ids]
-                    seen = run(engine.candidate_features(question.text, **fields))
-                    gold = gold_of(question, corpus) if question.answerable else set()
-                    right = [page in gold for page in seen.first]
-                    if seen.signals:
-                        found.append(
-                            Judged(plan.dataset, seen.signals, any(right[:1]), any(right), question.answerable)
-                        )
+                    seen = candidates_of(engine, plan, question, corpus)
+                    if seen is not None and seen.signals:
+                        gold = gold_of(question, corpus) if question.answerable else set()
+                        right = [page in gold for page in seen.first]
+                        outcome = (any(right[:1]), any(right), question.answerable)
+                        found.append(Judged(plan.dataset, seen.signals, *outcome))
                     step()
     return found
 

@@ -115,7 +115,7 @@ def _ask(
         for question in located:
             gold = gold_of(question, corpus)
             try:
-                candidates = _candidates(engine, plan, question, corpus) if gold else None
+                candidates = candidates_of(engine, plan, question, corpus) if gold else None
             except PageIndexError as error:
                 notes.append(f"question {question.id} failed: {error}")
                 candidates = None
@@ -141,7 +141,7 @@ def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
     }
 
 
-def _candidates(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus) -> CandidateFeatures | None:
+def candidates_of(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus) -> CandidateFeatures | None:
     """Return the candidates; None where none of the documents that the question gives is indexed."""
     fields: SearchFields = {"expert": plan.expert}
     documents = question.documents if plan.setting == "given" else question.within

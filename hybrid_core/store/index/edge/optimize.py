@@ -14,6 +14,8 @@ from pathlib import Path
 
 import qdrant_edge
 
+from hybrid_core.store.index.edge.child import run_module
+
 _TIMEOUT_SECONDS = 600
 _log = logging.getLogger(__name__)
 
@@ -24,18 +26,8 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
     A failure only costs speed: the caller checks the shard's count when it loads it. ``handles`` are the
     lock descriptors the child inherits, so that a shard is not opened under a child whose parent was killed.
     """
-    command = [sys.executable, "-P", "-m", "hybrid_core.store.index.edge.optimize", str(folder)]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # a stdio server's stdout carries its protocol only
-            stderr=subprocess.PIPE,
-            pass_fds=tuple(handles),
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-            process_group=0,  # Ctrl-C on the terminal is for us
-        )
+        done = run_module(__name__, [str(folder)], handles, _TIMEOUT_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         _log.warning("the search index %s was not optimised: %s", folder, error)
         return False

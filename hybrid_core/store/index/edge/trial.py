@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid_core.errors import IndexDamagedError
+from hybrid_core.store.index.edge.child import run_module
 from hybrid_core.store.index.edge.shard import Shard
 
 _TIMEOUT_SECONDS = 120
@@ -23,19 +24,8 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
     A child that only fails is no answer: the caller meets the same error, and can say it better. ``handles`` are
     the lock descriptors the child inherits, so that a shard is not opened under a child whose parent was killed.
     """
-    command = [sys.executable, "-P", "-m", __name__, str(folder), str(dimension), str(int(learned))]
-    quiet = subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            command,
-            stdin=quiet,
-            stdout=quiet,  # a stdio server's stdout carries its protocol only
-            stderr=quiet,
-            pass_fds=tuple(handles),
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-            process_group=0,  # Ctrl-C on the terminal is for us
-        )
+        done = run_module(__name__, [str(folder), str(dimension), str(int(learned))], handles, _TIMEOUT_SECONDS)
     except OSError:
         return  # no child can be started: as before there were trials
     except subprocess.TimeoutExpired as error:

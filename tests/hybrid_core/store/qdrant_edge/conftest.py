@@ -10,6 +10,7 @@ import pytest
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library
+from tests.hybrid_core.store.qdrant_edge.worker import Worker
 
 
 @pytest.fixture
@@ -35,3 +36,16 @@ def reopen(folder: Path, library: Library) -> Iterator[Callable[[], VectorIndex]
     yield opener
     for index in opened:
         index.close()
+
+
+@pytest.fixture
+def start(folder: Path, library: Library) -> Iterator[Callable[..., Worker]]:
+    workers: list[Worker] = []
+
+    def starter(*, wait: bool = True) -> Worker:
+        workers.append(Worker(folder, library, wait=wait))
+        return workers[-1]
+
+    yield starter
+    for worker in workers:
+        worker.kill()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hybrid_core.store.qdrant_edge.library import Library, Opener, right
-from tests.hybrid_core.store.qdrant_edge.test_processes import Worker
+from tests.hybrid_core.store.qdrant_edge.worker import Worker
 
 _POINT = 21  # bytes an id tracker writes of one: its kind, its id, and last its number
 
@@ -23,19 +23,6 @@ def _little_memory() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, (64 << 30, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-@pytest.fixture
-def start(folder: Path, library: Library) -> Iterator[Callable[..., Worker]]:
-    workers: list[Worker] = []
-
-    def starter(*, wait: bool = True) -> Worker:
-        workers.append(Worker(folder, library, wait=wait))
-        return workers[-1]
-
-    yield starter
-    for worker in workers:
-        worker.kill()
 
 
 def damage(folder: Path, *, keep_time: bool = False) -> None:
