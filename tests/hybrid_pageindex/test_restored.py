@@ -18,6 +18,8 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.indexes import index_folder
 from tests import qdrant_real
 
+pytestmark = pytest.mark.usefixtures("in_a_file")
+
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "larch")
 
 

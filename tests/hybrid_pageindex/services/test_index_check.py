@@ -25,7 +25,7 @@ from hybrid_pageindex.services import index_check
 from hybrid_pageindex.services.checks import Check
 from hybrid_pageindex.services.index_check import DocumentList
 from hybrid_pageindex.services.indexes import index_folder
-from tests import pdfs, qdrant_real
+from tests import homes, pdfs, qdrant_real
 
 STRANGER = "ffffffffffff"
 
@@ -43,7 +43,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """Of a home with three documents of 2, 2 and 3 pages, embedded with chunks."""
     url = "" if request.param == "embedded" else request.getfixturevalue("qdrant")
     own_from = 100 if request.param == "shared collection" else 0
-    settings = Settings(storage_path=tmp_path / "home", qdrant_url=url, qdrant_own_from=own_from)
+    settings = homes.settings_of(tmp_path / "home", qdrant_url=url, qdrant_own_from=own_from)
     with closing(Engine(settings=settings)) as engine:
         for name, pages in (("alder", 2), ("birch", 2), ("cedar", 3)):
             run(engine.index(pdfs.numbered(tmp_path / f"{name}.pdf", pages, name)))

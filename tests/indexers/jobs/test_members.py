@@ -143,6 +143,7 @@ def test_no_more_archives_are_opened_once_the_outermost_is_full(
     assert sum("deep.md" in file.path for file in report.files) == 1
 
 
+@pytest.mark.usefixtures("in_a_file")
 def test_members_wait_behind_what_was_asked_for(engine: Engine, docs: Path) -> None:
     archive = zipped(docs / "all.zip", {f"{at}.md": f"# Number {at}\n" for at in range(3)})
     run(engine.index(archive))
