@@ -33,7 +33,7 @@ from hybrid_pageindex.services.use import mark_asked, mark_used
 from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
-from retrievers.documents.content import ContentCache
+from retrievers.documents.content_cache import ContentCache
 from retrievers.features.score import candidate_features
 from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents

@@ -10,7 +10,7 @@ from hybrid_core.store.catalog.snapshot import LibraryState, Snapshot
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.services.embedding import VectorsOf
 from hybrid_pageindex.services.view_files import ViewFiles
-from retrievers.documents.content import ContentCache
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.documents import Documents
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.types.documents import Document, Hit
 from hybrid_core.types.scoring import DocumentScoring
-from retrievers.documents.content import Content, ContentCache
+from retrievers.documents.content import Content
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.doc_score import doc_scores
 from retrievers.documents.fusion import normalised, ranked, weighted
 from retrievers.documents.library import LibraryView

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,10 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.catalog.trees import column
 from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.text.term_order import NO_ORDER, TermOrder
 from hybrid_core.types.documents import Section
 from retrievers.documents.title_cover import Titles
 from retrievers.query.patterns import Pattern
@@ -50,17 +46,6 @@ class Content:
     @cached_property
     def titles(self) -> Titles:
         return Titles.of(self.sections)
-
-    @cached_property
-    def parents(self) -> Ints:
-        """Index of every section's parent; -1 at the top."""
-        return np.array(column(self.sections, "parent"), np.int64) - 1
-
-    @cached_property
-    def levels(self) -> tuple[Ints, ...]:
-        """Indices of the sections of each level, the top level first."""
-        level = np.array(column(self.sections, "level"), np.int64)
-        return tuple(np.flatnonzero(level == depth) for depth in range(1, int(level.max(initial=0)) + 1))
 
     @cached_property
     def covering(self) -> tuple[Ints, Ints]:
@@ -136,74 +121,6 @@ class Content:
         return 0
 
 
-class ContentCache:
-    """The most recently used contents, up to a number of pages. Safe for several threads."""
-
-    def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
-        """``most_orders`` are the pages whose terms in order are kept, some 2 kB each."""
-        self._most, self._most_orders = most_pages, most_orders
-        self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
-        self._held: OrderedDict[str, Content] = OrderedDict()
-        self._pages = 0
-        self._lock = threading.Lock()
-
-    def get(self, contents: Contents, content_id: str) -> Content | None:
-        """The content, read from the catalog unless held; None where it is gone."""
-        return self.get_all(contents, [content_id]).get(content_id)
-
-    def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
-        """Several at once, by their ids; those that are gone are left out."""
-        found = dict[str, Content]()
-        with self._lock:
-            for content_id in content_ids:
-                if content_id in self._held:
-                    self._held.move_to_end(content_id)
-                    found[content_id] = self._held[content_id]
-        missing = [content_id for content_id in content_ids if content_id not in found]
-        for content_id, (body, headings, sections) in (contents.looked_into(missing) if missing else {}).items():
-            found[content_id] = content = Content(content_id, body, headings, sections, children_of(sections))
-            with self._lock:
-                if content_id not in self._held:
-                    self._held[content_id] = content
-                    self._pages += content.pages
-                while self._pages > self._most and len(self._held) > 1:
-                    _, dropped = self._held.popitem(last=False)
-                    self._pages -= dropped.pages
-        return found
-
-    def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
-        """Return the terms in order of pages (content, 1-based page), read in one statement unless held; none of a page
-        that is gone."""
-        keys = [(content.content_id, page) for content, page in places]
-        with self._lock:
-            found = {key: self._orders[key] for key in keys if key in self._orders}
-            for key in found:
-                self._orders.move_to_end(key)
-        missing = [key for key in keys if key not in found]
-        read = contents.page_orders(missing) if missing else {}
-        with self._lock:
-            self._orders.update(read)
-            while len(self._orders) > self._most_orders:
-                self._orders.popitem(last=False)
-        found |= read
-        return [found.get(key, NO_ORDER) for key in keys]
-
-    def held(self, content_id: str) -> Content | None:
-        """A content that is in memory."""
-        with self._lock:
-            return self._held.get(content_id)
-
-    def forget(self, content_ids: Iterable[str | None]) -> None:
-        """Have contents read again that were published anew: one that was wrong is made again under its id."""
-        with self._lock:
-            wrong = set(filter(None, content_ids))
-            for key in [key for key in self._orders if key[0] in wrong]:
-                del self._orders[key]
-            for content_id in wrong:
-                if (dropped := self._held.pop(content_id, None)) is not None:
-                    self._pages -= dropped.pages
-
-
 def _is_sentence(title: str) -> bool:
     """Whether most of the longer words of a long title are in small letters."""
     words = [word for word in title.split() if len(word) > _SMALL]
@@ -225,15 +142,6 @@ class Children:
 
 def children_of(sections: Sequence[Section]) -> Children:
     return Children(np.array(column(sections, "parent"), np.int64))
-
-
-def per_page(content: Content, hits: dict[int, float]) -> npt.NDArray[np.float64]:
-    """Hit scores by page number as float64 (pages,); 0 where there is none."""
-    scores = np.zeros(content.pages)
-    for page, score in hits.items():
-        if 1 <= page <= content.pages:
-            scores[page - 1] = score
-    return scores
 
 
 def page_vector(counts: TermCounts, page: int) -> dict[int, float]:

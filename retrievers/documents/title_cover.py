@@ -35,7 +35,7 @@ class Titles:
         return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
-    def _whole(self) -> Floats:
+    def whole(self) -> Floats:
         """What a question that holds all of a title's terms has of it: float64 (titles,)."""
         held = np.diff(self.terms.starts)
         each = np.repeat(bm25.idf(self._named, held), held)
@@ -48,7 +48,7 @@ class Titles:
         titles, told = self._told(query)
         held = np.bincount(titles.pages, told, self.terms.page_count).astype(np.float64)
         at = np.flatnonzero(held)
-        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self._whole[at], power))
+        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self.whole[at], power))
         return found
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
@@ -62,7 +62,7 @@ class Titles:
         for title in here:
             at = np.flatnonzero(titles.pages == title)
             held = {terms[n]: add for n, add in zip(titles.terms[at].tolist(), told[at].tolist(), strict=True)}
-            share = float(_share(sum(held.values()), self._whole[title], power))
+            share = float(_share(sum(held.values()), self.whole[title], power))
             adds = {term: weight * share for term, weight in held.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best

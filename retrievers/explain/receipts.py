@@ -7,7 +7,6 @@ from heapq import nsmallest
 
 import numpy as np
 
-from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import PageText, place_of
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types.scoring import PageScoring
@@ -149,7 +148,7 @@ def _apart(one: PageText, other: PageText) -> str:
 def _verdict(slot: ResultSlot, title: str) -> str:
     if slot.role:
         return f"slot for the role «{slot.role}», which the question needs"
-    return f"best-first walk, found in «{title}» after opening {counted(slot.visit.opened, 'section')}"
+    return f"best-first walk, found in «{title}»"
 
 
 def _r(value: float) -> float:

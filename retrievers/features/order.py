@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -16,9 +17,10 @@ Ints = npt.NDArray[np.int64]
 WHOLE_PAGE = 1 << 19
 """A window that is wider than any page."""
 _APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
+_LOW_BITS = np.uint32(0xFFFF)  # of a hash, by which most other terms are told from those asked for
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TermPlaces:
     """Where a question's terms stand on some pages.
 
@@ -38,21 +40,40 @@ class TermPlaces:
     def of(cls, orders: Sequence[TermOrder], hashes: Ints) -> TermPlaces:
         """``hashes`` are those of the question's terms, int64 (t,), all different."""
         lengths = np.array([len(order.terms) for order in orders], np.int64)
-        pages = np.repeat(np.arange(len(orders)), lengths)
+        starts = np.cumsum(lengths) - lengths
         terms = np.concatenate([np.zeros(0, np.uint32), *(order.terms for order in orders)])
         forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
-        numbers = np.bincount(pages, forms == 0, len(orders))
-        figures = numbers / np.maximum(lengths, 1)
-        if not len(hashes):
-            none = np.zeros(0, np.int64)
-            return cls(none, none, none, np.zeros(0, np.uint8), lengths, figures)
+        filled = np.flatnonzero(lengths)
+        figures = np.zeros(len(orders))
+        if len(filled):
+            figures[filled] = np.add.reduceat(forms == 0, starts[filled], dtype=np.int64) / lengths[filled]
         sort = np.argsort(hashes)
         ascending = hashes[sort].astype(np.uint32)
-        near = np.minimum(ascending.searchsorted(terms), len(ascending) - 1)
-        held = np.flatnonzero(ascending[near] == terms)
-        starts = np.cumsum(lengths) - lengths
-        places = pages[held] * _APART + (held - starts[pages[held]])
-        return cls(places, pages[held], sort[near[held]], forms[held], lengths, figures)
+        asked = np.zeros(_LOW_BITS + 1, np.bool_)
+        asked[ascending & _LOW_BITS] = True
+        held = np.flatnonzero(asked[terms & _LOW_BITS])  # nearly all that are held, and few others
+        near = np.minimum(ascending.searchsorted(terms[held]), max(0, len(ascending) - 1))
+        same = np.flatnonzero(ascending[near] == terms[held])
+        held, near = held[same], near[same]
+        pages = starts.searchsorted(held, "right") - 1
+        return cls(pages * _APART + (held - starts[pages]), pages, sort[near], forms[held], lengths, figures)
+
+    @cached_property
+    def _next(self) -> Ints:
+        """Where each term stands next, from each place on: int64 (t, p)."""
+        count = int(self.terms.max(initial=-1)) + 1
+        found = np.full((count, len(self.places)), np.iinfo(np.int64).max)
+        for term in range(count):
+            own = np.flatnonzero(self.terms == term)
+            if len(own):
+                ends = np.append(own[0] + 1, np.diff(own))
+                found[term, : own[-1] + 1] = np.repeat(self.places[own], ends)
+        return found
+
+    @cached_property
+    def _first_places(self) -> tuple[Ints, Ints]:
+        """The pages that hold a term, and where the places of each begin."""
+        return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
         """The greatest share of ``weights``, float64 (t,), that different terms within ``size`` terms have: float64
@@ -61,12 +82,9 @@ class TermPlaces:
         found = np.zeros(len(self.lengths))
         if not total or not len(self.places):
             return found
-        held = np.zeros(len(self.places))
-        for term in range(len(weights)):
-            if weights[term] and len(own := self.places[self.terms == term]):
-                following = np.append(own, np.iinfo(np.int64).max)[own.searchsorted(self.places)]
-                held += weights[term] * (following < self.places + size)
-        np.maximum.at(found, self.pages, held)
+        held = weights[: len(self._next)] @ (self._next < self.places + size)
+        pages, firsts = self._first_places
+        found[pages] = np.maximum.reduceat(held, firsts)
         return found / total
 
     def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:

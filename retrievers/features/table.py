@@ -18,9 +18,11 @@ from hybrid_core.text.term_order import TermOrder, form_check
 from hybrid_core.text.tokens import tokenise, written_terms
 from hybrid_core.types.scoring import PageScoring, ScoringConfig
 from retrievers.documents.candidates import CandidateDocument
-from retrievers.features.candidates import Candidates, Postings, QueryTerms
+from retrievers.documents.content_cache import ContentGroup
+from retrievers.documents.postings import ranges
+from retrievers.documents.trees import Trees
+from retrievers.features.candidates import Candidates, QueryTerms
 from retrievers.features.order import WHOLE_PAGE, TermPlaces
-from retrievers.features.places import neighbours, on_pages, path_cover, structure
 from retrievers.pages.first_stage import Key
 from retrievers.pages.page_score import PageQuery
 from retrievers.query.expert import Expansion
@@ -96,16 +98,17 @@ class FeatureTable:
 class Asked:
     """What the features are computed from, but for the pages' terms in order.
 
-    ``named`` are the question's terms that name documents. ``expansions`` are by document. ``coarse`` and ``meaning``
-    say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best has 1. ``unembedded`` are
-    documents without vectors, where others have some. ``chosen`` is how surely a document is meant before its name is
-    looked for: 1 / the number of those that are searched.
+    ``named`` are the question's terms that name documents. ``contents`` and ``expansions`` are by document.
+    ``coarse`` and ``meaning`` say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best
+    has 1. ``unembedded`` are documents without vectors, where others have some. ``chosen`` is how surely a document is
+    meant before its name is looked for: 1 / the number of those that are searched.
     """
 
     question: Question
     query: QueryTerms
     named: Collection[str]
     documents: Sequence[CandidateDocument]
+    contents: ContentGroup
     expansions: Sequence[Expansion]
     coarse: Mapping[Key, float]
     meaning: Mapping[Key, float]
@@ -119,7 +122,7 @@ class FeatureBuilder:
     def __init__(self, asked: Asked, scoring: ScoringConfig) -> None:
         self._asked, self._scoring = asked, scoring.pages
         self._weights = asked.query.idf
-        self._body = body = Postings.of([one.content.body for one in asked.documents], asked.query.hashes)
+        self._body = body = asked.contents.body(asked.query.hashes)
         rest = np.array([term not in asked.named for term in asked.query.terms], bool)
         spoken = any(one.terms or one.headings for one in asked.expansions)
         if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
@@ -129,7 +132,7 @@ class FeatureBuilder:
         """The question's terms that pages are told apart by."""
         self._coarse, self._near = self._by_page(asked.coarse), self._by_page(asked.meaning)
         self._own = body.own_bm25(self._rest * asked.query.worth, self._scoring.k1, self._scoring.b)
-        self._pack, self._pack_headings = _expanded(asked, self._scoring)
+        self._pack, self._pack_headings = _expanded(asked, len(body.lengths), body.firsts, self._scoring)
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
         """BM25 of every page in its own document, expert knowledge included, of which headings count by
         ``scoring.headings``: float64 (pages,), numbered through."""
@@ -140,11 +143,14 @@ class FeatureBuilder:
         asked, body, weights, candidates = self._asked, self._body, self._weights, self.candidates
         at, doc, count = candidates.at, candidates.doc, len(candidates)
         library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))
-        headings = Postings.of([one.content.headings for one in asked.documents], asked.query.hashes)
-        heading = headings.own_bm25(asked.query.worth, self._scoring.k1, self._scoring.b)
-        titles = on_pages([_titles(one, asked.query, self._scoring) for one in asked.documents])
-        paths = on_pages([path_cover(one.content, asked.query.hashes, weights) for one in asked.documents])
-        self.nodes, structures = self._trees()
+        heading = asked.contents.headings(asked.query.hashes).own_bm25(
+            asked.query.worth, self._scoring.k1, self._scoring.b
+        )
+        trees = asked.contents.trees(asked.query.hashes, body.firsts)
+        titles = trees.covered_titles(asked.query.worth, self._scoring.title_power, len(body.lengths))
+        nodes = trees.node_scores(self._coarse)
+        self.nodes = np.split(nodes, trees.firsts[1:-1])
+        sections, rows = asked.contents.covering(candidates.page - 1, doc, trees.firsts)
         places = TermPlaces.of(orders, asked.query.hashes)
         sequence = [asked.query.terms.index(term) for term in asked.question.terms]
         names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
@@ -157,7 +163,7 @@ class FeatureBuilder:
             "bm25_size": np.log1p(library[at]) / 4,
             "coarse": self._coarse[at],
             "meaning": self._meaning(bm25),
-            "inside": self._own[at] / np.maximum(_best_of(self._own, body)[doc], _TINY),
+            "inside": self._own[at] / np.maximum(body.best_of(self._own)[doc], _TINY),
             "inside_size": np.log1p(self._own[at]) / 4,
             "inside_best": _share(self.inside[at]),
             "window": places.best_window(weights, 50),
@@ -168,19 +174,19 @@ class FeatureBuilder:
             "pairs_rest": places.pairs([term for term in sequence if self._rest[term]], weights),
             "written": places.as_written(forms, weights),
             "written_rest": places.as_written(forms, weights * self._rest),
-            "neighbour": neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
+            "neighbour": _neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
             "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
             "figures": places.figures,
             "figures_asked": places.figures * asked.question.numeric,
-            "pack": self._pack[at] / np.maximum(_best_of(self._pack, body)[doc], _TINY),
+            "pack": self._pack[at] / np.maximum(body.best_of(self._pack)[doc], _TINY),
             "heading": _share(heading[at]),
             "title": _share(titles[at]),
-            "path": paths[at],
-            "structure": structures[at],
-            "node": _share(_deepest(candidates, self.nodes)),
-            "pack_heading": self._pack_headings[at] / np.maximum(_best_of(self._pack_headings, body)[doc], _TINY),
+            "path": _path_cover(trees, weights, sections, rows, count),
+            "structure": _best_at(trees.path_shares(nodes)[sections], rows, count),
+            "node": _share(_best_at(nodes[sections], rows, count)),
+            "pack_heading": self._pack_headings[at] / np.maximum(body.best_of(self._pack_headings)[doc], _TINY),
             "document": _share(body.document_bm25(weights))[doc],
-            "best_page": _share(_best_of(library, body))[doc],
+            "best_page": _share(body.best_of(library))[doc],
             "doc_score": np.array([one.doc_score for one in asked.documents])[doc],
             "named": routing[doc],
             "named_best": _share(routing)[doc],
@@ -220,31 +226,51 @@ class FeatureBuilder:
         without = np.array([one.document.doc_id in self._asked.unembedded for one in self._asked.documents])
         return np.where(without[self.candidates.doc], words, self._near[self.candidates.at])
 
-    def _trees(self) -> tuple[list[Floats], Floats]:
-        """NodeScore of every document's sections, and what their places earn each page, numbered through."""
-        firsts = self._body.firsts.tolist()
-        found = [
-            structure(one.content, self._coarse[first:last])
-            for one, first, last in zip(self._asked.documents, firsts[:-1], firsts[1:], strict=True)
-        ]
-        return [nodes for nodes, _ in found], on_pages([pages for _, pages in found])
 
-
-def _expanded(asked: Asked, scoring: PageScoring) -> tuple[Floats, Floats]:
+def _expanded(asked: Asked, pages: int, firsts: Ints, scoring: PageScoring) -> tuple[Floats, Floats]:
     """BM25 of what expert knowledge adds, in text and in headings, on every page: float64 (pages,) both."""
-    texts, headings = [], []
-    for document, expansion in zip(asked.documents, asked.expansions, strict=True):
-        content = document.content
-        if not expansion.terms and not expansion.headings:
-            texts.append(np.zeros(content.pages))
-            headings.append(np.zeros(content.pages))
-            continue
+    texts, headings = np.zeros(pages), np.zeros(pages)
+    groups: dict[int, list[int]] = {}
+    for place, expansion in enumerate(asked.expansions):
+        if expansion.terms or expansion.headings:
+            groups.setdefault(id(expansion), []).append(place)
+    for places in groups.values():
+        expansion, contents = asked.expansions[places[0]], asked.contents.only(places)
         terms, titles = PageQuery(expansion.terms, {**expansion.headings, **expansion.terms}).hashed()
-        for found, counts, wanted in ((texts, content.body, terms), (headings, content.headings, titles)):
-            hashes = np.fromiter(wanted, np.int64, len(wanted))
+        at = ranges(firsts[places], np.diff(firsts)[places])
+        for found, look, wanted in ((texts, contents.body, terms), (headings, contents.headings, titles)):
             each = np.fromiter(wanted.values(), np.float64, len(wanted))
-            found.append(Postings.of([counts], hashes).own_bm25(each, scoring.k1, scoring.b))
-    return on_pages(texts), on_pages(headings)
+            hashes = np.fromiter(wanted, np.int64, len(wanted))
+            found[at] = look(hashes).own_bm25(each, scoring.k1, scoring.b)
+    return texts, headings
+
+
+def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
+    """The share of ``weights`` of the terms that the titles above and on each candidate page hold: float64 (n,)."""
+    total = float(weights.sum())
+    if not total:
+        return np.zeros(count)
+    masks = np.zeros(count, np.int64)
+    np.bitwise_or.at(masks, rows, trees.path_masks()[sections])
+    held = (masks[:, None] >> np.arange(min(len(weights), 63))) & 1
+    return np.asarray(held @ weights[:63] / total)
+
+
+def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
+    """The best value of each row, at least 0: float64 (count,)."""
+    found = np.zeros(count)
+    np.maximum.at(found, rows, values)
+    return found
+
+
+def _neighbours(scores: Floats, firsts: Ints) -> Floats:
+    """The better score of the page before and after, of the same document: float64 (pages,)."""
+    before, after = np.zeros(len(scores)), np.zeros(len(scores))
+    before[1:], after[:-1] = scores[:-1], scores[1:]
+    inner = firsts[(firsts > 0) & (firsts < len(scores))]
+    before[inner] = 0.0
+    after[inner - 1] = 0.0
+    return np.maximum(before, after)
 
 
 def _mean(values: Floats) -> float:
@@ -257,35 +283,12 @@ def _share(values: Floats) -> Floats:
     return values / max(float(values.max(initial=0.0)), _TINY)
 
 
-def _best_of(values: Floats, body: Postings) -> Floats:
-    """The best page of each document: float64 (documents,)."""
-    best = np.zeros(len(body.sizes))
-    np.maximum.at(best, np.repeat(np.arange(len(best)), body.sizes), values)
-    return best
-
-
 def _leads(named: Floats) -> Floats:
     """How near each document comes to the one named most surely, where one is: float64 (documents,)."""
     best = float(named.max(initial=0.0))
     if best < _SURE:
         return np.zeros(len(named))
     return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
-
-
-def _titles(one: CandidateDocument, query: QueryTerms, scoring: PageScoring) -> Floats:
-    weights = dict(zip(query.hashes.tolist(), query.worth.tolist(), strict=True))
-    return one.content.titles.covered(weights, one.content.pages, scoring.title_power)
-
-
-def _deepest(candidates: Candidates, nodes: Sequence[Floats]) -> Floats:
-    """The best NodeScore of the sections on each candidate page: float64 (n,)."""
-    found = np.zeros(len(candidates))
-    for row, (doc, page) in enumerate(zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True)):
-        sections, begins = candidates.documents[doc].content.covering
-        if len(begins):
-            end = begins[page] if page < len(begins) else len(sections)
-            found[row] = nodes[doc][sections[begins[page - 1] : end]].max(initial=0.0)
-    return found
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:

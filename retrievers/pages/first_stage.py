@@ -17,7 +17,7 @@ from hybrid_core.text import tokens
 from hybrid_core.types.documents import Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import FirstStageScoring
-from retrievers.documents.content import ContentCache
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.documents.library import LibraryView

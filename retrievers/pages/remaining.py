@@ -42,10 +42,10 @@ def remaining_pages(
         return [], {}
     least = min((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=1.0)
     worth = {(doc, page): 0.5 * least * told / best[0][0] - pages[doc].parts(page) for told, doc, page in best}
-    return [PageVisit(doc, page, visits[-1].opened if visits else 0) for _, doc, page in best], worth
+    return [PageVisit(doc, page) for _, doc, page in best], worth
 
 
 def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
     """The first pages of the documents that the question's words name at least in part, best first."""
     named = [(-one.candidate.routing, doc) for doc, one in enumerate(pages) if one.candidate.routing > 0]
-    return [PageVisit(doc, 1, 0) for _, doc in sorted(named)]
+    return [PageVisit(doc, 1) for _, doc in sorted(named)]

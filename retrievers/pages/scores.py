@@ -21,11 +21,10 @@ Place = tuple[int, int]  # (number of the document, page), or (number of the doc
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """A page that the walk reaches; ``doc`` is the number of its document."""
+    """A page in the order of a search; ``doc`` is the number of its document."""
 
     doc: int
     page: int
-    opened: int  # sections opened before this page came up
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,7 +41,7 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
             if page <= len(one.values) and one.values[page - 1]
         }
         reached = {(visit.doc, visit.page) for visit in state.visits}
-        missed = [PageVisit(doc, page, 0) for doc, page in gains if (doc, page) not in reached]
+        missed = [PageVisit(doc, page) for doc, page in gains if (doc, page) not in reached]
         return replace(state, visits=[*state.visits, *missed]).plus("earlier", gains) if gains else state
 
     row = inserted(Stage("earlier documents", documents), "gather", stages)

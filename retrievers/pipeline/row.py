@@ -29,7 +29,7 @@ from retrievers.pages.page_score import PageQuery
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.remaining import NAME, beginnings, remaining_pages
 from retrievers.pages.snippet import best_window
-from retrievers.pages.tree_walk import WalkTrace, walk
+from retrievers.pages.tree_walk import best_first, walk
 from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
@@ -135,7 +135,8 @@ def score(state: SearchState) -> SearchState:
     named, expansions = state.routing.matched_terms, [state.expansion.of(one.document) for one in documents]
     unembedded = opened.embedding.unembedded
     chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
-    asked = Asked(question, query, named, documents, expansions, coarse, meaning, unembedded, chosen)
+    contents = opened.cache.group([one.content for one in documents])
+    asked = Asked(question, query, named, documents, contents, expansions, coarse, meaning, unembedded, chosen)
     builder = FeatureBuilder(asked, state.request.scoring)
     found = builder.candidates
     table = builder.table(opened.cache.orders(opened.contents, found.places()))
@@ -149,9 +150,11 @@ def score(state: SearchState) -> SearchState:
 @stage("walk")
 def walk_trees(state: SearchState) -> SearchState:
     """The pages in the order in which a best-first walk down the trees reaches them."""
-    scoring, steps = state.request.scoring, WalkTrace() if state.request.trace else None
+    scoring = state.request.scoring
     most = max(scoring.selection.reached, scoring.documents.most * state.request.top_k + _MORE)
-    visits = walk([(one.content, one.values) for one in state.pages], most, steps)
+    if not state.request.trace:
+        return replace(state, visits=best_first([one.values for one in state.pages], most))
+    visits, steps = walk([(one.content, one.values) for one in state.pages], most)
     return replace(state, visits=visits, walk=steps)
 
 

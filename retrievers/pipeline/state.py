@@ -12,7 +12,7 @@ from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
 from hybrid_core.types.usage import Usage
 from retrievers.documents.candidates import CandidateDocument
-from retrievers.documents.content import ContentCache
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Routing

@@ -84,7 +84,7 @@ def lead(
     if not gains:
         return Leads(visits, pages, {})
     known = {(one.doc, one.page) for one in visits}
-    new = [PageVisit(doc, page, 0) for doc, page in gains if (doc, page) not in known]
+    new = [PageVisit(doc, page) for doc, page in gains if (doc, page) not in known]
     ordered, after = gained([*visits, *new], pages, name, gains)
     return Leads(ordered, after, reasons, len(docs) == 1 and not asks_more(pages[docs[0]]), spans)
 

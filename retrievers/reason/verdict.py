@@ -46,7 +46,7 @@ def reorder(
             NAME, {page: lifted - (float(scores[doc].values[page - 1]) or scores[doc].parts(page))}
         )
     held = {(one.doc, one.page): one for one in visits}
-    first = [held.get(place, PageVisit(*place, opened=0)) for place in order]
+    first = [held.get(place, PageVisit(*place)) for place in order]
     rest = [one for one in visits if (one.doc, one.page) not in said]
     why = _first_sentences(verdict.reasoning)
     sentences = {

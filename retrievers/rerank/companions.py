@@ -53,7 +53,7 @@ def with_companion(
     if not beside or any(doc in shown for doc, _ in beside):
         return visits
     doc, page = max(beside, key=lambda place: float(scores[place[0]].values[place[1] - 1]))
-    new = next((one for one in visits if (one.doc, one.page) == (doc, page)), PageVisit(doc, page, first[0].opened))
+    new = next((one for one in visits if (one.doc, one.page) == (doc, page)), PageVisit(doc, page))
     rest = [one for one in visits if (one.doc, one.page) != (doc, page)]
     place = scoring.slots_within - 2
     return [*rest[:place], new, *rest[place:]]

@@ -15,7 +15,8 @@ import numpy as np
 from hybrid_core.text.tokens import cached_hash, fold, join_words, tokenise
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.scoring import RerankScoring
-from retrievers.documents.content import Content, ContentCache
+from retrievers.documents.content import Content
+from retrievers.documents.content_cache import ContentCache
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place
 

@@ -100,7 +100,7 @@ def _with_roles(
         free = [at for at, one in enumerate(first) if not one.role and at > 0]
         if best is None or not (free or len(first) < within):
             continue
-        slot = ResultSlot(PageVisit(doc, best, chosen[0].visit.opened), role=role.name)
+        slot = ResultSlot(PageVisit(doc, best), role=role.name)
         for one in rest:
             if (one.visit.doc, one.visit.page) == (doc, best):
                 slot = replace(one, role=role.name)

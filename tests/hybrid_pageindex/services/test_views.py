@@ -23,7 +23,7 @@ from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex.services.embedding import VectorsOf
 from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
-from retrievers.documents.content import ContentCache
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.library import LibraryView
 from retrievers.query.expert import Expert
 from tests.hybrid_core.store.test_catalog import content

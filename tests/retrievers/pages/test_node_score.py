@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Hit, Section
 from retrievers.documents.content import Content, children_of
+from retrievers.documents.content_cache import ContentCache
 from retrievers.documents.doc_score import doc_scores, gather
-from retrievers.pages.node_score import node_scores, page_structure, path_shares
-from retrievers.pages.tree_walk import Tree, WalkTrace, walk
+from retrievers.documents.trees import Trees
+from retrievers.pages.tree_walk import Tree, best_first, walk
 
 scores = st.lists(st.floats(0.001, 1.0), max_size=30)
 
@@ -34,6 +36,12 @@ def content(pages: int, *sections: tuple[int, int, int]) -> Content:
         path.append(section)
     empty = TermCounts.build([{} for _ in range(pages)], [0] * pages)
     return Content("c", empty, empty, tuple(made), children_of(tuple(made)))
+
+
+def trees(*contents: Content) -> Trees:
+    """Those of documents that are numbered through."""
+    firsts = np.concatenate(([0], np.cumsum([one.pages for one in contents])))
+    return ContentCache().group(contents).trees(np.zeros(0, np.int64), firsts)
 
 
 def test_by_hand() -> None:
@@ -65,24 +73,27 @@ def test_order_does_not_matter(found: list[float], shuffle: object) -> None:
 def test_a_node_is_the_gathering_of_its_pages(page_hits: list[float], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(page_hits) - 1))
     end = data.draw(st.integers(start + 1, len(page_hits)))
-    spans = (np.array([0, start]), np.array([len(page_hits), end]))
-    whole, part = node_scores(spans, np.array(page_hits))
+    before = replace(content(3, (1, 1, 3)), content_id="before")
+    tree = content(len(page_hits), (1, 1, len(page_hits)), (2, start + 1, end))
+    _, whole, part = trees(before, tree).node_scores(np.array([0.3, 0.0, 0.9, *page_hits]))
     assert part == pytest.approx(gather([s for s in page_hits[start:end] if s > 0]))
     assert whole == pytest.approx(gather([s for s in page_hits if s > 0]))
 
 
-@pytest.mark.slow
 def test_path_shares_compare_siblings_only() -> None:
     tree = content(6, (1, 1, 4), (2, 1, 2), (2, 3, 4), (1, 5, 6))
-    shares = path_shares(tree, np.array([0.8, 0.2, 0.4, 0.4]))
+    other = replace(content(2, (1, 1, 1), (1, 2, 2)), content_id="other")
+    shares = trees(other, tree).path_shares(np.array([9.0, 3.0, 0.8, 0.2, 0.4, 0.4]))
     # S1 is the best top section; S2 has half of S3 beside it; S4 half of S1
-    assert shares == pytest.approx([1.0, (1 + 0.5) / 2, (1 + 1) / 2, 0.5])
-    assert page_structure(tree, shares) == pytest.approx([1.0, 1.0, 1.0, 1.0, 0.5, 0.5])
+    assert shares == pytest.approx([1.0, 1 / 3, 1.0, (1 + 0.5) / 2, (1 + 1) / 2, 0.5])
+    group = ContentCache().group([other, tree])
+    sections, rows = group.covering(np.arange(6), np.ones(6, np.int64), np.array([0, 2, 6]))
+    assert [sections[rows == page].tolist() for page in range(6)] == [[2, 3], [2, 3], [2, 4], [2, 4], [5], [5]]
 
 
 def test_no_hits_give_no_structure() -> None:
     tree = content(2, (1, 1, 1), (1, 2, 2))
-    assert path_shares(tree, np.zeros(2)).tolist() == [0.0, 0.0]
+    assert trees(tree).path_shares(np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 @st.composite
@@ -104,19 +115,19 @@ def walkables(draw: st.DrawFn) -> list[Tree]:
 
 @given(walkables(), st.integers(1, 20))
 def test_the_walk_returns_the_best_pages_once_each_best_first(documents: list[Tree], limit: int) -> None:
-    reached = walk(documents, limit)
+    reached = best_first([values for _, values in documents], limit)
+    assert walk(documents, limit)[0] == reached
     values = [float(documents[r.doc][1][r.page - 1]) for r in reached]
     everything = sorted((float(v) for _, page_values in documents for v in page_values if v > 0), reverse=True)
     assert values == everything[:limit]
     assert len({(r.doc, r.page) for r in reached}) == len(reached)
-    assert walk(documents, limit + 3)[:limit] == reached
+    assert best_first([values for _, values in documents], limit + 3)[:limit] == reached
 
 
 def test_the_walk_opens_only_what_leads_to_a_result() -> None:
     tree = content(6, (1, 1, 3), (2, 1, 1), (2, 2, 3), (1, 4, 6), (2, 4, 5), (2, 6, 6))
     values = np.array([0.1, 0.1, 0.9, 0.1, 0.1, 0.1])
-    steps = WalkTrace()
-    (best,) = walk([(tree, values)], 1, steps)
-    assert (best.page, best.opened) == (3, 2)
+    (best,), steps = walk([(tree, values)], 1)
+    assert best.page == 3
     assert steps.opened == [(0, 0), (0, 2)]
     assert steps.seen == [(0, 0), (0, 3), (0, 1), (0, 2)]

@@ -264,7 +264,7 @@ def test_sureness_is_evidence_times_lead_and_less_for_few_words(library: Engine)
             {"page": own - closer, "document": np.full(5, 2.0), "structure": place},
         )
     ]  # fmt: skip
-    reached = [PageVisit(0, page, opened=0) for page in range(1, 6)]
+    reached = [PageVisit(0, page) for page in range(1, 6)]
     assert sureness(0.8, 5, reached, valued) == pytest.approx(0.8 * 0.75 * 5 / 10)
     assert sureness(0.8, 15, reached, valued) == pytest.approx(0.8 * 0.75 * 15 / 20)
     assert sureness(0.8, 5, reached[:4], valued) == pytest.approx(0.8 * 5 / 10)  # there is no fifth page
