@@ -74,9 +74,8 @@ class Receipt:
 
     ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
     page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
-    ``structure``, and ``wording``, ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to
-    the result's score; ``wording`` is what phrases of expert knowledge added that stand on the page word for word,
-    ``reasoning`` what being named by a model did. ``dense`` is the cosine of the page's best vector with the
+    ``structure``, and ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to the result's
+    score; ``reasoning`` is what being named by a model added. ``dense`` is the cosine of the page's best vector with the
     question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
     without them or where the page is not among the nearest. ``contributions`` are what stages of one's own added, by
     their names; they count in the score too. ``addends`` are what each feature of the ranking model adds, greatest
@@ -97,7 +96,6 @@ class Receipt:
     node_score: float
     verdict: str
     learned_sparse: float | None = None
-    wording: float | None = None
     rerank: float | None = None
     reasoning: float | None = None
     contributions: Mapping[str, float] = field(default_factory=dict)

@@ -60,13 +60,8 @@ class ExpansionScoring:
 
 @dataclass(frozen=True, slots=True)
 class RerankScoring:
-    """A closer look at the best pages. The weight of phrases is on a plateau from .1 to .3."""
+    """A closer look at the best pages."""
 
-    phrase_pages: int = 10  # read for phrases of expert knowledge
-    phrases: float = 0.2  # what these add where all begin lines of the page
-    inside: float = 0.5  # of that, for a phrase that begins no line
-    quotation_pages: int = 20  # with all words of a quotation, read for it
-    quotations: float = 2.0  # what it adds where it stands word for word
     multi_vector_pages: int = 20  # compared token by token where that is asked for
     multi_vector: float = 0.15  # what that adds to the score of the best of them
     model_pages: int = 3  # that a model's verdict moves: two of the first five stay those that the walk found

@@ -74,7 +74,6 @@ class Explainer:
             node_score=section.node_score,
             verdict=self._verdicts.get((visit.doc, page)) or _verdict(slot, section.title),
             learned_sparse=_maybe(known.get("learned_sparse")),
-            wording=_maybe(own.pop("wording", None)),
             rerank=_maybe(own.pop("rerank", None)),
             reasoning=_maybe(own.pop("reasoning", None)),
             contributions={name: _r(part) for name, part in own.items() if part is not None},

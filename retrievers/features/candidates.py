@@ -64,6 +64,10 @@ class Candidates:
         pairs = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return [(self.documents[doc].content, page) for doc, page in pairs]
 
+    def place(self, row: int) -> tuple[int, int]:
+        """The place of a row's document, and its page from 1."""
+        return int(self.doc[row]), int(self.page[row])
+
     @cached_property
     def rows(self) -> Mapping[tuple[int, int], int]:
         """The row of each page by (place of its document, 1-based page)."""

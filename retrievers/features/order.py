@@ -17,6 +17,7 @@ Ints = npt.NDArray[np.int64]
 WHOLE_PAGE = 1 << 19
 """A window that is wider than any page."""
 _APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
+_LEAST_QUOTED = 3  # terms: fewer are a name
 _LOW_BITS = np.uint32(0xFFFF)  # of a hash, by which most other terms are told from those asked for
 
 
@@ -102,6 +103,24 @@ class TermPlaces:
             holding[self.pages[beside[codes == code]]] = True
             found[holding] += weight
         return np.asarray(found / sum(worth.values()))
+
+    def in_sequence(self, sequence: Sequence[int], forms: npt.NDArray[np.uint8] | None = None) -> Floats:
+        """1 for a page on which terms stand one after the other, written as ``forms`` says: float64 (pages,)."""
+        found = np.zeros(len(self.lengths))
+        starts = np.flatnonzero(self.terms == sequence[0])
+        for ahead, term in enumerate(sequence):
+            starts = starts[starts + ahead < len(self.places)]
+            there = starts + ahead
+            same = (self.terms[there] == term) & (self.places[there] == self.places[starts] + ahead)
+            starts = starts[same if forms is None else same & (self.forms[there] == forms[term])]
+        found[self.pages[starts]] = 1.0
+        return found
+
+    def quoted(self, quotations: Sequence[Sequence[int]], forms: npt.NDArray[np.uint8]) -> Floats:
+        """The share of the quotations, each of terms in order, that a page holds as written: float64 (pages,)."""
+        several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
+        held = [self.in_sequence(quotation, forms) for quotation in several]
+        return np.asarray(sum(held, np.zeros(len(self.lengths))) / max(1, len(several)))
 
     def as_written(self, forms: npt.NDArray[np.uint8], weights: Floats) -> Floats:
         """The share of ``weights`` of the terms that a page writes as the question does: float64 (pages,), 0 to 1."""

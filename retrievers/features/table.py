@@ -16,17 +16,17 @@ import numpy.typing as npt
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.term_order import TermOrder, form_check
 from hybrid_core.text.tokens import tokenise, written_terms
-from hybrid_core.types.scoring import PageScoring, ScoringConfig
+from hybrid_core.types.scoring import ScoringConfig
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.documents.content_cache import ContentGroup
-from retrievers.documents.postings import ranges
 from retrievers.documents.trees import Trees
 from retrievers.features.candidates import Candidates, QueryTerms
+from retrievers.features.knowledge import Knowledge
 from retrievers.features.order import WHOLE_PAGE, TermPlaces
 from retrievers.pages.first_stage import Key
-from retrievers.pages.page_score import PageQuery
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
+from retrievers.query.quotations import quotations
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -51,11 +51,13 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "pairs_rest": "the same of the terms that name no document",
         "written": "share of the question's terms, by idf, that the page writes as the question does",
         "written_rest": "the same of the terms that name no document",
+        "quoted": "share of what the question quotes, or all of it, that stands on the page word for word",
         "neighbour": "library BM25 of the better page beside it, the best candidate 1",
         "length": "words of the page / the candidates' mean, at most 2, halved",
         "figures": "share of numbers among the page's terms",
         "figures_asked": "the same where the question asks for a quantity",
         "pack": "BM25 of expert knowledge's terms in the document's own statistics, the document's best 1",
+        "pack_phrase": "share of expert knowledge's phrases, by weight, that stand on the page",
     },
     "structure": {
         "heading": "BM25 of the headings that begin on the page, the best candidate 1",
@@ -64,6 +66,7 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "structure": "NodeScore of the page's sections among their siblings",
         "node": "NodeScore of the page's deepest section, the best candidate 1",
         "pack_heading": "BM25 of expert knowledge's headings on the page, the document's best 1",
+        "pack_role": "whether the page has a role that expert knowledge asks for, by its section's title",
     },
     "document": {
         "document": "BM25 of the whole document, the best candidate document 1",
@@ -120,10 +123,11 @@ class FeatureBuilder:
     """Computes the features of one question, its candidates first."""
 
     def __init__(self, asked: Asked, scoring: ScoringConfig) -> None:
-        self._asked, self._scoring = asked, scoring.pages
+        self._asked, self._scoring, self._expansion = asked, scoring.pages, scoring.expansion
         self._weights = asked.query.idf
         self._body = body = asked.contents.body(asked.query.hashes)
         rest = np.array([term not in asked.named for term in asked.query.terms], bool)
+        self._knowledge = Knowledge(asked.expansions, asked.contents, body.firsts)
         spoken = any(one.terms or one.headings for one in asked.expansions)
         if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
             rest = np.ones(len(rest), bool)
@@ -132,7 +136,7 @@ class FeatureBuilder:
         """The question's terms that pages are told apart by."""
         self._coarse, self._near = self._by_page(asked.coarse), self._by_page(asked.meaning)
         self._own = body.own_bm25(self._rest * asked.query.worth, self._scoring.k1, self._scoring.b)
-        self._pack, self._pack_headings = _expanded(asked, len(body.lengths), body.firsts, self._scoring)
+        self._pack, self._pack_headings = self._knowledge.bm25(self._scoring)
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
         """BM25 of every page in its own document, expert knowledge included, of which headings count by
         ``scoring.headings``: float64 (pages,), numbered through."""
@@ -152,11 +156,13 @@ class FeatureBuilder:
         self.nodes = np.split(nodes, trees.firsts[1:-1])
         sections, rows = asked.contents.covering(candidates.page - 1, doc, trees.firsts)
         places = TermPlaces.of(orders, asked.query.hashes)
-        sequence = [asked.query.terms.index(term) for term in asked.question.terms]
+        terms = asked.query.terms
+        sequence = [terms.index(term) for term in asked.question.terms]
         names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
         by_hand = np.array([bool(one.document.corrections) for one in asked.documents], np.float64)
         routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
         forms = _forms(asked.question.text, asked.query)
+        quoted = [_places(tokenise(text), terms) for text in quotations(asked.question.text)]
         bm25 = _share(library[at])
         columns: dict[str, Floats] = {
             "bm25": bm25,
@@ -174,17 +180,20 @@ class FeatureBuilder:
             "pairs_rest": places.pairs([term for term in sequence if self._rest[term]], weights),
             "written": places.as_written(forms, weights),
             "written_rest": places.as_written(forms, weights * self._rest),
+            "quoted": places.quoted(quoted, forms),
             "neighbour": _neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
             "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
             "figures": places.figures,
             "figures_asked": places.figures * asked.question.numeric,
             "pack": self._pack[at] / np.maximum(body.best_of(self._pack)[doc], _TINY),
+            "pack_phrase": self._knowledge.phrases(candidates, orders, self._expansion),
             "heading": _share(heading[at]),
             "title": _share(titles[at]),
             "path": _path_cover(trees, weights, sections, rows, count),
             "structure": _best_at(trees.path_shares(nodes)[sections], rows, count),
             "node": _share(_best_at(nodes[sections], rows, count)),
             "pack_heading": self._pack_headings[at] / np.maximum(body.best_of(self._pack_headings)[doc], _TINY),
+            "pack_role": self._knowledge.roles(candidates),
             "document": _share(body.document_bm25(weights))[doc],
             "best_page": _share(body.best_of(library))[doc],
             "doc_score": np.array([one.doc_score for one in asked.documents])[doc],
@@ -225,24 +234,6 @@ class FeatureBuilder:
             return np.zeros(len(words))
         without = np.array([one.document.doc_id in self._asked.unembedded for one in self._asked.documents])
         return np.where(without[self.candidates.doc], words, self._near[self.candidates.at])
-
-
-def _expanded(asked: Asked, pages: int, firsts: Ints, scoring: PageScoring) -> tuple[Floats, Floats]:
-    """BM25 of what expert knowledge adds, in text and in headings, on every page: float64 (pages,) both."""
-    texts, headings = np.zeros(pages), np.zeros(pages)
-    groups: dict[int, list[int]] = {}
-    for place, expansion in enumerate(asked.expansions):
-        if expansion.terms or expansion.headings:
-            groups.setdefault(id(expansion), []).append(place)
-    for places in groups.values():
-        expansion, contents = asked.expansions[places[0]], asked.contents.only(places)
-        terms, titles = PageQuery(expansion.terms, {**expansion.headings, **expansion.terms}).hashed()
-        at = ranges(firsts[places], np.diff(firsts)[places])
-        for found, look, wanted in ((texts, contents.body, terms), (headings, contents.headings, titles)):
-            each = np.fromiter(wanted.values(), np.float64, len(wanted))
-            hashes = np.fromiter(wanted, np.int64, len(wanted))
-            found[at] = look(hashes).own_bm25(each, scoring.k1, scoring.b)
-    return texts, headings
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
@@ -289,6 +280,11 @@ def _leads(named: Floats) -> Floats:
     if best < _SURE:
         return np.zeros(len(named))
     return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
+
+
+def _places(wanted: Sequence[str], terms: Sequence[str]) -> list[int]:
+    """The places of some terms among all; [] where one is not among them."""
+    return [terms.index(term) for term in wanted] if set(wanted) <= set(terms) else []
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.text.tokens import cached_hash
 from hybrid_core.types.documents import Hit, PageText
@@ -45,8 +47,6 @@ from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.companions import with_companion
 from retrievers.rerank.multi_vector import multi_vector_gains
-from retrievers.rerank.phrases import phrase_gains
-from retrievers.rerank.quotations import quotation_gains, quoted_documents, unquoted
 from retrievers.rerank.selection import ResultSlot, select_pages
 from retrievers.rerank.shares import shared_out
 
@@ -98,12 +98,10 @@ def route(state: SearchState) -> SearchState:
         state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _seen_on(state)
     )
     choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
-    quoted = _quoted(state)
-    asked = read_question(unquoted(state.question.text)) if quoted else state.question  # what is quoted names nothing
-    routed = view.router.route(asked) if quoted else choice.routing
-    apart = {} if request.route == "semantic" else named_apart(asked, view, routed, doc_scores(state.hits))
+    semantic = request.route == "semantic"
+    apart = {} if semantic else named_apart(state.question, view, choice.routing, doc_scores(state.hits))
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
-    choice = replace(choice, routing=preferred(choice.routing, {**quoted, **apart}))
+    choice = replace(choice, routing=preferred(choice.routing, apart))
     state = replace(state, choice=choice, apart=tuple(apart), usage=state.usage + choice.usage).noted(*choice.notes)
     return first_stage(state) if choice.scope != scope else state
 
@@ -144,7 +142,8 @@ def score(state: SearchState) -> SearchState:
     kept = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**one.terms, **kept}, one.headings) for one in expansions]
     pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
-    return replace(state, asked=kept, pages=pages, table=table, expansions=expansions)
+    quoted = frozenset(found.place(row) for row in np.flatnonzero(table.column("quoted") == 1.0).tolist())
+    return replace(state, asked=kept, pages=pages, table=table, expansions=expansions, quoted=quoted)
 
 
 @stage("walk")
@@ -168,15 +167,6 @@ def reach_remaining(state: SearchState) -> SearchState:
     if not (state.visits or visits):
         return replace(state, visits=beginnings(state.pages))
     return replace(state, visits=[*state.visits, *visits]).plus(NAME, worth) if visits else state
-
-
-@stage("wording")
-def phrases(state: SearchState) -> SearchState:
-    """Phrases of expert knowledge, and what the question quotes, that stand on the best pages word for word."""
-    written, scoring = [one.phrases for one in state.expansions], state.request.scoring
-    state = state.plus("wording", phrase_gains(state.visits, state.pages, written, state.texts, scoring))
-    quoted = quotation_gains(state.question.text, state.visits, state.pages, state.texts, scoring.rerank)
-    return replace(state.plus("wording", quoted), quoted=frozenset(quoted)) if quoted else state
 
 
 @stage("rerank")
@@ -260,7 +250,8 @@ def select_results(state: SearchState) -> SearchState:
     elif asks_for_documents(state.question.text):
         visits = one_of_each(visits, state.pages, state.question.terms)
     else:
-        visits = shared_out(visits, state.pages, state.apart, request.scoring.selection)
+        apart = () if state.quoted else state.apart  # what is quoted names nothing
+        visits = shared_out(visits, state.pages, apart, request.scoring.selection)
     roles = () if visits is not state.visits else roles  # a slot for a role would be taken from another document
     if visits is state.visits and request.group != "document":
         scoring = request.scoring.selection
@@ -291,7 +282,7 @@ def explain(state: SearchState) -> SearchState:
 
 
 STAGES: Stages = (
-    read, first_stage, correct, route, gather, score, walk_trees, reach_remaining, phrases, multi_vector, find_places,
+    read, first_stage, correct, route, gather, score, walk_trees, reach_remaining, multi_vector, find_places,
     judge, ask_model, select_results, explain,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
@@ -385,17 +376,6 @@ def _lacking(state: SearchState, missing: Sequence[str]) -> str:
     """That places are nowhere, and in which document."""
     name = state.pages[state.visits[0].doc].candidate.document.name
     return f"{name} has no place that is called {', '.join(f'«{one}»' for one in missing)}"
-
-
-def _quoted(state: SearchState) -> dict[str, float]:
-    """The documents of which a page says what the question quotes, whatever else it may name."""
-    if state.request.route == "semantic":
-        return {}
-    scoring = state.request.scoring.rerank
-    opened = state.resources
-    return quoted_documents(
-        state.question.text, state.page_hits, opened.view.contents, state.texts, opened.cache, scoring
-    )
 
 
 def _signals(

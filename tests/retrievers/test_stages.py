@@ -37,7 +37,7 @@ def test_a_stage_of_ones_own_reorders_pages_and_stands_in_their_receipts(
     library: Engine, engines: list[Engine]
 ) -> None:
     usual = run(library.search(QUESTION, top_k=20))
-    engines.append(Engine(library.home, stages=inserted(prefer_balance_sheets, "wording", STAGES)))
+    engines.append(Engine(library.home, stages=inserted(prefer_balance_sheets, "remaining", STAGES)))
     found = run(engines[0].search(QUESTION, top_k=20))
     before = {(page.doc_id, page.page): page for page in usual.results}
     gained = [page for page in found.results if page.receipt.contributions]

@@ -166,7 +166,7 @@ def _parts(receipt: Receipt) -> str:
     """What a score is made of."""
     terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
     said = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
-    later = {"wording": receipt.wording, "rerank": receipt.rerank, "reasoning": receipt.reasoning}
+    later = {"rerank": receipt.rerank, "reasoning": receipt.reasoning}
     said += "".join(f" + {name} {add:.2f}" for name, add in later.items() if add)
     routed = f"; routed by {receipt.routing_reason}" if receipt.routing_reason else ""
     addends = ", ".join(f"{name} {add:.2f}" for name, add in list(receipt.addends.items())[:6])

@@ -88,7 +88,7 @@ def test_receipts_say_what_vectors_and_term_weights_score(embedded: Engine, spec
         receipt = result.receipt
         assert (receipt.learned_sparse is None) == (result.page not in learned)
         assert receipt.learned_sparse == pytest.approx(learned.get(result.page, receipt.learned_sparse), abs=5e-4)
-        parts = receipt.page + receipt.document + receipt.structure + (receipt.wording or 0)  # a page says the question
+        parts = receipt.page + receipt.document + receipt.structure
         assert parts == pytest.approx(result.score, abs=2e-4)
         assert receipt.rerank is None
     (tokens,) = embedded._parts().embedders.load(spec).embed_both([QUESTION], "query")[1]  # type: ignore[attr-defined]

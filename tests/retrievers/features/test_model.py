@@ -79,7 +79,7 @@ def test_features_and_their_addends_sum_to_the_score(library: Engine) -> None:
     best = run(library.search("merger of quux and corge", effort="fast")).results[0]
     receipt = best.receipt
     assert sum(receipt.addends.values()) == pytest.approx(receipt.page + receipt.document + receipt.structure, abs=5e-3)
-    parts = receipt.page + receipt.document + receipt.structure + (receipt.wording or 0.0)
+    parts = receipt.page + receipt.document + receipt.structure
     assert parts == pytest.approx(best.score, abs=2e-4)
 
 

@@ -2,7 +2,7 @@ import { t } from "../../i18n.js";
 import { told } from "../../translation.js";
 import { html } from "../../ui.js";
 
-const PARTS = ["page", "document", "structure", "wording", "rerank", "reasoning"];
+const PARTS = ["page", "document", "structure", "rerank", "reasoning"];
 const score = (/** @type {number} */ value) => value.toLocaleString(undefined, { maximumFractionDigits: 3 });
 
 /** Why a page was found, on demand: the parts of its score, what each word added, and where the engine looked. */
