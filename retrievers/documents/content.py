@@ -48,6 +48,14 @@ class Content:
         return Titles.of(self.sections)
 
     @cached_property
+    def leaves(self) -> npt.NDArray[np.bool_]:
+        """Which sections have no others below them: bool (sections,)."""
+        found = np.ones(len(self.sections), np.bool_)
+        parents = np.array(column(self.sections, "parent"), np.int64)
+        found[parents[parents > 0] - 1] = False
+        return found
+
+    @cached_property
     def covering(self) -> tuple[Ints, Ints]:
         """The sections that cover each page, page after page, and where each page's begin among them."""
         start, end = self.spans

@@ -16,7 +16,7 @@ V = TypeVar("V")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _GONE: Any = object()
 _ABOVE: Any = object()  # not among what changed
-_MOST_SEEN = 1_000
+_MOST_SEEN = 10_000
 WrittenTable = tuple[str, Iterable[tuple[str, Any]]]
 
 

@@ -8,7 +8,7 @@ decide among them, period and type do.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import nlargest, nsmallest
@@ -162,20 +162,22 @@ class Router:
     def route(self, question: Question) -> Routing:
         """Scores for the documents that the question names by organisation, period, type or title."""
         matched = self._clusters.match(question.text)
-        types = self._types_held(question, matched)
+        facts = {doc_id: self._facts[doc_id] for doc_id in matched.strengths}
+        cards = {one: facts_read(one) for one in set(facts.values())}
+        types = self._types_held(question, cards.values())
         named = question.period_terms.union(
             *map(tokenise, matched.spans), *(question.type_terms[name] for name in types)
         )
         # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
         titles = self._titles.scores([term for term in question.terms if term not in named])
         asked = _Query(question, matched, types, titles)
-        scores = self._among(asked)
+        scores = self._among(asked, facts, cards)
         if matched.best < self._sure:
             for doc_id, score in self._anywhere(asked).items():
                 scores[doc_id] = max(score, scores.get(doc_id, 0.0))
         tied = self._tied(scores)
         if matched.strengths and not question.timed:
-            said = {doc_id: self._said(doc_id) for doc_id in matched.strengths}
+            said = {doc_id: cards[one] for doc_id, one in facts.items()}
             for doc_id, share in newest(said, _by_cluster(matched), self._weights.newest_beside).items():
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
                 scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
@@ -192,19 +194,25 @@ class Router:
             tied,
         )
 
-    def _among(self, asked: _Query) -> dict[str, float]:
-        """The documents of the organisations named, told apart by period, type and title words."""
+    def _among(self, asked: _Query, facts: Mapping[str, str], cards: Mapping[str, Card]) -> dict[str, float]:
+        """The documents of the organisations named, told apart by period, type and title words.
+
+        ``facts`` are those of these documents, ``cards`` what each of them says.
+        """
         if asked.question.timed:
-            self._fit(asked, {self._facts[doc_id] for doc_id in asked.matched.strengths})
+            self._fit(asked, cards)
         weights = self._weights
         wrong = weights.wrong_type if asked.types and not asked.question.timed else 0.0
-        scores = {}
-        for doc_id, (strength, _) in asked.matched.strengths.items():
-            typed = float(self._said(doc_id).type in asked.types) if asked.types else weights.unsaid
-            timed = asked.fits.get(self._facts[doc_id], weights.unsaid)
-            told = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
-            scores[doc_id] = min(1.0, strength * told + weights.title_beside * asked.titles.get(doc_id, 0.0))
-        return scores
+        told = dict[str, float]()
+        for one, card in cards.items():
+            typed = float(card.type in asked.types) if asked.types else weights.unsaid
+            timed = asked.fits.get(one, weights.unsaid)
+            told[one] = weights.organisation + weights.period * timed + weights.type * typed - wrong * (1.0 - typed)
+        beside, titles = weights.title_beside, asked.titles
+        return {
+            doc_id: min(1.0, strength * told[facts[doc_id]] + beside * titles.get(doc_id, 0.0))
+            for doc_id, (strength, _) in asked.matched.strengths.items()
+        }
 
     def _anywhere(self, asked: _Query) -> dict[str, float]:
         """Without an organisation: the documents of the period, type or title that the question names."""
@@ -224,12 +232,14 @@ class Router:
             scores[doc_id] = scores.get(doc_id, 0.0) + self._weights.title_alone * score
         return {doc_id: score for doc_id, score in scores.items() if score > 0.0}
 
-    def _types_held(self, question: Question, matched: EntityLinks) -> set[str]:
-        """The types asked for that tell documents apart: a «credit agreement» asked of a library, or of an
-        organisation, without agreements is what the question is about, not where to look."""
-        if matched.strengths:
-            held = {self._said(doc_id).type for doc_id in matched.strengths}
-            return held.intersection(question.types)
+    def _types_held(self, question: Question, named: Collection[Card]) -> set[str]:
+        """The types asked for that tell documents apart, of which those ``named`` are, where there are some.
+
+        A «credit agreement» asked of a library, or of an organisation, without agreements is what the question is
+        about, not where to look.
+        """
+        if named:
+            return {card.type for card in named}.intersection(question.types)
         most = self._weights.telling * len(self._cards)
         return {name for name in question.types if 0 < self._typed[name] <= most}
 

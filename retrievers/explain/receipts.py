@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from heapq import nsmallest
 
 import numpy as np
 
 from hybrid_core.types.documents import PageText, place_of
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types.scoring import PageScoring
+from retrievers.documents.postings import offsets
 from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
 from retrievers.pages.scores import PageScores, Place, best_pages
@@ -94,13 +94,15 @@ class Explainer:
 
     def sections(self) -> tuple[SectionRanked, ...]:
         """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
-        found = (
-            (-float(scores.nodes[at]) * scores.candidate.score, doc, at)
-            for doc, scores in enumerate(self._scores)
-            for at in np.flatnonzero(scores.nodes).tolist()
-            if not scores.content.children[at]
-        )
-        return tuple(self._ranked(doc, at) for _, doc, at in nsmallest(_SECTIONS, found))
+        if not self._scores:
+            return ()
+        worth = [scores.nodes * scores.content.leaves * scores.candidate.score for scores in self._scores]
+        firsts = offsets(np.array([len(one) for one in worth], np.int64))
+        together = np.concatenate(worth)
+        found = np.flatnonzero(together)
+        best = found[np.argsort(-together[found], kind="stable")][:_SECTIONS]
+        docs = firsts.searchsorted(best, "right") - 1
+        return tuple(self._ranked(int(doc), int(at - firsts[doc])) for doc, at in zip(docs, best, strict=True))
 
     def documents(self) -> tuple[DocumentRanked, ...]:
         """The best documents with candidate pages, best first."""

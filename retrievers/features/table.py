@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import fsum
 
 import numpy as np
 import numpy.typing as npt
@@ -157,12 +158,14 @@ class FeatureBuilder:
         sections, rows = asked.contents.covering(candidates.page - 1, doc, trees.firsts)
         places = TermPlaces.of(orders, asked.query.hashes)
         terms = asked.query.terms
-        sequence = [terms.index(term) for term in asked.question.terms]
-        names = np.array([_name(one, asked.query, weights) for one in asked.documents]).reshape(-1, 2)
+        place_of = {term: place for place, term in enumerate(terms)}
+        sequence = [place_of[term] for term in asked.question.terms]
+        by_term, total = dict(zip(terms, weights.tolist(), strict=True)), max(float(weights.sum()), _TINY)
+        names = np.array([_name(one, by_term, total) for one in asked.documents]).reshape(-1, 2)
         by_hand = np.array([bool(one.document.corrections) for one in asked.documents], np.float64)
         routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
         forms = _forms(asked.question.text, asked.query)
-        quoted = [_places(tokenise(text), terms) for text in quotations(asked.question.text)]
+        quoted = [_places(tokenise(text), place_of) for text in quotations(asked.question.text)]
         bm25 = _share(library[at])
         columns: dict[str, Floats] = {
             "bm25": bm25,
@@ -282,9 +285,9 @@ def _leads(named: Floats) -> Floats:
     return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
 
 
-def _places(wanted: Sequence[str], terms: Sequence[str]) -> list[int]:
-    """The places of some terms among all; [] where one is not among them."""
-    return [terms.index(term) for term in wanted] if set(wanted) <= set(terms) else []
+def _places(wanted: Sequence[str], places: Mapping[str, int]) -> list[int]:
+    """The places of some terms; [] where one of them has none."""
+    return [places[term] for term in wanted] if places.keys() >= set(wanted) else []
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
@@ -293,14 +296,11 @@ def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 
 
-def _name(one: CandidateDocument, query: QueryTerms, weights: Floats) -> tuple[float, float]:
+def _name(one: CandidateDocument, asked: Mapping[str, float], total: float) -> tuple[float, float]:
     """The share of the question that a document's names hold, and of the better name that the question holds."""
     names = _name_terms(one.document.name, one.document.title)
-    together = names[0] | names[1]
-    held = np.array([term in together for term in query.terms], bool)
-    asked = set(query.terms)
-    cover = max((len(name & asked) / len(name) for name in names if name), default=0.0)
-    return float(weights[held].sum() / max(float(weights.sum()), _TINY)), cover
+    share = fsum(asked[term] for term in (names[0] | names[1]) & asked.keys())
+    return share / total, max((len(name & asked.keys()) / len(name) for name in names if name), default=0.0)
 
 
 @lru_cache(maxsize=20_000)
